@@ -1,7 +1,8 @@
-# One image with all programs: `docker build -t seckill .`, then `docker run seckill api` (or order-consumer, seckillctl, standalone).
+# One image with all programs: `docker build -t seckill .`, then `docker run seckill api`
+# (or order-consumer, seckillctl, standalone).
 #
-# Build arguments, all optional: GOPROXY, GOSUMDB, GOFLAGS, as the go command takes them (a mirror, say).
-# Secret `ca`, optional: a bundle of certificates for networks whose proxy signs for itself,
+# Optional build arguments: GOPROXY, GOSUMDB and GOFLAGS, with the meaning of the go command.
+# Optional secret `ca`: a bundle of certificates, for a network whose proxy replaces certificates:
 #   docker build --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt …
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
@@ -16,7 +17,8 @@ RUN --mount=type=secret,id=ca --mount=type=cache,target=/go/pkg/mod --mount=type
     if [ -s /run/secrets/ca ]; then export SSL_CERT_FILE=/run/secrets/ca; fi; \
     mkdir -p /out/bin /out/data && go build -tags nomsgpack -trimpath -ldflags='-s -w' -o /out/bin/ ./cmd/...
 
-# Nothing but the programs, the certificates that TLS to a managed MySQL or RabbitMQ is judged by, and a directory for standalone.
+# The image contains the programs, a data directory for standalone, and the certificates that
+# verify a managed MySQL or RabbitMQ over TLS.
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/bin/ /bin/

@@ -1,4 +1,4 @@
-# Everything that is run by hand or by CI. Start with `make`.
+# The commands for developers and CI. `make` lists them.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -6,38 +6,41 @@ SHELL := bash
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
-# What needs no server, no C compiler and no network: the rules, and the parts brought along.
+# The packages whose tests need no server, no C compiler and no network.
 SERVERLESS = $(shell scripts/serverless)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-services: ## install what the tests need (Debian, Ubuntu; no daemon is left running)
+services: ## install what the tests need on Debian or Ubuntu; starts no daemon
 	@scripts/services
 
-test: ## all tests, with -race, on real servers; installs what is missing
+test: ## run all tests with -race on real servers; installs what is missing
 	@GO=$(GO) scripts/test
 
-test-browser: services ## the pages in a real browser, against standalone and against real servers
+test-browser: services ## test the pages in a real browser, with standalone and with real servers
 	$(GO) test -race -count=1 -timeout 15m ./test/browser
 
-shots: services ## the same, and new pictures for docs/img (fonts-inter and fonts-noto-cjk match those in the repository)
+# The packages fonts-inter and fonts-noto-cjk give the fonts of the pictures in the repository.
+shots: services ## test-browser, and write new screenshots to docs/img
 	$(GO) test -count=1 -timeout 15m ./test/browser -browser.shots=$(CURDIR)/docs/img
 
-test-unit: ## the packages whose tests need nothing but Go
+test-unit: ## test the packages that need only Go
 	$(GO) test $(SERVERLESS)
 
-test-store: ## the store's tests on the MySQL or MariaDB of SECKILL_TEST_MYSQL_DSN (root@tcp(host:3306)/); on a private one without it
+# Without SECKILL_TEST_MYSQL_DSN (such as root@tcp(host:3306)/) the tests start private servers.
+test-store: ## test sqlstore on the server of SECKILL_TEST_MYSQL_DSN, or on private ones
 	$(GO) test -count=1 ./internal/sqlstore/...
 
-test-clusters: services ## the life of the test servers' own clusters, beside what make test does on them (two minutes)
+test-clusters: services ## test the test clusters themselves, in addition to make test (2 minutes)
 	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testing/servers
 
 FUZZTIME ?= 10m
-fuzz: ## every fuzz target: each decoder, and each route through the whole router; FUZZTIME (10m) in total
+fuzz: ## fuzz each decoder and each route, for FUZZTIME (10m) in total
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) scripts/fuzz
 
-lint: ## golangci-lint, go vet, gofumpt, go mod tidy, the vocabulary and govulncheck, in pinned versions (the first run builds them: some minutes)
+# The linters have pinned versions. The first run builds them, which takes some minutes.
+lint: ## golangci-lint, go vet, gofumpt, go mod tidy, vocabulary, govulncheck
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
 	$(GO) vet -tags clusters,measure ./internal/testing/servers ./test/e2e
@@ -51,13 +54,14 @@ fmt: ## format all Go code
 
 BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 40m ./test/bench/
 
-bench: ## the benchmarks, each beside its floor: tables of ratios and figures (some 5 minutes)
+bench: ## run the benchmarks, and print figures and their ratios to floors (5 minutes)
 	$(BENCH)
 
-bench-record: ## the same, appended to docs/explanation/performance.md
+bench-record: ## run the benchmarks, and append the result to docs/explanation/performance.md
 	SECKILL_BENCH_RECORD=$(CURDIR)/docs/explanation/performance.md $(BENCH)
 
-calibrate: ## measure costs on this machine into internal/capacity/calibration.json, and rewrite the plans in docs/how-to/scale.md (3 minutes)
+# It writes internal/capacity/calibration.json and the plans in docs/how-to/scale.md.
+calibrate: ## measure this machine's costs for capacity planning (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
 	$(GO) test -count=1 ./cmd/seckillctl -run Plan -scaling.update
 
@@ -66,36 +70,37 @@ SEED ?= 1
 FAULTS ?= all
 ON ?=
 # Results go to reports/. ON=clusters replaces each server by a cluster; SEED is the first seed.
-faults: ## every fault, or FAULTS=a,b, with SEEDS (5) seeds and 6,000 buyers; takes hours
+faults: ## test every fault, or FAULTS=a,b, with SEEDS (5) seeds and 6,000 buyers (hours)
 	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) \
 		-faults.seed=$(SEED) -faults.seeds=$(SEEDS) -faults.units=2000 -faults.buyers=6000 \
 		-faults.out=$(CURDIR)/reports/fault-runs.txt
 	$(GO) run ./test/faults/table -doc reports/faults.md <reports/fault-runs.txt
 
-model: ## the simulated protocol: 20,000 schedules, then each rule left out (under a minute)
+model: ## check the simulated protocol on 20,000 schedules, then without each rule (1 minute)
 	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000
 	$(GO) test ./test/model -count=1 -run EachRule
 
-profile: ## processor profiles of the API, sold out and selling, in profiles/ (read them with go tool pprof)
+profile: ## write CPU profiles of the API, sold out and selling, to profiles/ (for go tool pprof)
 	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted' -benchtime 1x ./test/bench/
 
-compose-test: ## docker-compose.yml as it is, on stand-ins where no image can be pulled: 10,000 buyers, the ledger, the dashboards (root, 6 GB)
+# It needs root and 6 GB of disk if it builds stand-ins for images that cannot be pulled.
+compose-test: ## test docker-compose.yml unchanged: 10,000 buyers, the ledger, the dashboards
 	scripts/compose-test $(KEEP)
 
 # -version prints the commit, or the release that VERSION names.
 STAMP = $(if $(VERSION),-X flashsale.dev/seckill/internal/app.version=$(VERSION))
-build: ## static programs in bin/
+build: ## build static programs in bin/
 	CGO_ENABLED=0 $(GO) build -tags nomsgpack -trimpath -ldflags '$(STAMP)' -o bin/ ./cmd/...
 
-release: ## static programs for linux/amd64 and arm64 in dist/, with SHA256SUMS; VERSION=v1.2.3 names them
+release: ## build static programs for linux/amd64 and arm64 in dist/; VERSION=v1.2.3 names them
 	@scripts/release
 
-release-check: ## builds a release twice, elsewhere and from nothing, and compares byte by byte (some minutes)
+release-check: ## build a release twice, in two directories, and compare every byte (some minutes)
 	@scripts/release check
 
-demo: ## a whole sale in one process: 500 units, 5,000 buyers
+demo: ## run a whole sale in one process: 500 units, 5,000 buyers
 	$(GO) run -tags nomsgpack ./cmd/standalone -demo
 
 LOADTEST ?= -impatient 0.2 -hostile 0.05 -html loadtest.html
-loadtest: ## buyers rush the API on 127.0.0.1:8080 (make demo is one), and checks the ledger; LOADTEST='-help' lists its options
+loadtest: ## load the API on 127.0.0.1:8080, check the ledger; LOADTEST='-help' lists options
 	$(GO) run ./cmd/loadtest $(LOADTEST)

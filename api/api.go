@@ -1,4 +1,5 @@
-// Package api embeds the OpenAPI document of the HTTP API, which the server serves at /openapi.yaml.
+// Package api embeds the OpenAPI document of the HTTP API, which the server serves at
+// /openapi.yaml.
 package api
 
 import _ "embed" // for the document below

@@ -1,8 +1,10 @@
 -- +goose Up
--- What the merchants put up. stock and version are changed with the orders, under the row's lock and by
--- compare-and-swap; the checks are the last guard against overselling, whatever a program believes.
--- max_per_buyer_limit is the highest per_buyer_limit there ever was: orders taken under it are still written.
--- rebuild_token fences those who build the sale in Redis: only the latest may begin an epoch.
+-- One row for each sale. A transaction that writes orders also changes stock and version, under the
+-- row's lock and by compare-and-swap. The CHECK constraints refuse overselling even if a program
+-- has a bug.
+-- max_per_buyer_limit is the highest per_buyer_limit that the sale ever had. Orders that were
+-- reserved under that limit are still written.
+-- rebuild_token is the fencing token of rebuilds: only the latest rebuild may begin an epoch.
 CREATE TABLE IF NOT EXISTS sales (
     goods_id            BIGINT       NOT NULL,
     merchant_id         BIGINT       NOT NULL,
@@ -30,13 +32,13 @@ CREATE TABLE IF NOT EXISTS sales (
     CONSTRAINT sales_status CHECK (status IN ('draft', 'exposed', 'closed'))
 ) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
 
--- A merchant's own list, newest first (goods ids grow with time).
+-- A merchant's own sales, newest first. Goods ids grow with time.
 CREATE INDEX sales_of_merchant ON sales (merchant_id, goods_id);
 
--- What buyers see, newest first; also the walk over everything that is on sale.
+-- The public list, newest first. Background workers also page through all exposed sales with it.
 CREATE INDEX sales_by_status ON sales (status, goods_id);
 
--- Sales closed a short while ago, whose last orders are still being written, paid or given back.
+-- Recently closed sales. Their last orders are still being written, paid or released.
 CREATE INDEX sales_lately_closed ON sales (closed_at);
 
 -- +goose Down

@@ -1,8 +1,8 @@
 -- +goose Up
--- One row for each order number, also for those that could not be written as they should (failed).
--- The primary key is the uniqueness on which "written once" stands; its first column is the shard's.
--- epoch is the one that promised the order. A failed order holds nothing, so its quantity may be the
--- malformed one of its message.
+-- One row for each order number, including orders that could not be written (status failed).
+-- The primary key guarantees that an order is written once. Its first column selects the shard.
+-- epoch is the epoch of the reservation. A failed order holds no units, so its quantity may be the
+-- invalid quantity of its message.
 CREATE TABLE IF NOT EXISTS orders (
     goods_id       BIGINT       NOT NULL,
     order_sn       VARCHAR(64)  NOT NULL,
@@ -23,11 +23,12 @@ CREATE TABLE IF NOT EXISTS orders (
     CONSTRAINT orders_status CHECK (status IN ('created', 'paid', 'cancelled', 'expired', 'failed'))
 ) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
 
--- A buyer's own orders, newest first (order numbers grow with time).
+-- A buyer's own orders, newest first. Order numbers grow with time.
 CREATE INDEX orders_of_buyer ON orders (buyer_id, order_sn);
 
--- Expiry: the created orders of a goods by the time their payment is due. The ledger: the sum of the active
--- orders' quantities out of the index alone, for which quantity is in it.
+-- The expirer reads the created orders of a goods by the time when their payment is due.
+-- The ledger sums the quantities of active orders. The index contains quantity, so that the sum
+-- reads no rows.
 CREATE INDEX orders_due ON orders (goods_id, status, pay_by, quantity);
 
 -- +goose Down

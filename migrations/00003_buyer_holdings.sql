@@ -1,6 +1,7 @@
 -- +goose Up
--- How many units of a goods each buyer's active orders hold, changed in the transactions that change the orders:
--- the buyer's limit is kept by the database, not by Redis' word. The primary key serves every use.
+-- How many units of a goods each buyer's active orders hold. The transactions that change orders
+-- change this table too, so the database enforces the limit per buyer without relying on Redis.
+-- The primary key serves every query.
 CREATE TABLE IF NOT EXISTS buyer_holdings (
     goods_id BIGINT NOT NULL,
     buyer_id BIGINT NOT NULL,

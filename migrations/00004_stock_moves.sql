@@ -1,6 +1,7 @@
 -- +goose Up
--- Units that go back on sale (cancelled, expired, failed) and merchants' changes of the stock: written in the
--- transaction that changes the order or the goods, then given to Redis once, by id. given_at is NULL until then.
+-- Stock moves: units that go back on sale (cancelled, expired, failed) and merchants' changes of
+-- the stock. The transaction that changes the order or the sale writes the row. The releaser
+-- applies the row to Redis once, by its id. given_at is NULL until then.
 CREATE TABLE IF NOT EXISTS stock_moves (
     goods_id BIGINT      NOT NULL,
     id       VARCHAR(36) NOT NULL,
@@ -15,7 +16,7 @@ CREATE TABLE IF NOT EXISTS stock_moves (
     CONSTRAINT stock_moves_kind CHECK (kind IN ('cancel', 'expire', 'fail', 'delta'))
 ) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
 
--- What has not been given yet, oldest first: a handful of rows at one end of the index.
+-- Stock moves that Redis does not have yet, oldest first: a few rows at one end of the index.
 CREATE INDEX stock_moves_not_given ON stock_moves (given_at, made_at);
 
 -- +goose Down

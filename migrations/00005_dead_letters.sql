@@ -1,7 +1,7 @@
 -- +goose Up
--- Orders and messages that could not be written, with all it takes to judge them and to try again. The ids are
--- UUIDv7, so the primary key lists them by age. goods_id is 0 and order_sn empty where the message did not say.
--- The body is what came, byte for byte, and need not be text.
+-- Orders and messages that could not be written, with all data that a decision and a retry need.
+-- The ids are UUIDv7, so the primary key lists them by age. goods_id is 0 and order_sn is empty if
+-- the message does not contain them. body is the received message, byte for byte. It may be binary.
 CREATE TABLE IF NOT EXISTS dead_letters (
     id            VARCHAR(36)  NOT NULL,
     goods_id      BIGINT       NOT NULL,

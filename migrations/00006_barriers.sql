@@ -1,5 +1,6 @@
 -- +goose Up
--- Barriers that came through the queue: everything sent before one is committed. A rebuild waits for its own.
+-- Barriers that a consumer received from the queue. When a barrier's row exists, all messages that
+-- were published before it are committed. A rebuild waits for the row of its own barrier.
 CREATE TABLE IF NOT EXISTS barriers (
     goods_id   BIGINT NOT NULL,
     epoch      BIGINT NOT NULL,

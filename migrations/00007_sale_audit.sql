@@ -1,7 +1,8 @@
 -- +goose Up
--- Who changed which sale, when, from what to what: written in the transaction of the change itself, so that there is no
--- change without its row. was and became are JSON objects of the fields that differ. The ids are UUIDv7: the primary key
--- lists a sale's rows by age, also of a draft that is gone.
+-- The audit log of sales: actor, time, old values and new values. The transaction of a change
+-- writes the row, so that every change has one. was and became are JSON objects of the fields that
+-- differ. The ids are UUIDv7, so the primary key lists a sale's rows by age. The rows of a deleted
+-- draft remain.
 CREATE TABLE IF NOT EXISTS sale_audit (
     goods_id   BIGINT      NOT NULL,
     id         VARCHAR(36) NOT NULL,

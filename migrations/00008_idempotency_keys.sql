@@ -1,7 +1,8 @@
 -- +goose Up
--- The first answers to requests that bear an Idempotency-Key, by who asked: inserted in the transaction of the change,
--- so that of requests that come together one changes something. body_hash is the SHA-256 of the request in hex;
--- answer is the sale as JSON, empty while the stock cut named by cut_id is under way.
+-- The first answer to each request with an Idempotency-Key, by the caller. The transaction of the
+-- change inserts the row, so that one of several concurrent requests makes the change.
+-- body_hash is the SHA-256 of the request in hex. answer is the sale as JSON. It is empty while the
+-- stock cut cut_id is open.
 CREATE TABLE IF NOT EXISTS idempotency_keys (
     actor_id        BIGINT       NOT NULL,
     idempotency_key VARCHAR(255) NOT NULL,
@@ -13,7 +14,7 @@ CREATE TABLE IF NOT EXISTS idempotency_keys (
     PRIMARY KEY (actor_id, idempotency_key)
 ) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
 
--- The sweep of what is older than a day.
+-- The cleanup of keys that are older than a day.
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (made_at);
 
 -- +goose Down

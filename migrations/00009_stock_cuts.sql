@@ -1,7 +1,9 @@
 -- +goose Up
--- Merchants' cuts of the stock of an exposed sale, written before Redis is asked for the units and applied to the sale
--- when it gave them: a crash in between leaves a row that says what is to be finished. wanted is the whole change as
--- JSON, applied together with the cut. epoch is the one whose Redis is asked; it is renewed with the sale's.
+-- Stock cuts: merchants' reductions of the stock of an exposed sale. The row is written before
+-- Redis removes the units, and the sale is changed after that. After a crash in between, a worker
+-- completes the cut from its row. wanted is the merchant's whole change as JSON, which is applied
+-- together with the cut. epoch is the epoch in which Redis removes the units. A rebuild updates it
+-- together with the sale's epoch.
 CREATE TABLE IF NOT EXISTS stock_cuts (
     goods_id        BIGINT       NOT NULL,
     id              VARCHAR(36)  NOT NULL,
@@ -18,7 +20,7 @@ CREATE TABLE IF NOT EXISTS stock_cuts (
     CONSTRAINT stock_cuts_state CHECK (state IN ('open', 'done', 'undone'))
 ) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
 
--- What is under way, oldest first: a handful of rows.
+-- Open stock cuts, oldest first: a few rows.
 CREATE INDEX stock_cuts_open ON stock_cuts (state, made_at);
 
 -- +goose Down

@@ -1,8 +1,9 @@
 -- +goose Up
--- Money that a provider took for orders, by the provider's own number of it: the key is why a callback that comes twice
--- counts once. What could not be kept is refunding until the provider has given it back, and never both. kept is 1 or NULL:
--- with it the unique index below lets an order keep one payment, whatever a program believes. refund_at is when giving it
--- back is tried next; attempts counts the tries, and whoever raises it has the next one.
+-- Payments for orders, by the provider's own payment number. Because it is the primary key, a
+-- repeated callback counts once. A payment is kept or refunded, never both. It is refunding until
+-- the provider has returned the money. kept is 1 or NULL. The unique index on it allows one kept
+-- payment for each order, even if a program has a bug. refund_at is the time of the next refund
+-- attempt. attempts counts them. A refunder claims the next attempt by incrementing it.
 CREATE TABLE IF NOT EXISTS payments (
     payment_id  VARCHAR(64) NOT NULL,
     goods_id    BIGINT      NOT NULL,
@@ -21,16 +22,17 @@ CREATE TABLE IF NOT EXISTS payments (
     CONSTRAINT payments_kept CHECK (state = 'kept' AND kept IS NOT NULL OR state <> 'kept' AND kept IS NULL)
 ) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
 
--- One payment kept for each order; also the payments of an order.
+-- One kept payment for each order. The index also serves the list of an order's payments.
 CREATE UNIQUE INDEX payments_one_kept ON payments (goods_id, order_sn, kept);
 
--- What is to be given back, the longest due first: a handful of rows.
+-- Payments to refund, the longest due first: a few rows.
 CREATE INDEX payments_to_refund ON payments (state, refund_at);
 
--- Phone numbers are kept sealed, which is longer than they are. SQLite counts no characters and needs no change.
+-- A sealed phone number is longer than the number. SQLite does not enforce a column's length, so
+-- it needs no change.
 /*! ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL */;
 
 -- +goose Down
--- With sealed numbers in it the column stays as wide as it is: MySQL refuses to cut them.
+-- MySQL refuses this change while the column contains sealed numbers, because they are too long.
 /*! ALTER TABLE orders MODIFY phone VARCHAR(64) NOT NULL */;
 DROP TABLE IF EXISTS payments;

@@ -1,7 +1,8 @@
 -- +goose Up
--- When a sale was found to be over for good: ended or closed a day ago, all of its orders final, nothing on its way. Redis is
--- free to forget it then, and the background work looks after it no more. NULL before, and again as soon as anything of
--- it changes. No index: those by status and by closing time serve.
+-- The time when a sale was retired, a day or more after it ended or was closed. All orders of a
+-- retired sale are final, and none of its stock moves and stock cuts is open. Its keys may leave
+-- Redis, and background workers skip it. The column is NULL before, and again after any change of
+-- the sale. It needs no index, because the indexes on status and closed_at serve its queries.
 ALTER TABLE sales ADD COLUMN retired_at BIGINT NULL;
 
 -- +goose Down

@@ -1,12 +1,14 @@
 -- +goose Up
--- Stock in buckets: a sale that is split has a row for each of its buckets, every one a goods of its own. bucket is which one:
--- 0 is the sale's own row, and what no list of sales shows is above. It is in the goods id too, where SQL can't look.
+-- Stock in buckets: a split sale has a row for each of its buckets, with a goods id of its own.
+-- bucket is the bucket's number. The sale's own row has bucket 0, and lists of sales show only that
+-- row. The goods id also contains the number, but an index cannot select by a part of the id.
 ALTER TABLE sales ADD COLUMN bucket BIGINT NOT NULL DEFAULT 0;
 
--- What buyers see, newest first, without walking over the other buckets of each sale.
+-- The public list, newest first. A query skips the other buckets of each sale.
 CREATE INDEX sales_shown ON sales (bucket, status, goods_id);
 
--- Units on their way from one bucket to another are a cut of the one that says who is to have them; 0: a merchant's cut.
+-- A transfer of units between buckets is a stock cut of the source bucket. to_goods_id is the
+-- destination bucket, or 0 for a merchant's cut.
 ALTER TABLE stock_cuts ADD COLUMN to_goods_id BIGINT NOT NULL DEFAULT 0;
 
 -- +goose Down

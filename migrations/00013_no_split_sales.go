@@ -9,15 +9,16 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The ids of sales whose stock earlier releases split: splitBit is set in ids from splitFrom on,
-// and rowBits say which of its sale's rows a goods is.
+// The ids of sales whose stock earlier releases split. splitBit is set in ids from splitFrom on.
+// rowBits are the number of a goods among the rows of its sale.
 const (
 	splitBit  = 1 << 21
 	rowBits   = 63 << 12
 	splitFrom = (1_795_219_200_000 - 1_735_689_600_000) << 22
 )
 
-// SplitSaleError refuses step 13 while a sale whose stock is split is not over.
+// SplitSaleError refuses step 13 while a sale with split stock is not over. GoodsID is the id of
+// that sale.
 type SplitSaleError struct{ GoodsID int64 }
 
 // Error names the sale and what to do.
@@ -27,18 +28,19 @@ func (e *SplitSaleError) Error() string {
 		"again; until then run the previous release", e.GoodsID)
 }
 
-// NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a
+// NoSplitSales is step 13. It is in Go because SQL for both MySQL and SQLite cannot refuse with a
 // message. It returns a *SplitSaleError while a split sale is on sale, is a draft, or has units on
 // their way between its rows.
 //
-// Rows of split sales that are over stay, with their orders: sales.bucket keeps them out of lists.
-// The columns of step 12 stay too, because programs of the previous release write them during an
-// upgrade. The step removes the finished transfers.
+// The step keeps the rows of split sales that are over, with their orders: sales.bucket excludes
+// them from lists. It keeps the columns of step 12 too, because programs of the previous release
+// write them during an upgrade. It removes the finished transfers.
 func NoSplitSales() *goose.Migration {
 	return goose.NewGoMigration(13, &goose.GoFunc{RunTx: endSplitSales},
 		&goose.GoFunc{Mode: goose.TransactionEnabled})
 }
 
+// endSplitSales searches for live split sales and then removes the finished transfers.
 func endSplitSales(ctx context.Context, tx *sql.Tx) error {
 	var found sql.NullInt64
 	err := tx.QueryRowContext(ctx, `SELECT MIN(goods_id) FROM (

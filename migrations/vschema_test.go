@@ -33,7 +33,7 @@ type keyspace struct {
 	} `json:"tables"`
 }
 
-// shardedBy is the column that chooses the shard, where it is not goods_id.
+// shardedBy returns the column that chooses the shard of a table.
 func shardedBy(table string) string {
 	if table == "idempotency_keys" {
 		return "actor_id"
@@ -41,8 +41,8 @@ func shardedBy(table string) string {
 	return "goods_id"
 }
 
-// uniqueElsewhere are the tables whose keys leave out the column that chooses their shard, and why
-// each is unique all the same.
+// uniqueElsewhere are the tables whose keys omit the column that chooses their shard. Each value is
+// the reason why the key is unique over all shards.
 func uniqueElsewhere() map[string]string {
 	return map[string]string{
 		"dead_letters": "its id is a UUID of our making",
@@ -55,7 +55,7 @@ var (
 	primary = regexp.MustCompile(`PRIMARY KEY \(([^)]*)\)`)
 )
 
-// tables reads the migrations' tables: their definitions by name.
+// tables returns the definitions of the migrations' tables by name.
 func tables(t *testing.T) map[string]string {
 	t.Helper()
 	files := must.Get(fs.Glob(migrations.Files, "*.sql"))(t)
@@ -67,7 +67,7 @@ func tables(t *testing.T) map[string]string {
 			found[m[1]] = m[2]
 		}
 		require.Equal(t, strings.Count(up, "CREATE TABLE"), len(created.FindAllString(up, -1)),
-			"%s is written in another way", file)
+			"%s has a CREATE TABLE that the pattern does not match", file)
 	}
 	return found
 }
@@ -83,39 +83,40 @@ func vschema(t *testing.T) keyspace {
 	return k
 }
 
-// TestVSchema_NamesEveryTable: a table that it does not know can't be reached through Vitess.
+// TestVSchema_NamesEveryTable checks that the VSchema names every table and its shard column.
+// Vitess cannot reach a table that the VSchema omits.
 func TestVSchema_NamesEveryTable(t *testing.T) {
 	k := vschema(t)
 	require.True(t, k.Sharded)
 	for table, definition := range tables(t) {
 		known, ok := k.Tables[table]
-		require.True(t, ok, "deploy/vitess/vschema.json does not know %s", table)
+		require.True(t, ok, "deploy/vitess/vschema.json must name %s", table)
 		require.NotEmpty(t, known.ColumnVindexes, table)
 		first := known.ColumnVindexes[0]
 		require.Equal(t, shardedBy(table), first.Column, table)
 		require.Equal(t, "xxhash", k.Vindexes[first.Name].Type,
 			"%s: the first vindex chooses the shard", table)
 		key := primary.FindStringSubmatch(definition)
-		require.NotNil(t, key, "%s has no primary key, which a group of MySQL asks for", table)
+		require.NotNil(t, key, "%s has no primary key, which group replication requires", table)
 		if uniqueElsewhere()[table] == "" {
 			require.Contains(t, strings.Split(key[1], ", "), first.Column,
-				"%s: its key is unique on one shard alone", table)
+				"%s: the primary key must contain the shard column", table)
 		}
 		require.NotContains(t, strings.ToUpper(definition), "AUTO_INCREMENT",
-			"%s: each shard would count for itself", table)
+			"%s: each shard would number its rows independently", table)
 		require.NotContains(t, strings.ToUpper(definition), "REFERENCES", table)
 	}
 }
 
-// TestVSchema_NamesNothingElse: a table that was dropped or misspelt, a column that is not there, a
-// lookup without a table.
+// TestVSchema_NamesNothingElse checks that the VSchema names no missing table, no missing column
+// and no lookup without a table.
 func TestVSchema_NamesNothingElse(t *testing.T) {
 	k, known := vschema(t), tables(t)
 	lookups := must.Get(os.ReadFile("../deploy/vitess/lookups.sql"))(t)
 	for _, m := range created.FindAllStringSubmatch(string(lookups), -1) {
 		known[m[1]] = m[2]
 	}
-	known["goose_db_version"] = "" // goose's own
+	known["goose_db_version"] = "" // the migration tool creates this table
 	for table, entry := range k.Tables {
 		definition, ok := known[table]
 		require.True(t, ok, "there is no table %s", table)

@@ -18,6 +18,8 @@ import (
 
 func main() { app.Main(run) }
 
+// run wires the API and serves it until ctx ends. It stops the server before the connections,
+// because accepted requests still use them.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	cfg, log, err := app.Start(config.API, "api", nil, args, environ, stdout, stderr)
 	if err != nil {
@@ -56,15 +58,18 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	warnIfNotDurable(ctx, up.RedisStore, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := afterConnecting(up.Queue, connectTimeout, app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
+	serve := afterConnecting(up.Queue, connectTimeout,
+		app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health, log),
-		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
+		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve},
+		[]app.Worker{drain})
 }
 
-// warnIfNotDurable warns an operator whose Redis has no append-only file.
+// warnIfNotDurable warns an operator whose Redis has no append-only file. The API still starts,
+// because RabbitMQ keeps the orders while it is up.
 func warnIfNotDurable(ctx context.Context, store *redisstore.Store, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 const connectTimeout = 3 * time.Second
 
 // afterConnecting runs a worker when the queue is up, or after the timeout. Without the wait, only
-// Redis would hold the orders of a node's first moments, as if RabbitMQ were down. Callers wait in
-// the listener's backlog meanwhile.
+// Redis would hold the orders of a node's first moments, as if RabbitMQ were down. Meanwhile the
+// kernel keeps new connections in the listener's backlog.
 func afterConnecting(queue interface{ Up() bool }, timeout time.Duration, w app.Worker) app.Worker {
 	return app.WorkerFunc(func(ctx context.Context) error {
 		deadline := time.After(timeout)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is the CPU time that this process has used.
+// processorTime is the CPU time that this process has used. It includes the time in the kernel,
+// where a generator spends most of it. An error leaves the figure at 0.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -1,6 +1,5 @@
-// Command loadtest plays polite, impatient and hostile buyers against a running API, in a closed or
-// an open loop. It measures latencies, then compares the answers that buyers received with the
-// API's
+// Command loadtest runs polite, impatient and hostile buyers against a running API, in a closed or
+// an open loop. It measures latencies, compares the answers that buyers received with the API's
 // later state, and exits with 1 if they differ.
 package main
 
@@ -30,8 +29,7 @@ var (
 )
 
 // run is the whole program, from the flags to the report. It returns an error that names the flag,
-// file
-// or address at fault, or one of the errors above.
+// file or address at fault, or one of the errors above.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stdout, stderr)
 	if err != nil {
@@ -61,8 +59,8 @@ type loadTest struct {
 }
 
 // newLoadTest prepares a load test. The secret must be the API's, because the API checks the
-// signature
-// of every token.
+// signature of every token. The reads of the verdict have connections of their own, because the
+// load may have used up the buyers'.
 func newLoadTest(o options, secret string) (*loadTest, error) {
 	tokens, err := auth.New([]byte(secret), 0, time.Now)
 	p := &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}
@@ -71,26 +69,30 @@ func newLoadTest(o options, secret string) (*loadTest, error) {
 }
 
 // httpClient makes a client that obeys the flags: it refuses connections to other machines unless
-// -allow-remote is set.
+// -allow-remote is set. The check of the flags resolves names once; a name may resolve to another
+// host later.
 func (o options) httpClient(conns int) *http.Client {
 	return apiclient.NewHTTPWith(apiclient.HTTPOptions{
 		Conns: conns, Timeout: o.callTimeout, LoopbackOnly: !o.allowRemote,
 	})
 }
 
-// sign makes a token that outlives the load and the checks.
+// sign makes a token that outlives the load and the checks. A token that expires in between would
+// look like a defect of the API.
 func (p *loadTest) sign(a seckill.Actor) (string, error) {
 	return p.tokens.Sign(a, p.timeout+p.settle+time.Hour)
 }
 
-// buyerToken signs a buyer's token. All buyers share a name and a phone number: only the id counts.
+// buyerToken signs a buyer's token. Each token has its own id; all share a name and a phone number.
+// The order stores both, so its size is that of a real one.
 func (p *loadTest) buyerToken(id int64) (string, error) {
 	a := seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Load Test", Phone: "13800000000"}
 	return p.sign(a)
 }
 
-// run plays the load, checks the answers and writes the report. A load that a signal or -timeout
-// ended is still checked and reported.
+// run runs the load, checks the answers and writes the report. It also checks and reports a load
+// that a signal or -timeout ended, because half a load finds defects too. The checks have their own
+// time after a signal.
 func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := p.setUp(ctx); err != nil {
 		return err
@@ -122,7 +124,8 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// load plays the buyers, for at most -timeout. It reports whether a signal or the timeout ended it.
+// load runs the buyers, for at most -timeout. It reports whether a signal or the timeout ended the
+// load. It works on a copy of the plan, so the report's plan has no client and no callback.
 func (p *loadTest) load(ctx context.Context, stderr io.Writer) (loadgen.Result, bool) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

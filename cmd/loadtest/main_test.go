@@ -29,13 +29,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testSecret = "a secret that only the tests know, long enough"
 
-// open is the whole flash sale in this process, as standalone wires it; around may come between it and the buyers.
+// open starts the whole flash sale in this process, wired as in standalone. around may wrap the
+// API's handler.
 func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
 	require.NoError(t, err)
-	settings := app.Settings{OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second, PaymentTimeout: 15 * time.Minute, BatchSize: 500}
+	settings := app.Settings{
+		OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second,
+		PaymentTimeout: 15 * time.Minute, BatchSize: 500,
+	}
 	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret)})
 	require.NoError(t, err)
 	handler := http.Handler(api.Handler)
@@ -48,7 +52,9 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	server.Start()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- app.Run(ctx, 10*time.Second, app.NewWorkers(up.Parts, settings), api.Workers()) }()
+	go func() {
+		ended <- app.Run(ctx, 10*time.Second, app.NewWorkers(up.Parts, settings), api.Workers())
+	}()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-ended)
@@ -58,7 +64,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	return server.URL
 }
 
-// loadtest runs the program.
+// loadtest runs the program against an API.
 func loadtest(t *testing.T, url string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, trouble bytes.Buffer
@@ -76,17 +82,19 @@ func TestRun_AllLoopsPass(t *testing.T) {
 		"spike":  {"-users", "10", "-spike", "200", "-start-in", "300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, stderr, err := loadtest(t, url, append(args, "-buyers", "400", "-stock", "100", "-impatient", "0.3", "-hostile", "0.2",
-				"-json", "-", "-html", page)...)
+			out, stderr, err := loadtest(t, url, append(args, "-buyers", "400", "-stock", "100",
+				"-impatient", "0.3", "-hostile", "0.2", "-json", "-", "-html", page)...)
 			require.NoError(t, err, stderr)
 			var r report.Report
 			require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 			require.True(t, r.Verdict.OK)
 			require.Equal(t, 100, r.Count(buyer.Won))
 			require.Equal(t, []int{400, 100}, []int{r.Arrived, r.Verdict.Orders["created"]})
-			require.Positive(t, r.Outcomes[loadgen.Impatient][buyer.Won]+r.Outcomes[loadgen.Polite][buyer.Won])
+			require.Positive(t,
+				r.Outcomes[loadgen.Impatient][buyer.Won]+r.Outcomes[loadgen.Polite][buyer.Won])
 			require.Positive(t, r.Outcomes[loadgen.Hostile]["all refused"])
-			require.Contains(t, stderr, "verdict", "the text goes to standard error beside the JSON")
+			require.Contains(t, stderr, "verdict",
+				"the text goes to standard error beside the JSON")
 			require.Contains(t, stderr, "ok   every hostile call was refused")
 			html, err := os.ReadFile(page)
 			require.NoError(t, err)
@@ -97,11 +105,13 @@ func TestRun_AllLoopsPass(t *testing.T) {
 
 func TestRun_LoadsExistingSale(t *testing.T) {
 	url := open(t, nil)
-	o := options{Plan: loadgen.Plan{Bases: []string{url}}, stock: 50, limit: 2, timeout: time.Minute}
+	o := options{Plan: loadgen.Plan{Bases: []string{
+		url,
+	}}, stock: 50, limit: 2, timeout: time.Minute}
 	p, err := newLoadTest(o, testSecret)
 	require.NoError(t, err)
 	require.NoError(t, p.setUp(t.Context()))
-	for range 2 { // the second load finds nothing left, and the first one's orders
+	for range 2 { // the second load finds the first load's orders and no stock
 		_, stderr, err := loadtest(t, url, "-goods", p.GoodsID, "-buyers", "60", "-users", "10")
 		require.NoError(t, err, stderr)
 	}
@@ -110,20 +120,22 @@ func TestRun_LoadsExistingSale(t *testing.T) {
 	p.http.CloseIdleConnections()
 }
 
-// An API that forgets one accepted order violates a rule.
+// TestRun_ForgottenOrderFails checks that a 202 without an order violates a rule.
 func TestRun_ForgottenOrderFails(t *testing.T) {
 	var purchases atomic.Int64
 	url := open(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/decrStock") && purchases.Add(1) == 20 {
 				w.WriteHeader(http.StatusAccepted)
-				_, _ = io.WriteString(w, `{"code": 202, "reason": "QUEUED", "data": {"orderSn": "never-written"}}`)
+				_, _ = io.WriteString(w,
+					`{"code": 202, "reason": "QUEUED", "data": {"orderSn": "never-written"}}`)
 				return
 			}
 			next.ServeHTTP(w, r)
 		})
 	})
-	out, _, err := loadtest(t, url, "-buyers", "100", "-users", "5", "-stock", "50", "-patience", "2s")
+	out, _, err := loadtest(t, url, "-buyers", "100", "-users", "5", "-stock", "50", "-patience",
+		"2s")
 	require.ErrorIs(t, err, errViolated)
 	require.True(t, strings.HasPrefix(out, "FAIL: "), out)
 	require.Contains(t, out, "never-written")

@@ -17,8 +17,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// options are the flags. Those that describe the buyers are fields of the plan, which loadgen.Run
-// plays and the report repeats.
+// options are the flags. The embedded plan holds those that describe the buyers, for loadgen.Run
+// and the report. It is a struct rather than a flag set, so that tests can fill it.
 type options struct {
 	loadgen.Plan
 	addr, secretFile string
@@ -40,8 +40,8 @@ type options struct {
 	json, html                   string
 }
 
-// Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the memory
-// of one machine before it says anything about the API.
+// Bounds of the flags. They catch typing errors: a larger load would exhaust the ports and the
+// memory of one machine, and measure that machine instead of the API.
 const (
 	maxBuyers = 10_000_000
 	maxConns  = 20_000
@@ -52,7 +52,7 @@ const (
 //go:embed usage.txt
 var usage string
 
-// parse reads the flags. It prints the help or the version and returns flag.ErrHelp if asked to.
+// parse reads the flags. For -help and -version it prints the text and returns flag.ErrHelp.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("loadtest", flag.ContinueOnError)
@@ -116,7 +116,7 @@ func (o *options) define(f *flag.FlagSet) {
 }
 
 // complete sets the defaults that depend on other flags. Buyer ids derive from the clock, so that
-// each run has new buyers.
+// each run has new buyers. Ids of an earlier run would meet its limits per buyer and be refused.
 func (o *options) complete(given map[string]bool) error {
 	if o.profile == "" {
 		o.compress = 1
@@ -140,7 +140,7 @@ func (o *options) complete(given map[string]bool) error {
 	return nil
 }
 
-// check reports all problems together.
+// check reports all problems together. A user then corrects the command line once.
 func (o options) check(ctx context.Context) error {
 	var problems []error
 	wrong := func(is bool, problem string) {

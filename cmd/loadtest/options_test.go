@@ -23,13 +23,19 @@ func parsed(t *testing.T, args ...string) (options, error) {
 }
 
 func TestCheck_RefusesRemoteHostsByDefault(t *testing.T) {
-	for _, addr := range []string{"http://192.0.2.1", "http://10.0.0.1:8080", "http://127.0.0.1:8080,http://192.0.2.1", "http://[2001:db8::1]:80", "http://0.0.0.0:80"} {
+	for _, addr := range []string{
+		"http://192.0.2.1", "http://10.0.0.1:8080", "http://127.0.0.1:8080,http://192.0.2.1",
+		"http://[2001:db8::1]:80", "http://0.0.0.0:80",
+	} {
 		_, err := parsed(t, "-addr", addr)
 		require.ErrorIs(t, err, apiclient.ErrRemote, addr)
 		_, err = parsed(t, "-addr", addr, "-allow-remote")
 		require.NoError(t, err, addr)
 	}
-	for _, addr := range []string{"http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:8080/", "http://127.0.0.1:1, http://127.0.0.1:2"} {
+	for _, addr := range []string{
+		"http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:8080/",
+		"http://127.0.0.1:1, http://127.0.0.1:2",
+	} {
 		_, err := parsed(t, "-addr", addr)
 		require.NoError(t, err, addr)
 	}
@@ -37,10 +43,18 @@ func TestCheck_RefusesRemoteHostsByDefault(t *testing.T) {
 
 func TestCheck_ReportsAllProblems(t *testing.T) {
 	for name, args := range map[string][]string{
-		"no buyers": {"-buyers", "0"}, "too many": {"-buyers", "10000001"}, "both loops": {"-users", "1", "-rate", "1"},
-		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {"-rate", "NaN"}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
-		"no time": {"-timeout", "0s"}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
-		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
+		"no buyers": {
+			"-buyers", "0",
+		}, "too many": {"-buyers", "10000001"}, "both loops": {"-users", "1", "-rate", "1"},
+		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {
+			"-rate", "NaN",
+		}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
+		"no time": {
+			"-timeout", "0s",
+		}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
+		"a path": {
+			"-addr", "http://127.0.0.1/api",
+		}, "a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
 		"no compression": {"-profile", "million", "-compress", "0.5"},
 	} {
 		_, err := parsed(t, args...)
@@ -56,11 +70,13 @@ func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 		o, err := parsed(t, append([]string{"-profile", "million"}, args...)...)
 		require.NoError(t, err)
 		require.Equal(t, 1_000_000, o.Buyers)
-		require.InDelta(t, 3600/compress, float64(o.Buyers-o.Spike)/o.Rate, .001, "the hour")
+		require.InDelta(t, 3600/compress, float64(o.Buyers-o.Spike)/o.Rate, .001,
+			"the buyers must arrive within the compressed hour")
 		require.InDelta(t, 1000*compress, o.permits, .001)
 		require.Greater(t, o.timeout, o.compressed(time.Hour))
 		p := &loadTest{options: o}
-		require.InDelta(t, 1000, p.limiter().PermitsPerSecond*p.limiter().MaxBurstSeconds, .001, "the burst is as many permits")
+		require.InDelta(t, 1000, p.limiter().PermitsPerSecond*p.limiter().MaxBurstSeconds, .001,
+			"the burst must be 1000 permits")
 		require.Contains(t, o.meaning(), "compressed")
 	}
 	o, err := parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50")
@@ -82,7 +98,9 @@ func TestParse_SetsDependentDefaults(t *testing.T) {
 func TestSecret_EnvironmentBeforeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(file, []byte("of the file"), 0o600))
-	for want, environ := range map[string][]string{"of the environment": {"SECKILL_JWT_SECRET=of the environment"}, "of the file": {"SECKILL_JWT_SECRET="}} {
+	for want, environ := range map[string][]string{"of the environment": {
+		"SECKILL_JWT_SECRET=of the environment",
+	}, "of the file": {"SECKILL_JWT_SECRET="}} {
 		got, err := secret(environ, file)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
@@ -95,7 +113,10 @@ func TestHelp_ListsFlagsAndKinds(t *testing.T) {
 	var out bytes.Buffer
 	_, err := parse([]string{"-help"}, &out, &bytes.Buffer{})
 	require.ErrorIs(t, err, flag.ErrHelp)
-	for _, said := range []string{"-allow-remote", "-profile name", "SECKILL_JWT_SECRET", "(default 10m0s)", "Exit code 0", "hostile    "} {
+	for _, said := range []string{
+		"-allow-remote", "-profile name", "SECKILL_JWT_SECRET", "(default 10m0s)", "Exit code 0",
+		"hostile    ",
+	} {
 		require.Contains(t, out.String(), said)
 	}
 }

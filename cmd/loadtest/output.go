@@ -25,14 +25,15 @@ func (p *loadTest) settings() report.Settings {
 	return s
 }
 
-// notes are caveats for the reader of the figures.
+// notes are caveats for the reader of the figures. They are part of the report, because figures are
+// passed on without the command that made them.
 func (p *loadTest) notes(r report.Report) (notes []string) {
 	if p.profile != "" {
 		notes = append(notes, p.meaning())
 	}
 	if lag := r.Generator.LagP99; lag > report.MaxLag {
-		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer calls "+
-			"than planned, and the latency of the first step includes its delay", lag))
+		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer "+
+			"calls than planned, and the latency of the first step includes its delay", lag))
 	}
 	if p.goods != "" {
 		notes = append(notes, "other clients may buy too: rules of exclusive use were skipped")
@@ -44,7 +45,7 @@ func (p *loadTest) notes(r report.Report) (notes []string) {
 }
 
 // write writes the report to standard output and to the files of -json and -html. The file - is
-// standard output; the text then goes to standard error.
+// standard output. The text then moves to standard error, so that a pipe reads only JSON.
 func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	text := stdout
 	if p.json == "-" {
@@ -59,6 +60,8 @@ func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	return toFile(p.html, stdout, r.HTML)
 }
 
+// toFile writes to a file, to standard output for -, or nothing for "". Closing may report that the
+// disk is full, so its error counts.
 func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	switch name {
 	case "":
@@ -77,6 +80,7 @@ func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 const progressSeconds = 5
 
 // progress returns a function that prints the newest point, at most one line per progressSeconds.
+// That interval shows that the load is running, and keeps the log of a CI run short.
 func progress(out io.Writer, buyers int) func(loadgen.Point) {
 	done, next := 0, 0.0
 	return func(at loadgen.Point) {

@@ -8,7 +8,8 @@ import (
 // millionTime is the length of the sale of the million profile.
 const millionTime = time.Hour
 
-// applyProfile changes the defaults to those of the profile. It sets every flag that was not given to its value of the profile.
+// applyProfile sets every flag that was not given to its value in the profile. A given flag keeps
+// its value, so that a user can run the profile smaller.
 func (o *options) applyProfile(given map[string]bool) error {
 	if o.profile != "million" {
 		return fmt.Errorf("-profile %q: the only profile is million", o.profile)
@@ -40,7 +41,8 @@ func (o options) compressed(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / o.compress)
 }
 
-// meaning explains the effect of the compression on the figures.
+// meaning explains the effect of the compression on the figures. Without it a reader would take the
+// latencies of a compressed hour for those of an hour.
 func (o options) meaning() string {
 	return fmt.Sprintf("time is compressed %g times: arrivals, permits per second, and the limiter's "+
 		"burst and longest wait, so that as many buyers compete for each permit. Latencies, Retry-After "+

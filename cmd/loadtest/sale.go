@@ -12,11 +12,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// merchantID is the user id of the merchant or operator that manages the sale.
+// merchantID is the user id of the merchant or operator that manages the sale. It owns the sales of
+// all load tests.
 const merchantID = 1
 
-// secret reads the signing secret from the environment or from the file. The environment comes first,
-// because a shell may hold the secret of another API than the one that wrote the file.
+// secret reads the signing secret from the environment, else from the file. The environment has
+// priority, because the file may belong to another API than the one under test.
 func secret(environ []string, file string) (string, error) {
 	for _, pair := range environ {
 		if s, ok := strings.CutPrefix(pair, "SECKILL_JWT_SECRET="); ok && s != "" {
@@ -31,7 +32,8 @@ func secret(environ []string, file string) (string, error) {
 }
 
 // setUp finds the sale of -goods as an operator, who may read every sale, or creates one as a
-// merchant. It completes the plan with the sale's id and start.
+// merchant. It completes the plan with the sale's id and start. Most first runs fail here on the
+// address or the secret, so the error mentions both.
 func (p *loadTest) setUp(ctx context.Context) error {
 	role, prepare := seckill.Merchant, p.createSale
 	if p.goods != "" {
@@ -64,8 +66,8 @@ func (p *loadTest) findSale(ctx context.Context) error {
 	return nil
 }
 
-// createSale creates and exposes a sale that ends long after the load and the checks, so that no order
-// is refused because the sale has ended.
+// createSale creates and exposes a sale that ends long after the load and the checks. Otherwise the
+// API would refuse late orders because the sale has ended.
 func (p *loadTest) createSale(ctx context.Context) (err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	p.StartAt = now.Add(p.startIn)
@@ -84,7 +86,8 @@ func (p *loadTest) createSale(ctx context.Context) (err error) {
 }
 
 // limiter is the sale's rate of random paths; nil keeps the API's default. A profile compresses the
-// burst and the longest wait too.
+// burst and the longest wait too. A burst that lasted a second of compressed time would let a
+// minute of real buyers through.
 func (p *loadTest) limiter() *apiclient.Rate {
 	if p.permits == 0 {
 		return nil
@@ -95,8 +98,8 @@ func (p *loadTest) limiter() *apiclient.Rate {
 	}
 }
 
-// closeSale closes the sale that this load test created, so that the public list does not keep it. A
-// sale of -goods stays as it is.
+// closeSale closes the sale that this load test created, so that the public list does not keep it.
+// It leaves a sale of -goods open.
 func (p *loadTest) closeSale(ctx context.Context) error {
 	if p.goods != "" {
 		return nil

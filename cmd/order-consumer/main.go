@@ -16,8 +16,11 @@ import (
 
 func main() { app.Main(run) }
 
+// run wires the workers and runs them until ctx ends. It stops the workers before the
+// connections that they use.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
-	cfg, log, err := app.Start(config.Consumer, "order-consumer", nil, args, environ, stdout, stderr)
+	cfg, log, err := app.Start(config.Consumer, "order-consumer", nil, args, environ, stdout,
+		stderr)
 	if err != nil {
 		return err
 	}
@@ -36,8 +39,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{
-		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs, Rebuilds: registry.Repairs,
-		Tracer: tracer.Orders(),
+		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs,
+		Rebuilds: registry.Repairs, Tracer: tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)

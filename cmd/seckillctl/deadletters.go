@@ -23,9 +23,8 @@ type deadLettersCmd struct {
 	Discard discardDeadLetterCmd `cmd:"" help:"Delete a dead letter; its order stays failed."`
 }
 
-// resolver holds the flags of commands that requeue dead letters. Requeuing needs all three
-// servers' settings: it reserves in Redis, writes to MySQL, and checks that the order number is one
-// of ours.
+// resolver holds the flags of commands that requeue dead letters. Requeuing reserves in Redis,
+// writes to MySQL, and checks that this installation made the order number.
 type resolver struct {
 	database
 	redisServer
@@ -48,13 +47,14 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	defer client.Close()
 	return r.database.with(s, func(store *sqlstore.Store) error {
 		reservations := redisstore.New(client, redisstore.Options{})
-		log := slog.New(slog.DiscardHandler) // the command's own output says what happened
+		log := slog.New(slog.DiscardHandler) // the command's own output reports the result
 		releaser := inventory.NewStockReleaser(store, reservations, log)
 		return work(deadletter.NewService(
 			store, reservations, releaser, ordersn.NewKeys(keys...), r.PaymentTimeout, log))
 	})
 }
 
+// listDeadLettersCmd prints the dead letters, oldest first.
 type listDeadLettersCmd struct{ database }
 
 // deadLetterLine is the printed part of a dead letter. The body is not printed, because it holds a
@@ -94,13 +94,12 @@ func printDeadLetter(s *session, d order.DeadLetter) error {
 			d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin,
 		})
 	}
-	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s",
-		d.ID, d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts,
-		d.Origin)
+	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s", d.ID,
+		d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts, d.Origin)
 }
 
-// The buyer keeps the order number of the 202. If the units are gone by now, the command is refused
-// and the dead letter stays.
+// requeueDeadLetterCmd reserves the units again and writes the order under the number of the 202.
+// If no units are available, the command is refused and the dead letter remains.
 type requeueDeadLetterCmd struct {
 	resolver
 	ID string `arg:"" help:"The dead letter's id."`
@@ -118,7 +117,8 @@ func (c *requeueDeadLetterCmd) Run(s *session) error {
 	})
 }
 
-// It asks for confirmation, because a dead letter is the last trace of what the buyer wanted.
+// discardDeadLetterCmd deletes a dead letter. It requires confirmation, because a dead letter is
+// the last record of the buyer's purchase.
 type discardDeadLetterCmd struct {
 	database
 	confirmation

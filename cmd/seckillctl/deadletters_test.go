@@ -39,14 +39,20 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
 	defer client.Close()
 	sale, err := store.CreateSale(ctx, seckill.NewSale{
-		Title: "tea", Stock: 5, PerBuyerLimit: 2, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
+		Title: "tea", Stock: 5, PerBuyerLimit: 2, StartAt: now, EndAt: now.Add(time.Hour),
+		Rate: seckill.DefaultRate(),
 	}.Draft(1, now), salechange.IdempotencyKey{})
 	require.NoError(t, err)
-	_, err = rebuild.NewOpener(store, redisstore.New(client, redisstore.Options{})).OpenFirst(ctx, sale.GoodsID)
+	_, err = rebuild.NewOpener(store, redisstore.New(client, redisstore.Options{})).OpenFirst(ctx,
+		sale.GoodsID)
 	require.NoError(t, err)
 	for buyer := range int64(2) {
 		sn := ordersn.NewKeys([]byte(secret)).Issue(sale.GoodsID, buyer+1, now).String()
-		_, err = store.WriteFailed(ctx, sale.GoodsID, reservation.OrderLine{OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Epoch: 1, Name: "Ann"}, order.FailedUnwritten, order.DeadLetter{}, now)
+		line := reservation.OrderLine{
+			OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Epoch: 1, Name: "Ann",
+		}
+		_, err = store.WriteFailed(ctx, sale.GoodsID, line, order.FailedUnwritten,
+			order.DeadLetter{}, now)
 		require.NoError(t, err)
 	}
 
@@ -58,7 +64,10 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	var first, second deadLetterLine
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &second))
-	requeue := []string{"dead-letters", "requeue", first.ID, "--mysql-dsn", dsn, "--redis-addrs", addr, "--order-secret", secret}
+	requeue := []string{
+		"dead-letters", "requeue", first.ID, "--mysql-dsn", dsn, "--redis-addrs", addr,
+		"--order-secret", secret,
+	}
 	out, err = ctl(requeue...)
 	require.NoError(t, err)
 	require.Equal(t, first.OrderSn+" is created\n", out)

@@ -17,7 +17,9 @@ func TestHealth_FailsUnlessTheStatusIs200(t *testing.T) {
 		}
 	}))
 	defer node.Close()
-	health := func(url string) error { return run(t.Context(), []string{"health", url}, nil, io.Discard, io.Discard) }
+	health := func(url string) error {
+		return run(t.Context(), []string{"health", url}, nil, io.Discard, io.Discard)
+	}
 
 	require.NoError(t, health(node.URL+"/readyz"))
 	require.ErrorContains(t, health(node.URL+"/drained"), "draining")

@@ -23,6 +23,7 @@ type redisServer struct {
 	RedisTLS      bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Use TLS to Redis."`
 }
 
+// settings converts the flags for connect.RedisOf.
 func (r redisServer) settings() config.Redis {
 	return config.Redis{
 		Addrs: strings.Split(r.Redis, ","), SentinelMaster: r.Master,
@@ -30,7 +31,8 @@ func (r redisServer) settings() config.Redis {
 	}
 }
 
-// It answers without the API, which may be the part that fails.
+// ledgerCmd prints a sale's ledger. It reads Redis and MySQL itself, because the API may be the
+// part that fails.
 type ledgerCmd struct {
 	database
 	redisServer
@@ -60,7 +62,7 @@ func (c *ledgerCmd) Run(s *session) error {
 	})
 }
 
-// The labels are the names of the API.
+// ledgerText formats a ledger. Its labels are the API's field names.
 func ledgerText(l seckill.Ledger) string {
 	d := l.Differences
 	return fmt.Sprintf(`total      %d

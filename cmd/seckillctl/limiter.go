@@ -30,9 +30,9 @@ type limiter struct {
 	Key  string `arg:"" help:"The key that the rule counts by, such as a goods id; * for every key."`
 }
 
-// with calls work, then leaves the list of nodes that share the limits. Reading the overrides
-// counts this process as a node. A node too many would lower the share of each real one while Redis
-// fails.
+// with calls work, then removes this process from the list of nodes that share the limits. Reading
+// the overrides adds it to that list. An extra node would lower the share of each real one while
+// Redis fails.
 func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	client := connect.RedisOf(l.settings())
 	defer client.Close()
@@ -47,6 +47,7 @@ func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	return err
 }
 
+// getLimiterCmd prints the limit that applies to a key.
 type getLimiterCmd struct{ limiter }
 
 // Run prints the limit.
@@ -57,6 +58,7 @@ func (c *getLimiterCmd) Run(s *session) error {
 	})
 }
 
+// setLimiterCmd overrides fields of a limit.
 type setLimiterCmd struct {
 	limiter
 	Fields []string `arg:"" help:"Fields as name=value: permitsPerSecond=500 maxBurstSeconds=2 …, with the API's names."`
@@ -99,7 +101,8 @@ func changeOf(fields []string) (c rules.Change, err error) {
 	return c, dec.Decode(&c)
 }
 
-// Deleting also resets the limiter, which lets a burst through at once: hence the confirmation.
+// deleteLimiterCmd removes an override. It requires confirmation, because it also resets the
+// limiter and so admits a burst at once.
 type deleteLimiterCmd struct {
 	limiter
 	confirmation
@@ -120,7 +123,8 @@ func (c *deleteLimiterCmd) Run(s *session) error {
 	})
 }
 
-// The text has the limit as JSON, because each algorithm uses other fields.
+// printSetting prints a setting, or returns the error. The text has the limit as JSON, because each
+// algorithm uses other fields.
 func printSetting(s *session, setting rules.Setting, err error) error {
 	if err != nil {
 		return err

@@ -35,9 +35,10 @@ type commands struct {
 	Health      healthCmd      `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
 }
 
-const description = `The operator's command line of the flash sale.
-
-Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a destructive command without confirmation (-yes). 3 refused: no such object, or its state does not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale.`
+const description = "The operator's command line of the flash sale.\n\n" +
+	"Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a " +
+	"destructive command without confirmation (-yes). 3 refused: no such object, or its state does " +
+	"not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale."
 
 // session holds what every command uses. Commands get it instead of globals, so that a test runs
 // them with its own streams.
@@ -48,8 +49,8 @@ type session struct {
 	json           bool
 }
 
-// It exists beside runWith for app.Main, which knows no standard input: tests give their own
-// answers to a confirmation.
+// run reads confirmations from standard input. Tests call runWith, which takes the input as a
+// parameter; app.Main passes none.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	return withExitCode(runWith(ctx, args, os.Stdin, stdout, stderr))
 }
@@ -59,9 +60,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	// kong ends the process after -help and -version unless it gets another exit function. A
 	// process that ends there would skip the deferred calls of app.Main.
 	done := false
-	parser, err := kong.New(&c,
-		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(),
-		kong.Vars{"version": "seckillctl " + app.Version()},
+	parser, err := kong.New(&c, kong.Name("seckillctl"), kong.Description(description),
+		kong.UsageOnError(), kong.Vars{"version": "seckillctl " + app.Version()},
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return err
@@ -110,7 +110,8 @@ func (d database) with(s *session, work func(*sqlstore.Store) error) error {
 	return errors.Join(work(store), store.Close())
 }
 
-// It is the only command that changes the schema, and safe to repeat.
+// migrateCmd migrates the database. It is the only command that changes the schema, and it is safe
+// to repeat.
 type migrateCmd struct {
 	database
 	Wait time.Duration `default:"30s" help:"How long to wait for the database to answer."`
@@ -132,7 +133,8 @@ func (c *migrateCmd) Run(s *session) error {
 	})
 }
 
-// Operators need it to call /admin by hand; buyers and merchants sign in elsewhere.
+// tokenCmd signs a token. Operators need it to call /admin by hand; buyers and merchants sign in
+// elsewhere.
 type tokenCmd struct {
 	Secret string        `env:"SECKILL_JWT_SECRET" required:"" help:"The secret that signs tokens, at least 32 bytes."`
 	Role   string        `enum:"buyer,merchant,operator" default:"buyer" help:"buyer, merchant or operator."`

@@ -32,6 +32,7 @@ func (c *planCmd) Run(s *session) error {
 	return s.print(plan, "%s", strings.TrimSuffix(text.String(), "\n"))
 }
 
+// costs reads the calibration of -calibration, or the built-in one.
 func (c *planCmd) costs() (capacity.Calibration, error) {
 	if c.Calibration == "" {
 		return capacity.BuiltIn()

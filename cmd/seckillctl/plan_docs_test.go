@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updateFlag rewrites the plans of docs/how-to/scale.md. make calibrate sets it, because costs change the plans.
+// updateFlag rewrites the plans of docs/how-to/scale.md. `make calibrate` sets it, because new
+// costs change the plans.
 var updateFlag = flag.Bool("scaling.update", false, "rewrite the plans of docs/how-to/scale.md")
 
-// planPrompt begins each command of docs/how-to/scale.md that the test runs.
+// planPrompt is the prefix of each command in docs/how-to/scale.md that the test runs.
 const planPrompt = "$ seckillctl plan"
 
 func TestPlan_MatchesTheScalingPage(t *testing.T) {
@@ -32,7 +33,8 @@ func TestPlan_MatchesTheScalingPage(t *testing.T) {
 		command, _, _ := strings.Cut(shown, "\n")
 		now := command + "\n" + printed(t, strings.Fields(command)[2:])
 		if !*updateFlag {
-			require.Equal(t, now, shown, "make calibrate renews the document; or go test ./cmd/seckillctl -run Plan -scaling.update")
+			require.Equal(t, now, shown,
+				"run make calibrate, or go test ./cmd/seckillctl -run Plan -scaling.update")
 		}
 		blocks[i] = now + "```\n" + rest
 	}

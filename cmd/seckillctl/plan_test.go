@@ -38,7 +38,8 @@ func TestPlan_ReadsACalibrationFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "costs.json")
 	require.NoError(t, os.WriteFile(file, body, 0o600))
 	var text strings.Builder
-	require.NoError(t, run(t.Context(), []string{"plan", "--calibration", file}, nil, &text, io.Discard))
+	require.NoError(t,
+		run(t.Context(), []string{"plan", "--calibration", file}, nil, &text, io.Discard))
 	require.Contains(t, text.String(), "another machine")
 }
 

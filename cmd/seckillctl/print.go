@@ -31,8 +31,8 @@ type confirmation struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
-// confirmed asks for confirmation, unless -yes was given. Any answer but y or yes is an error, and
-// so is the end of the input. A script without a terminal must say -yes: silence never confirms.
+// confirmed requires a confirmation, unless -yes was given. Any answer but y or yes is an error,
+// and so is the end of the input. A script without a terminal must pass -yes.
 func (y confirmation) confirmed(s *session, what string) error {
 	if y.Yes {
 		return nil
@@ -74,8 +74,8 @@ func (c *exitError) ExitCode() int { return c.code }
 
 func usage(err error) error { return &exitError{code: codeUsage, err: err} }
 
-// withExitCode adds the exit code that belongs to an error. It knows the refusals of all packages,
-// so that commands return errors as they come.
+// withExitCode adds the exit code that belongs to an error. It maps the refusals of all packages in
+// one place, so that commands return errors unchanged.
 func withExitCode(err error) error {
 	var field *ratelimit.FieldError
 	if _, has := errors.AsType[*exitError](err); err == nil || has {

@@ -33,8 +33,8 @@ type rebuilt struct {
 	ShutSeconds float64 `json:"shutSeconds"`
 }
 
-// Run asks for confirmation, rebuilds and prints the result. It refuses a draft, which Redis has
-// never had, before it asks.
+// Run rebuilds the sale after a confirmation and prints the result. It first refuses a draft,
+// because Redis holds no drafts.
 func (c *rebuildCmd) Run(s *session) error {
 	up, err := connect.Open(s.ctx, c.config(), nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -62,12 +62,13 @@ func (c *rebuildCmd) Run(s *session) error {
 		return err
 	}
 	return s.print(rebuilt{done, done.Shut.Seconds()},
-		"goods %d: epoch %d -> %d, gate shut for %s\n%d units available; %d reservations in flight written, %d lost (dead letters)",
+		"goods %d: epoch %d -> %d, gate shut for %s\n"+
+			"%d units available; %d reservations in flight written, %d lost (dead letters)",
 		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(
 			time.Millisecond), done.Available, done.Found, done.Lost)
 }
 
-// Settings that a rebuild does not use stay at their zero values.
+// config returns the settings of a rebuild; unused ones stay at their zero values.
 func (c *rebuildCmd) config() config.Config {
 	return config.Config{
 		Redis: c.settings(), MySQL: config.MySQL{DSN: config.Secret(c.DSN)},
@@ -87,7 +88,7 @@ func (c *rebuildCmd) whileConnected(
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// the error of work is the one that matters
+		// the error of work matters more than that of the connection
 		_ = app.Run(connected, time.Second, up.Workers())
 	}()
 	err := awaitQueue(ctx, up.Queue)
@@ -99,8 +100,8 @@ func (c *rebuildCmd) whileConnected(
 	return err
 }
 
-// Rebuilding without RabbitMQ would shut the gate and then wait for a queue that cannot take the
-// reservations in flight.
+// awaitQueue waits until RabbitMQ is connected. A rebuild without RabbitMQ would shut the gate and
+// then wait for a queue that cannot accept the reservations in flight.
 func awaitQueue(ctx context.Context, q app.Queue) error {
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		if q.Up() {
@@ -115,7 +116,8 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 	}
 }
 
-// If it fails halfway, the gate stays shut until an order consumer has finished the rebuild.
+// rebuild rebuilds the sale. If it fails halfway, the gate stays shut until an order consumer has
+// finished the rebuild.
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
 		Store: up.Store, Redis: up.RedisStore, Queue: up.Queue,

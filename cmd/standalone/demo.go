@@ -31,8 +31,8 @@ const (
 // errDemoDone stops the program after a successful demo.
 var errDemoDone = errors.New("the demo is done")
 
-// demo runs a sale with virtual buyers through the HTTP API. It is a client like any other, so its
-// result speaks for the API and not for internals.
+// demo runs a sale with virtual buyers through the HTTP API. It uses no internals, so its result
+// holds for every client of the API.
 type demo struct {
 	base   string
 	tokens *auth.Tokens
@@ -40,8 +40,8 @@ type demo struct {
 	exit   bool
 }
 
-// Run runs the demo, and then waits for ctx unless -exit is set. The program then serves on, so
-// that the sale can be opened in a browser.
+// Run runs the demo, and then waits for ctx unless -exit is set. The program keeps serving, so that
+// the user can open the sale in a browser.
 func (d demo) Run(ctx context.Context) error {
 	goodsID, err := d.play(ctx)
 	switch {
@@ -57,8 +57,8 @@ func (d demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// play exposes a sale, plays its buyers and prints the report of the load. The sale has begun a
-// second ago, because the buyers would otherwise be refused as too early on a clock that steps.
+// play exposes a sale, runs its buyers and prints the report of the load. The sale starts one
+// second in the past. The API would otherwise refuse buyers as too early if the clock steps back.
 func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	token, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {
@@ -82,13 +82,12 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	return goodsID, soldExactly(r)
 }
 
-// load plays the buyers and compares their answers with the API's later state. The limit of one
+// load runs the buyers and compares their answers with the API's later state. The limit of one
 // minute is for a slow machine: orders are usually written before the last buyer ends.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
 		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
@@ -100,13 +99,12 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	result := loadgen.Run(ctx, plan)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	checked := verdict.Check(ctx, verdict.Case{
-		Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
-	})
+	checked := verdict.Check(ctx,
+		verdict.Case{Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true})
 	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
 }
 
-// The tokens outlive the demo, because the commands of invite use them.
+// buyerToken signs a buyer's token. It outlives the demo, because the commands of invite use it.
 func (d demo) buyerToken(id int64) (string, error) {
 	actor := seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
 	return d.tokens.Sign(actor, demoTTL)

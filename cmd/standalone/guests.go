@@ -6,8 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// guestsAt returns the users that sign in without a password: on a loopback address without a
-// proxy, or if the operator asks for it with -guests. Behind a proxy every caller of the internet
+// guestsAt returns the users that sign in without a password. It allows them on a loopback address
+// without a proxy, or where the operator sets -guests. Behind a proxy every caller of the internet
 // has a loopback address, so a proxy switches guests off.
 func guestsAt(addr net.Addr, proxied, wanted bool) []seckill.Actor {
 	tcp, ok := addr.(*net.TCPAddr)

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// lock makes the data directory. That no second process works on it is the operator's care here:
-// there is no file lock of the standard library that ends with the process.
+// lock makes the data directory. It locks nothing: the standard library has no file lock on this
+// system that ends with the process. The operator must not start two processes on one directory.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)

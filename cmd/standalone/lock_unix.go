@@ -21,7 +21,8 @@ func lock(dir string) (unlock func(), err error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("another process uses %s: stop it, or choose another directory with -data", dir)
+		return nil, fmt.Errorf(
+			"another process uses %s: stop it, or choose another directory with -data", dir)
 	}
 	return func() { _ = f.Close() }, nil
 }

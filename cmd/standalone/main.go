@@ -27,18 +27,20 @@ type options struct {
 	guests     bool
 }
 
+// run reads the command line, starts the embedded servers and serves until ctx ends.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	var o options
 	flags := flag.NewFlagSet("standalone", flag.ContinueOnError)
 	flags.StringVar(&o.addr, "addr", "",
-		"address of the HTTP API, host:port; 127.0.0.1:8080 unless SECKILL_HTTP_ADDR says otherwise")
+		"address of the HTTP API, host:port; SECKILL_HTTP_ADDR or 127.0.0.1:8080 if empty")
 	flags.StringVar(&o.data, "data", "./data", "directory of the database and the secrets")
 	flags.BoolVar(&o.demo, "demo", false,
 		"create a sale, let virtual buyers purchase, print the result, and keep running")
 	flags.BoolVar(&o.exit, "exit", false,
 		"with -demo: exit afterwards, with 0 if the result is correct")
 	flags.BoolVar(&o.guests, "guests", false,
-		"allow sign-in without a password as a merchant, an operator or one of two buyers; always allowed on a loopback address")
+		"allow sign-in without a password as a merchant, an operator or one of two buyers; "+
+			"always allowed on a loopback address")
 	cfg, log, err := app.Start(config.Standalone, "standalone", flags, args, environ, stdout,
 		stderr)
 	if err != nil {
@@ -47,8 +49,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if o.addr == "" {
 		o.addr = cfg.HTTP.Addr
 	}
-	// The lock comes before the secrets: two first starts at once would otherwise generate
-	// different ones.
+	// Lock before generating secrets: two first starts at once would otherwise generate different
+	// ones.
 	unlock, err := lock(o.data)
 	if err != nil {
 		return err
@@ -92,7 +94,8 @@ func serve(
 	}
 	base := "http://" + reachable(listener.Addr())
 	fmt.Fprintf(stdout,
-		"listening on %[1]s, data in %[2]s\nopen %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
+		"listening on %[1]s, data in %[2]s\n"+
+			"open %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health, log),

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/config"
 )
 
-// fillSecrets generates the secrets that are not set, and keeps them in the data directory: tokens,
+// fillSecrets generates the secrets that are not set, and keeps them in the data directory. Tokens,
 // order numbers and phone numbers must stay valid after a restart. Generated secrets make the first
 // start work without settings, and the files are readable by their owner alone.
 func fillSecrets(dir string, secrets *config.Auth) error {
@@ -56,10 +56,11 @@ func secretOf(file string, set config.Secret, makeOne func() string) (config.Sec
 	return config.Secret(text), nil
 }
 
-// Two texts have 256 bits, as many as HMAC-SHA256 can use.
+// secretText returns a random secret of two texts: 256 bits, as many as HMAC-SHA256 can use.
 func secretText() string { return rand.Text() + rand.Text() }
 
-// Its id lets an operator add a second key later and keep this one for old phone numbers.
+// phoneKey returns a random key with id 1. The id lets an operator add a second key later and keep
+// this one for old phone numbers.
 func phoneKey() string {
 	key := make([]byte, auth.PhoneKeyBytes)
 	_, _ = rand.Read(key) // crypto/rand never returns an error

@@ -33,7 +33,7 @@ func TestFillSecrets_KeepsGeneratedSecrets(t *testing.T) {
 	for _, file := range []string{"jwt-secret", "payment-secret", "phone-keys"} {
 		info, err := os.Stat(filepath.Join(dir, file))
 		require.NoError(t, err)
-		require.Equal(t, fs.FileMode(0o600), info.Mode(), "readable by its owner alone")
+		require.Equal(t, fs.FileMode(0o600), info.Mode(), "only the owner may read the file")
 	}
 }
 

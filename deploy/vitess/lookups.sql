@@ -1,5 +1,5 @@
--- What Vitess keeps beside our tables: which shard has a payment's number, so that a provider's number counts once over all
--- shards. Vitess fills it by itself. Apply it to the keyspace before vschema.json.
+-- A lookup table of Vitess: the shard of each payment number. It makes a provider's payment number
+-- unique over all shards. Vitess fills it. Apply this file to the keyspace before vschema.json.
 CREATE TABLE IF NOT EXISTS payments_by_number (
     payment_id  VARCHAR(64)    NOT NULL,
     keyspace_id VARBINARY(128) NOT NULL,

@@ -20,11 +20,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// rememberedTokens bounds the cache of verified tokens, of about 300 bytes each. It holds the buyers
-// of the last seconds of a large sale. Verifying a token again takes microseconds.
+// rememberedTokens bounds the cache of verified tokens, of about 300 bytes each. It holds the
+// buyers of the last seconds of a large sale. Verifying a token again takes microseconds.
 const rememberedTokens = 40_000
 
-// API holds the HTTP API of one node.
+// API holds the HTTP API of one node: its handler, and the parts that need a worker or a shutdown.
 type API struct {
 	Handler  http.Handler
 	Health   *Health
@@ -38,7 +38,7 @@ type API struct {
 type APISettings struct {
 	JWTSecret      []byte
 	PaymentSecret  []byte          // nil: payment callbacks are refused
-	PhoneKeys      []auth.PhoneKey // the first seals; the key derived from the order secret is added
+	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
 	Metrics        Metrics         // may be nil
@@ -62,7 +62,8 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	phones, err := auth.NewPhones(append(slices.Clone(a.PhoneKeys), auth.DerivedPhoneKey(s.OrderSecrets[0]))...)
+	phones, err := auth.NewPhones(append(slices.Clone(a.PhoneKeys),
+		auth.DerivedPhoneKey(s.OrderSecrets[0]))...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +83,17 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Statistics: services.Statistics,
-		DeadLetters: services.DeadLetters, ErrorCounts: services.Counters, Reader: services.Catalog,
-		Purchases: services.Purchases, Orders: services.Orders, Notifier: notifier, PathLimiter: guard,
-		RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Catalog)),
-		Payments: services.Payments, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
-		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
+		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
+		ErrorCounts: services.Counters, Reader: services.Catalog, Purchases: services.Purchases,
+		Orders: services.Orders, Notifier: notifier, PathLimiter: guard, RouteLimiter: guard,
+		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
+		Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens,
+		Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
-	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier, Counters: services.Counters}, nil
+	return &API{
+		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
+		Counters: services.Counters,
+	}, nil
 }
 
 // newCallbacks returns nil if there is no secret.
@@ -104,15 +108,18 @@ func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
 	keys, err := cfg.Auth.Phones()
 	return APISettings{
-		JWTSecret: []byte(cfg.Auth.JWTSecret.Reveal()), PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
-		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: metrics, Currency: cfg.HTTP.Currency,
+		JWTSecret:     []byte(cfg.Auth.JWTSecret.Reveal()),
+		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
+		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: metrics,
+		Currency: cfg.HTTP.Currency,
 	}, err
 }
 
 // Workers returns the workers that the API needs beside its server.
 func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters} }
 
-// Server makes the API's server. Its shutdown ends the event streams, which would not end alone.
+// Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay
+// open for up to half an hour.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
 	s.RegisterOnShutdown(a.Notifier.Close)

@@ -9,15 +9,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// call is a route, and who may call it for the things of the test: its buyer's order, its
-// merchant's sale.
+// call is a route with the callers that may use it. Its order belongs to the test's buyer, its sale
+// to the test's merchant.
 type call struct {
 	method, path, body string
-	may                string // of "buyer", "merchant", "operator"; "" is everybody
+	may                string // of "buyer", "merchant", "operator"; "" for all
 }
 
-// TestRoutes_RefuseEveryWrongCaller takes every route that needs a token to everybody who may not
-// call it, on the real services.
+// TestRoutes_RefuseEveryWrongCaller calls every route that needs a token as each caller without the
+// right to it. It runs on the real services.
 func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("9", "2")
@@ -65,7 +65,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		}
 	}
 	h.refuses("FORBIDDEN", merchant(), "GET", "/orders", "")
-	for name, who := range people { // the payment provider's alone, whatever token comes with it
+	for name, who := range people { // only the payment provider's signature counts
 		r := h.as(who, "POST", "/payments/callback",
 			`{"paymentId":"p","orderSn":"`+sn+`","amount":1999}`)
 		require.Equal(t, "UNAUTHENTICATED", r.Reason, "%s: %s", name, r.raw)
@@ -73,5 +73,5 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	h.refuses("FORBIDDEN", buyer(1), "GET", "/admin/sales", "")
 	h.refuses("FORBIDDEN", merchant(), "POST", "/randomPath?goodsId="+goods, "")
 	h.becomes(buyer(1), sn, "created")
-	require.Len(t, h.deadLetters(), 1, "nobody changed anything")
+	require.Len(t, h.deadLetters(), 1, "a refused call changed the dead letters")
 }

@@ -12,8 +12,11 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestSaleChange_AppliesWhileItSells changes the limit, the stock and the end of an ongoing sale.
+// Each change applies to the next purchase.
 func TestSaleChange_AppliesWhileItSells(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("3", "1")
@@ -39,8 +42,8 @@ func TestSaleChange_AppliesWhileItSells(t *testing.T) {
 	h.refuses("CONFLICT", merchant(), "PATCH", one, `{"title":"x"}`)
 }
 
-// A cut and buyers want the last units at once: nothing is sold twice, and nothing is cut that was
-// sold.
+// TestStockCut_AmongBuyersIsExact runs stock cuts and purchases of the last units concurrently.
+// Every unit is sold, cut or still available, and never two of these.
 func TestStockCut_AmongBuyersIsExact(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("40", "1")
@@ -66,32 +69,34 @@ func TestStockCut_AmongBuyersIsExact(t *testing.T) {
 	h.eventually(func() bool {
 		l := h.ledger(goods)
 		return l.Pending == 0 && l.Balanced && l.Database.Stock == l.Available
-	}, "drained")
+	}, "the pending orders were not written")
 	l := h.ledger(goods)
 	require.Equal(t, total, l.Total)
 	require.Equal(t, total, l.Available+l.Sold, fmt.Sprint(l))
 }
 
-// The maker of a cut dies after each of its steps; the change syncer finishes what it began.
+// TestStockCut_LeftBehindIsFinished stops a stock cut after each of its steps, as a crash would.
+// The change syncer completes the cut.
 func TestStockCut_LeftBehindIsFinished(t *testing.T) {
-	for _, asked := range []bool{false, true} { // dies before it asked Redis, and after
-		h := open(t)
-		goods := h.exposed("10", "1")
-		id := h.id(goods)
-		longAgo := time.Now().Add(-time.Minute)
-		b, err := h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
-			salechange.IdempotencyKey{}, longAgo)
-		require.NoError(t, err)
-		if asked {
-			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
-			require.NoError(t, err)
-			require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
-		}
-		h.exact(goods, 6, 6, 0)
+	for name, asked := range map[string]bool{"before it asked Redis": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t)
+			goods := h.exposed("10", "1")
+			id, longAgo := h.id(goods), time.Now().Add(-time.Minute)
+			b := must.Get(h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
+				salechange.IdempotencyKey{}, longAgo))(t)
+			if asked {
+				moves := []order.StockMove{b.Cut.Move()}
+				given := must.Get(h.RedisStore.Release(t.Context(), id, moves))(t)
+				require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
+			}
+			h.exact(goods, 6, 6, 0)
+		})
 	}
 }
 
-// Redis was away while a sale changed in MySQL: it is answered.
+// TestChangeSyncer_RepeatsWhatRedisMissed changes a sale only in MySQL, as if Redis was
+// unavailable. The change syncer copies the changes to Redis.
 func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("10", "1")
@@ -102,15 +107,17 @@ func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	h.eventually(func() bool {
 		v, err := h.RedisStore.View(t.Context(), id)
 		return err == nil && v.PerBuyerLimit == 4
-	}, "answered of the limit")
+	}, "the syncer did not copy the limit")
 	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
 	require.NoError(t, err)
 	h.eventually(func() bool {
 		v, err := h.RedisStore.View(t.Context(), id)
 		return err == nil && v.Status == seckill.Closed
-	}, "answered of the end")
+	}, "the syncer did not close the sale")
 }
 
+// TestDraft_GoesAndItsHistoryStays checks that a draft's audit log records changes, and that a
+// deleted draft is gone for its merchant.
 func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	h := open(t)
 	goods := h.draft("5", "1")
@@ -121,10 +128,13 @@ func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	require.Contains(t, r.raw, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
 	h.does(merchant(), "DELETE", one, "")
 	h.refuses("NOT_FOUND", merchant(), "GET", one, "")
+	kept := must.Get(h.Store.AuditOf(t.Context(), h.id(goods), "", 10))(t)
+	require.Len(t, kept, 3, "created, changed, deleted")
+	require.Equal(t, salechange.ActDelete, kept[0].Action)
 }
 
-// With a key the first answer is given again, whatever has become of the sale: changed once more,
-// or thrown away.
+// TestIdempotencyKey_FirstAnswerStands repeats a request with its key after a later change and
+// after a deletion. The API returns the first response both times.
 func TestIdempotencyKey_FirstAnswerStands(t *testing.T) {
 	h := open(t)
 	goods := h.draft("9", "2")
@@ -139,13 +149,13 @@ func TestIdempotencyKey_FirstAnswerStands(t *testing.T) {
 	require.JSONEq(t, string(first.Data), string(again().Data))
 
 	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away")
-	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away") // it is gone, as it was said
+	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away") // the same response
 	require.JSONEq(t, string(first.Data), string(again().Data))
 	h.refuses("NOT_FOUND", merchant(), "DELETE", one, "")
-	// another request
+	// The key belongs to another request.
 	h.refuses("CONFLICT", merchant(), "DELETE", "/admin/sales/12345", "", "Idempotency-Key", "away")
 	other := seckill.Actor{ID: 71, Role: seckill.Merchant}
-	// a key is its owner's alone
+	// Each owner has keys of its own.
 	h.refuses("NOT_FOUND", other, "DELETE", one, "", "Idempotency-Key", "away")
 	h.refuses("BAD_REQUEST", merchant(), "DELETE", one, "", "Idempotency-Key", "")
 }

@@ -14,16 +14,18 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id
-// of its dead letter.
+// dies writes an order as failed, as the consumer does. It returns the order number and the id of
+// the dead letter.
 func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID string) {
-	h.t.Helper()
 	id := h.id(goods)
 	sn = h.issued(id, buyer)
-	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Epoch: 1,
-		Name: "Ann Lee", Phone: "+4479460123456"}
+	line := reservation.OrderLine{
+		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Epoch: 1,
+		Name: "Ann Lee", Phone: "+4479460123456",
+	}
 	_, err := h.Store.WriteFailed(h.t.Context(), id, line, order.FailedUnwritten,
 		order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
@@ -36,7 +38,6 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID st
 type deadLetter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
 func (h *fixture) deadLetters() []deadLetter {
-	h.t.Helper()
 	r := h.does(operator(), "GET", "/admin/dead-letters?limit=100", "")
 	require.NotContains(h.t, r.raw, "Ann")
 	return dataOf[struct{ Items []deadLetter }](h.t, r).Items
@@ -49,7 +50,7 @@ func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 	h.becomes(buyer(1), sn, "failed")
 	var g errgroup.Group
 	var good atomic.Int64
-	for range 6 { // all at once
+	for range 6 { // concurrently
 		g.Go(func() error {
 			if r := h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue",
 				""); r.Status == 200 {
@@ -68,7 +69,7 @@ func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 	require.Empty(t, h.deadLetters())
 	h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "")
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason,
-		"its units are the buyer's")
+		"the requeued units must count for the buyer")
 	l := h.ledger(goods)
 	require.EqualValues(t, []int64{3, 2}, []int64{l.Available, l.Sold})
 	require.EqualValues(t, []int64{3, 2}, []int64{l.Database.Stock, l.Database.Active})
@@ -89,7 +90,8 @@ func TestDeadLetter_ConflictsWhereNoUnitsAreLeft(t *testing.T) {
 	h.becomes(buyer(1), sn, "failed")
 }
 
-// Who took the units and died before the order was written leaves a move that gives them back.
+// TestDeadLetter_RequeueLeftBehindReturnsItsUnits stops a requeue after it took the units and
+// before it wrote the order. The stock move that it recorded first returns the units.
 func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
@@ -99,11 +101,11 @@ func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	h.eventually(func() bool {
 		m, err := h.Store.MovesOfOrder(t.Context(), id, sn)
 		return err == nil && len(m) == 0
-	}, "given back")
-	undo, err := h.Store.ScheduleRelease(t.Context(), id, line, time.Now().Add(3*time.Second))
-	require.NoError(t, err)
-	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []reservation.OrderLine{line})
-	require.NoError(t, err)
+	}, "the failed order's units were not released")
+	undo := must.Get(h.Store.ScheduleRelease(t.Context(), id, line,
+		time.Now().Add(3*time.Second)))(t)
+	took := must.Get(h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0,
+		[]reservation.OrderLine{line}))(t)
 	require.Positive(t, took[sn])
 	h.exact(goods, 5, 5, 0)
 }
@@ -114,15 +116,19 @@ func TestDeadLetters_AreForOperatorsOnly(t *testing.T) {
 	_, id := h.dies(goods, 1, 1)
 	require.NoError(t, h.Store.AddDeadLetter(t.Context(),
 		order.DeadLetter{Reason: order.FailedMalformed, Origin: "q", Body: []byte("\xff")}))
-	for _, c := range [][2]string{{"GET", ""}, {"POST", "/" + id + "/requeue"},
-		{"DELETE", "/" + id}} {
+	for _, c := range [][2]string{
+		{"GET", ""},
+		{"POST", "/" + id + "/requeue"},
+		{"DELETE", "/" + id},
+	} {
 		for _, who := range []seckill.Actor{buyer(1), merchant()} {
 			h.refuses("FORBIDDEN", who, c[0], "/admin/dead-letters"+c[1], "")
 		}
 		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c[0], "/admin/dead-letters"+c[1], "")
 	}
-	for _, none := range []string{"x", strings.Repeat("0", 36),
-		"01a1fc15-9a10-78e6-83a6-b45fac893a06"} {
+	for _, none := range []string{
+		"x", strings.Repeat("0", 36), "01a1fc15-9a10-78e6-83a6-b45fac893a06",
+	} {
 		h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+none+"/requeue", "")
 	}
 	for _, d := range h.deadLetters() {

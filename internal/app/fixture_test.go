@@ -22,10 +22,11 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// fixture is the whole flash sale in this process: the router, the services and the workers, on
-// embedded parts.
+// fixture is the whole flash sale in this process on embedded servers: the router, the services and
+// the workers.
 type fixture struct {
 	*embedded.Servers
 	t        *testing.T
@@ -41,11 +42,15 @@ type fixture struct {
 	client   *http.Client
 }
 
-func open(t *testing.T) *fixture { return openWith(t, 15*time.Minute) }
+// open starts a fixture and marks the test as parallel. Each fixture has its own servers, and most
+// tests only wait for workers.
+func open(t *testing.T) *fixture {
+	t.Parallel()
+	return openWith(t, 15*time.Minute)
+}
 
-// openWith gives an unpaid order so much time.
+// openWith starts a fixture with a payment period for unpaid orders.
 func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
-	t.Helper()
 	h := openIdle(t, paymentTimeout)
 	h.work()
 	return h
@@ -53,22 +58,19 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 
 var secret = []byte("a secret that only the tests know, long enough")
 
-// openIdle is a fixture whose workers do not work yet.
+// openIdle starts a fixture without workers.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
-	t.Helper()
 	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	up, err := embedded.Start(t.Context(), h.data, 0, log)
-	require.NoError(t, err)
+	up := must.Get(embedded.Start(t.Context(), h.data, 0, log))(t)
 	h.queue = &spiedOn{Queue: up.Queue}
 	up.Provider, up.Queue = h.bank, h.queue
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout,
 		BatchSize: 500,
 	}
-	h.api, err = app.NewAPI(up.Parts, h.settings,
-		app.APISettings{JWTSecret: secret, PaymentSecret: secret})
-	require.NoError(t, err)
+	h.api = must.Get(app.NewAPI(up.Parts, h.settings,
+		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
 	h.server.Start()
@@ -80,7 +82,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	return h
 }
 
-// work lets the workers work until the test ends.
+// work runs the workers until the test ends.
 func (h *fixture) work() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)
@@ -93,7 +95,7 @@ func (h *fixture) work() {
 	})
 }
 
-// spiedOn is a queue that remembers what it was given.
+// spiedOn is a queue that stores the messages it receives.
 type spiedOn struct {
 	app.Queue
 	mu     sync.Mutex
@@ -113,7 +115,7 @@ func (s *spiedOn) all() string {
 	return string(bytes.Join(s.bodies, []byte("\n")))
 }
 
-// safeLog is a log that can be read while it is written.
+// safeLog is a log that tests can read during writes.
 type safeLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -131,7 +133,7 @@ func (l *safeLog) String() string {
 	return l.text.String()
 }
 
-// reply is an answer, taken apart.
+// reply is a decoded response.
 type reply struct {
 	Status int
 	Header http.Header
@@ -140,9 +142,8 @@ type reply struct {
 	raw    string
 }
 
-// dataOf is the data of an answer.
+// dataOf decodes a response's data.
 func dataOf[T any](t *testing.T, r reply) (data T) {
-	t.Helper()
 	require.NoError(t, json.Unmarshal(r.Data, &data), r.raw)
 	return data
 }
@@ -153,17 +154,14 @@ func buyer(id int64) seckill.Actor {
 	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
 
-// request makes a request as somebody; header fields come in pairs.
+// request sends a request as a user. Header fields come in pairs.
 func (h *fixture) request(
 	who seckill.Actor, method, target, body string, header ...string,
 ) *http.Request {
-	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target,
-		strings.NewReader(body))
-	require.NoError(h.t, err)
+	req := must.Get(http.NewRequestWithContext(h.t.Context(), method, h.url+target,
+		strings.NewReader(body)))(h.t)
 	if who.ID != 0 {
-		token, err := h.api.Tokens.Sign(who, time.Hour)
-		require.NoError(h.t, err)
+		token := must.Get(h.api.Tokens.Sign(who, time.Hour))(h.t)
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i < len(header); i += 2 {
@@ -173,12 +171,9 @@ func (h *fixture) request(
 }
 
 func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
-	h.t.Helper()
-	res, err := h.client.Do(h.request(who, method, target, body, header...))
-	require.NoError(h.t, err)
+	res := must.Get(h.client.Do(h.request(who, method, target, body, header...)))(h.t)
 	defer func() { _ = res.Body.Close() }()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(h.t, err)
+	raw := must.Get(io.ReadAll(res.Body))(h.t)
 	r := reply{Status: res.StatusCode, Header: res.Header, raw: string(raw)}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		require.NoError(h.t, json.Unmarshal(raw, &r), r.raw)
@@ -186,35 +181,30 @@ func (h *fixture) as(who seckill.Actor, method, target, body string, header ...s
 	return r
 }
 
-// does makes a request that must be answered with 200.
+// does sends a request and requires a 200.
 func (h *fixture) does(who seckill.Actor, method, target, body string, header ...string) reply {
-	h.t.Helper()
 	r := h.as(who, method, target, body, header...)
 	require.Equal(h.t, http.StatusOK, r.Status, "%s %s of %+v: %s", method, target, who, r.raw)
 	return r
 }
 
-// refuses makes a request that must be refused for a reason.
+// refuses sends a request and requires a refusal with the reason.
 func (h *fixture) refuses(
 	reason string, who seckill.Actor, method, target, body string, header ...string,
 ) reply {
-	h.t.Helper()
 	r := h.as(who, method, target, body, header...)
 	require.Equal(h.t, reason, r.Reason, "%s %s of %+v: %s", method, target, who, r.raw)
 	return r
 }
 
-// id is the number of a goods.
+// id converts a goods id to a number.
 func (h *fixture) id(goods string) int64 {
-	h.t.Helper()
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(h.t, err)
+	id := must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
 	return id
 }
 
-// draft puts up a sale that is on as soon as it is exposed.
+// draft creates a draft that is ongoing as soon as it is exposed.
 func (h *fixture) draft(units, limit string) string {
-	h.t.Helper()
 	now := time.Now().UTC()
 	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(
 		`{"title":"a kettle","price":1999,"stock":%s,"perBuyerLimit":%s,"startAt":%q,"endAt":%q}`,
@@ -224,17 +214,15 @@ func (h *fixture) draft(units, limit string) string {
 	return dataOf[struct{ GoodsID string }](h.t, r).GoodsID
 }
 
-// exposed puts up a sale and shows it.
+// exposed creates and exposes a sale.
 func (h *fixture) exposed(units, limit string) string {
-	h.t.Helper()
 	goods := h.draft(units, limit)
 	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	return goods
 }
 
-// tries walks a buyer through both steps and gives the last answer.
+// tries requests a random path and then purchases. It returns the last response.
 func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
-	h.t.Helper()
 	r := h.as(who, "POST", "/randomPath?goodsId="+goods, "")
 	if r.Status != http.StatusOK {
 		return r
@@ -244,9 +232,8 @@ func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
 		`{"goodsId":"`+goods+`","decrStock":`+quantity+`}`)
 }
 
-// buys walks a buyer to an order that is written.
+// buys purchases and waits until the order is written. It returns the order number.
 func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
-	h.t.Helper()
 	r := h.tries(who, goods, quantity)
 	require.Equal(h.t, http.StatusAccepted, r.Status, r.raw)
 	sn := dataOf[struct{ OrderSn string }](h.t, r).OrderSn
@@ -254,35 +241,32 @@ func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 	return sn
 }
 
-// becomes waits until an order has a status.
+// becomes waits until an order has the status.
 func (h *fixture) becomes(who seckill.Actor, sn, status string) {
-	h.t.Helper()
 	h.eventually(func() bool {
 		return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`)
 	}, sn+" never became "+status)
 }
 
 func (h *fixture) eventually(is func() bool, what string) {
-	h.t.Helper()
 	require.Eventually(h.t, is, time.Minute, 10*time.Millisecond, what)
 }
 
-// ledger is what the API says of a sale's units: available, pending, sold.
+// ledger returns the ledger that the API reports.
 func (h *fixture) ledger(goods string) seckill.Ledger {
-	h.t.Helper()
 	return dataOf[seckill.Ledger](h.t,
 		h.does(merchant(), "GET", "/admin/sales/"+goods+"/ledger", ""))
 }
 
-// exact waits until a sale's books stand as said, in Redis and in MySQL.
+// exact waits until the sale's ledger has the given values in Redis and MySQL.
 func (h *fixture) exact(goods string, total, available, sold int64) {
-	h.t.Helper()
 	want := seckill.Ledger{
 		Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1,
 		Database: seckill.Database{Stock: available, Active: sold},
 	}
 	var got seckill.Ledger
-	h.eventually(func() bool { got = h.ledger(goods); return got == want }, "the ledger")
+	h.eventually(func() bool { got = h.ledger(goods); return got == want },
+		"the ledger never had the expected values")
 	require.Equal(h.t, want, got)
 }
 

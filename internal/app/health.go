@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Health reports whether a node should get requests: it is not draining, and Redis replies and evicts
-// no keys. It also reports the state of MySQL and RabbitMQ, which does not count: the outage of a
-// broker must not remove all nodes from their load balancer.
+// Health reports whether a node should get requests: it is not draining, and Redis replies and
+// evicts no keys. It also reports the state of MySQL and RabbitMQ. That state does not count,
+// because the outage of a broker must not remove all nodes from their load balancer.
 type Health struct {
 	parts    Parts
 	draining atomic.Bool
@@ -30,7 +30,8 @@ const (
 	othersDeadline = 300 * time.Millisecond
 )
 
-// Ready asks every server, and returns "ok" or the problem of each.
+// Ready checks every server, and returns "ok" or the problem of each. The node is ready if Redis is
+// fit and the node is not draining.
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()
@@ -56,8 +57,8 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	return fit && !h.draining.Load(), states
 }
 
-// redis returns the state of Redis. One reachable master of a cluster is enough: no node of the API
-// could serve the sales of the other masters.
+// redis returns the state of Redis. One reachable master of a cluster is enough: taking this node
+// out would not bring back the sales of the other masters.
 func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	f, err := h.parts.RedisStore.CheckReadiness(ctx)
 	if err == nil && f.Unavailable > 0 {

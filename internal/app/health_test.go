@@ -12,19 +12,18 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestHealth_MySQLThatHangsLeavesTheNodeReady: it takes connections and never says a word, so that
-// only a deadline ends the wait.
+// TestHealth_MySQLThatHangsLeavesTheNodeReady uses a server that accepts connections and never
+// answers. Only the check's deadline ends the wait.
 func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
-	store, err := sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill",
-		sqlstore.Options{})
-	require.NoError(t, err)
+	store := must.Get(sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill",
+		sqlstore.Options{}))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	parts := h.Parts
 	parts.Store = store
@@ -33,8 +32,8 @@ func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, answered)
 }
 
-// TestHealth_NodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the
-// other masters can be sold.
+// TestHealth_NodeIsReadyWhileSomeMasterIs stops the masters of a cluster step by step. The node
+// stays ready while one master answers, because that master's sales still sell.
 func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
@@ -44,7 +43,6 @@ func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	parts.RedisStore = redisstore.New(client, redisstore.Options{})
 	health := app.NewHealth(parts)
 	becomes := func(wanted bool, word string) {
-		t.Helper()
 		require.Eventually(t, func() bool {
 			ready, answered := health.Ready(context.WithoutCancel(t.Context()))
 			return ready == wanted && answered["redis"] == word

@@ -25,7 +25,7 @@ type Limits struct {
 	log       *slog.Logger
 }
 
-// NewLimits reads the rules of a file ("": the default rules alone).
+// NewLimits reads the rules of a file; "" selects the default rules.
 func NewLimits(
 	file string, client redis.UniversalClient, metrics gate.Metrics, log *slog.Logger,
 ) (*Limits, error) {
@@ -37,12 +37,13 @@ func NewLimits(
 	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)
 	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Metrics: metrics})
 	return &Limits{
-		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client), log: log,
+		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client),
+		log: log,
 	}, nil
 }
 
-// Admin reads and changes limits. own gives the limits that keys bring along, such as a sale's
-// rate; nil means that none does.
+// Admin reads and changes limits. own returns the limit that belongs to a key itself, such as a
+// sale's rate; nil means that no key has one.
 func (l *Limits) Admin(own rules.OwnLimit) *rules.Admin {
 	return rules.NewAdmin(l.Book, l.sync, l.store, own)
 }

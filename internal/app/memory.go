@@ -8,12 +8,12 @@ import (
 	"flashsale.dev/seckill/internal/config"
 )
 
-// gcPercent lets a heap grow to five times its live size before Go collects it: under load most of
-// it is garbage, and the limit of SECKILL_MEMORY_LIMIT bounds it.
+// gcPercent lets a heap grow to five times its live size before Go collects it. Under load most of
+// the heap is garbage, and SECKILL_MEMORY_LIMIT bounds it.
 const gcPercent = 400
 
 // limitMemory bounds the memory that Go uses, stacks included. GOMEMLIMIT and GOGC in the
-// environment win.
+// environment have priority.
 func limitMemory(p config.Process) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(int64(p.MemoryLimit) << 20)

@@ -10,7 +10,7 @@ import (
 )
 
 // Ops is the handler of the operations address: /metrics (none if metrics is nil), /livez, /readyz
-// and /debug/pprof. It authenticates nobody, so the address must be private.
+// and /debug/pprof. It has no authentication, so the address must be private.
 func Ops(metrics http.Handler, health httpapi.Health, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	if metrics != nil {
@@ -27,8 +27,8 @@ func Ops(metrics http.Handler, health httpapi.Health, log *slog.Logger) http.Han
 	return mux
 }
 
-// OpsServer makes the server of the operations address. It has no write timeout, because a profile
-// takes as long as its caller asks.
+// OpsServer makes the server of the operations address. It has no write timeout, because the caller
+// chooses the length of a profile.
 func OpsServer(h http.Handler, addr string) *http.Server {
 	return &http.Server{
 		Addr: addr, Handler: h, MaxHeaderBytes: 16 << 10,

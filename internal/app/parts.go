@@ -26,11 +26,12 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Queue is a publisher's view of the broker.
+// Queue publishes messages and reports the state of the broker.
 type Queue interface {
 	order.Publisher
+	// Up reports whether the broker accepts messages.
 	Up() bool
-	// DownReason says why the queue is down; "" if it is up.
+	// DownReason returns the cause while the queue is down, and "" while it is up.
 	DownReason() string
 }
 
@@ -62,6 +63,7 @@ type Observers struct {
 	Tracer       order.Tracer
 }
 
+// provider returns the payment provider, or the built-in one.
 func (p Parts) provider() payment.Provider {
 	if p.Provider == nil {
 		return paymentprovider.Test{}
@@ -98,20 +100,26 @@ func NewServices(p Parts, s Settings) Services {
 	ledgers := reconcile.NewLedgerReader(p.Store, p.RedisStore)
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
 	opener := rebuild.NewOpener(p.Store, p.RedisStore)
-	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate, p.Log)
-	orders := query.NewService(p.Store, p.RedisStore, reader, sales, keys, s.ReplicasWait+s.PublishTimeout)
+	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate,
+		p.Log)
+	orders := query.NewService(p.Store, p.RedisStore, reader, sales, keys,
+		s.ReplicasWait+s.PublishTimeout)
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
 		Catalog: catalog.NewCatalog(reader, p.Store, keys), Sales: sales, Orders: orders,
-		Purchases:   purchase.NewService(reader, p.RedisStore, p.Store, p.Queue, keys, counters, p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
-		Payments:    payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
-		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, keys, s.PaymentTimeout, p.Log),
-		Statistics:  stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
+		Purchases: purchase.NewService(reader, p.RedisStore, p.Store, p.Queue, keys, counters,
+			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
+		Payments: payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
+		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, keys,
+			s.PaymentTimeout, p.Log),
+		Statistics: stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
 	}
 }
 
 // Worker runs until its context ends.
 type Worker interface {
+	// Run returns nil after its context has ended. An earlier return with an error stops the
+	// program.
 	Run(ctx context.Context) error
 }
 
@@ -141,21 +149,28 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Keys: ordersn.NewKeys(s.OrderSecrets...), Metrics: p.Observers.Writes,
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	})
-	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Observers.Tracer, p.Log)
+	consumer := orderwriter.NewConsumer(p.Source, writer,
+		orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger},
+		p.Observers.Tracer, p.Log)
 	workers := []Worker{
 		live, consumer, outbox.NewRelay(live, publisher, p.newQueues(), p.Log),
 		rebuild.NewWorker(live, rebuilder), releaser, reconciler,
-		payment.NewExpirer(live, p.Store, releaser, p.Log), inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
-		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
+		payment.NewExpirer(live, p.Store, releaser, p.Log),
+		inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
+		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log),
+		payment.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.DeadLetters != nil {
-		// Undeliverable messages are tried again one by one, because another message of the batch may
-		// have caused the failure.
-		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
+		// Undeliverable messages are tried again one by one, because another message of the batch
+		// may have caused the failure.
+		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer,
+			orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
 	}
 	return workers
 }
 
+// newQueues returns the relay's source of new queues; the zero value with the in-memory queue,
+// which loses its messages only together with Redis.
 func (p Parts) newQueues() outbox.NewQueues {
 	marker, ok := p.Queue.(outbox.BrokerMarker)
 	if !ok {

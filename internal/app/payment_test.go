@@ -17,16 +17,18 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// bank is the built-in provider, watched: it counts what it gave back, and can be away.
+// bank is the built-in provider with counters for charges and refunds. A test can make it
+// unavailable.
 type bank struct {
 	paymentprovider.Test
 	mu      sync.Mutex
 	away    bool
 	refunds map[string]int
 	charges int
-	meddle  func(o order.Order) // while the money is being taken
+	meddle  func(o order.Order) // runs during Charge
 }
 
 func (b *bank) Charge(ctx context.Context, o order.Order) (payment.Payment, error) {
@@ -65,15 +67,13 @@ func (b *bank) gave(id string) int {
 	return b.refunds[id]
 }
 
-// paid is what a callback was answered.
+// paid is the response to a callback.
 type paid struct{ PaymentID, State, Reason, OrderStatus string }
 
-// callback sends what the provider would send.
+// callback sends a signed payment callback as the provider does.
 func (h *fixture) callback(id, sn string, amount int) (reply, paid) {
-	h.t.Helper()
 	body := fmt.Sprintf(`{"paymentId":%q,"orderSn":%q,"amount":%d}`, id, sn, amount)
-	signer, err := paymentprovider.NewSigner(secret, time.Now)
-	require.NoError(h.t, err)
+	signer := must.Get(paymentprovider.NewSigner(secret, time.Now))(h.t)
 	timestamp, signature := signer.Sign([]byte(body))
 	r := h.as(seckill.Actor{}, "POST", "/payments/callback", body, paymentprovider.TimestampHeader,
 		timestamp, paymentprovider.SignatureHeader, signature)
@@ -85,7 +85,7 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 	goods := h.exposed("5", "2")
 	sn := h.buys(buyer(1), goods, "2")
 	r, _ := h.callback("p-1", sn, 1)
-	require.Equal(t, "CONFLICT", r.Reason, "not the order's amount")
+	require.Equal(t, "CONFLICT", r.Reason, "the amount differs from the order's")
 	r, _ = h.callback("p-1", strings.ToUpper(sn), 2*1999)
 	require.Equal(t, "NOT_FOUND", r.Reason)
 	for range 3 {
@@ -94,16 +94,16 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 	}
 	other := h.buys(buyer(2), goods, "2")
 	r, _ = h.callback("p-1", other, 2*1999)
-	require.Equal(t, "CONFLICT", r.Reason, "the number of another payment")
+	require.Equal(t, "CONFLICT", r.Reason, "the id belongs to another payment")
 	h.becomes(buyer(2), other, "created")
-	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "") // asked again, the same state
-	require.Zero(t, h.bank.charges, "and no money is taken of a paid order")
+	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "") // the order is already paid
+	require.Zero(t, h.bank.charges, "Pay must not charge a paid order")
 
 	_, p := h.callback("p-2", sn, 2*1999)
-	require.Equal(t, "PAID", p.Reason, "paid twice: the second goes back")
+	require.Equal(t, "PAID", p.Reason, "the second payment must be refunded")
 	h.eventually(func() bool {
 		return h.bank.gave("p-2") == 1
-	}, "the second payment never went back")
+	}, "the second payment was not refunded")
 	h.exact(goods, 5, 1, 4)
 	require.Zero(t, h.bank.gave("p-1"))
 }
@@ -115,20 +115,23 @@ func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 	sn := h.buys(buyer(1), goods, "1")
 	h.becomes(buyer(1), sn, "expired")
 	h.refuses("CONFLICT", buyer(1), "POST", "/orders/"+sn+"/pay", "")
-	require.Zero(t, h.bank.charges, "no money is taken for what can't be paid")
+	require.Zero(t, h.bank.charges, "Pay must not charge an expired order")
 	for range 2 {
 		_, p := h.callback("p-late", sn, 1999)
-		require.Equal(t, paid{PaymentID: "p-late", State: "refunding", Reason: "EXPIRED",
-			OrderStatus: "expired"}, p)
+		require.Equal(t, paid{
+			PaymentID: "p-late", State: "refunding", Reason: "EXPIRED", OrderStatus: "expired",
+		}, p)
 	}
 	h.eventually(func() bool {
 		return strings.Contains(h.log.String(), "payment not refunded, will retry")
 	}, "no refund was tried")
-	_, p := h.callback("p-late", sn, 1999) // that the next try comes is the refunder's own test
+	_, p := h.callback("p-late", sn, 1999) // the refunder's own test covers the retry
 	require.Equal(t, "refunding", p.State)
 	h.exact(goods, 5, 5, 0)
 }
 
+// TestPayment_CancelMeanwhileIsRefunded cancels an order during its charge. The payment fails, and
+// the provider refunds it exactly one time.
 func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "1")
@@ -139,20 +142,21 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 		}
 	})
 	h.refuses("CONFLICT", buyer(1), "POST", "/orders/"+sn+"/pay", "")
-	h.eventually(func() bool { return h.bank.gave(sn) == 1 }, "the money never went back")
+	h.eventually(func() bool { return h.bank.gave(sn) == 1 }, "the payment was not refunded")
 	_, p := h.callback(sn, sn, 1999)
 	h.eventually(func() bool {
 		_, p = h.callback(sn, sn, 1999)
 		return p.State == "refunded"
-	}, "never marked")
-	require.Equal(t, paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED",
-		OrderStatus: "cancelled"}, p)
+	}, "the payment was not marked as refunded")
+	require.Equal(t,
+		paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED", OrderStatus: "cancelled"}, p)
 	require.Equal(t, 1, h.bank.gave(sn))
 	h.exact(goods, 5, 5, 0)
 }
 
-// Pay, cancel and a callback at the same moment, over HTTP: the books are exact in Redis and MySQL,
-// and every payment that was not kept was given back, once.
+// TestPayment_RacesWithCancelAndCallback sends pay, cancel and a callback concurrently over HTTP.
+// The ledger stays exact in Redis and MySQL. The provider refunds every rejected payment exactly
+// one time.
 func TestPayment_RacesWithCancelAndCallback(t *testing.T) {
 	const many = 60
 	h := open(t)
@@ -186,7 +190,8 @@ func TestPayment_RacesWithCancelAndCallback(t *testing.T) {
 		}
 	}
 	for _, id := range back {
-		h.eventually(func() bool { return h.bank.gave(id) == 1 }, "given back once")
+		h.eventually(func() bool { return h.bank.gave(id) == 1 },
+			"the payment was not refunded exactly one time")
 	}
 	h.exact(goods, many, int64(many-sold), int64(sold))
 	t.Logf("of %d: %d paid, %d cancelled", many, sold, many-sold)

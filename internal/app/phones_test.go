@@ -12,33 +12,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// everything is all that Redis holds, as text.
+// everything returns all of Redis' content as text.
 func (h *fixture) everything() string {
-	h.t.Helper()
 	var all strings.Builder
-	keys, err := h.Redis.Keys(h.t.Context(), "*").Result()
-	require.NoError(h.t, err)
+	keys := must.Get(h.Redis.Keys(h.t.Context(), "*").Result())(h.t)
 	for _, key := range keys {
-		kind, err := h.Redis.Type(h.t.Context(), key).Result()
-		require.NoError(h.t, err)
+		kind := must.Get(h.Redis.Type(h.t.Context(), key).Result())(h.t)
 		read := map[string][]any{
 			"hash": {"HGETALL", key}, "stream": {"XRANGE", key, "-", "+"},
 			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
 		}[kind]
 		require.NotNil(h.t, read, "%s is a %s: a kind of key that this test does not read", key,
 			kind)
-		held, err := h.Redis.Do(h.t.Context(), read...).Result()
-		require.NoError(h.t, err)
+		held := must.Get(h.Redis.Do(h.t.Context(), read...).Result())(h.t)
 		fmt.Fprintf(&all, "%s %v\n", key, held)
 	}
 	return all.String()
 }
 
-// files is all that the data directory holds, byte for byte.
+// files returns the content of all files in the data directory.
 func (h *fixture) files() string {
-	h.t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -52,15 +48,15 @@ func (h *fixture) files() string {
 	return all.String()
 }
 
-// A phone number is nowhere on its way but sealed: Redis, the message, the database's files, the
-// log. Its buyer sees it, and so does the shipping list. The name, which is not sealed, shows that
-// each place was read.
+// TestPhoneNumber_IsSealedWhereverItIsKept checks that Redis, the message, the database's files and
+// the log hold no readable phone number. The buyer and the shipping list get the whole number. The
+// name is not encrypted, so its presence proves that the test read each place.
 func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	h := openIdle(t, time.Hour)
 	goods := h.exposed("5", "1")
 	ann := buyer(1)
 	r := h.tries(ann, goods, "1")
-	require.Equal(t, "UNAVAILABLE", r.Reason, "nobody writes orders yet: %s", r.raw)
+	require.Equal(t, "UNAVAILABLE", r.Reason, "no worker writes orders yet: %s", r.raw)
 	inRedis, inMessage := h.everything(), h.queue.all()
 	require.Contains(t, inRedis, ann.Name)
 	require.NotContains(t, inRedis, ann.Phone)
@@ -80,8 +76,7 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	}, "the order was never written")
 	h.becomes(ann, sn, "created")
 	id := h.id(goods)
-	row, err := h.Store.Order(t.Context(), id, sn)
-	require.NoError(t, err)
+	row := must.Get(h.Store.Order(t.Context(), id, sn))(t)
 	require.True(t, strings.HasPrefix(row.Phone, "~1."), row.Phone)
 	onDisk := h.files()
 	require.Contains(t, onDisk, ann.Name)
@@ -97,7 +92,8 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 		ann.Phone)
 }
 
-// What was kept before numbers were sealed reads as it did.
+// TestPhoneNumber_OldClearOneIsStillShown checks that the API shows numbers from before the
+// encryption unchanged.
 func TestPhoneNumber_OldClearOneIsStillShown(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "1")

@@ -56,6 +56,8 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 	return cfg, log, nil
 }
 
+// parse adds -version to the flags and reads the arguments. It prints the help to stdout and errors
+// to stderr.
 func parse(p config.Program, name string, flags *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	if flags == nil {
 		flags = flag.NewFlagSet(name, flag.ContinueOnError)
@@ -86,28 +88,31 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 func SettingsOf(cfg config.Config) (Settings, error) {
 	secrets, err := cfg.Auth.OrderKeys()
 	return Settings{
-		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout, PaymentTimeout: cfg.Order.PaymentTimeout,
-		ReplicasWait: cfg.Redis.ReplicasWait(), BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
+		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout,
+		PaymentTimeout: cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),
+		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
 	}, err
 }
 
-// Listen opens the API's address.
+// Listen opens the API's address. Its error names the setting and the address.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (SECKILL_HTTP_ADDR; choose a free port): %w", addr, err)
+		return nil, fmt.Errorf("listen on %s (SECKILL_HTTP_ADDR; choose a free port): %w", addr,
+			err)
 	}
 	return l, nil
 }
 
-// OpsWorkers serves the operations address. A port in use is only a warning, because several
+// OpsWorkers serves the operations address. A port in use only causes a warning, because several
 // programs may share a machine.
 func OpsWorkers(
 	ctx context.Context, addr string, metrics http.Handler, health httpapi.Health, log *slog.Logger,
 ) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err", err)
+		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err",
+			err)
 		return nil
 	}
 	return []Worker{Serve(OpsServer(Ops(metrics, health, log), addr), l, time.Second)}

@@ -13,8 +13,8 @@ import (
 )
 
 // Run starts stages of workers in order, and waits until ctx ends or a worker fails. Then it stops
-// the stages in reverse order. A stage finishes its work before the next one stops; all stages share
-// the timeout.
+// the stages in reverse order. A stage finishes its work before the next one stops; all stages
+// share the timeout.
 func Run(ctx context.Context, timeout time.Duration, stages ...[]Worker) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -31,7 +31,8 @@ func Run(ctx context.Context, timeout time.Duration, stages ...[]Worker) error {
 		case err := <-s.done:
 			errs = append(errs, err)
 		case <-deadline:
-			return errors.Join(append(errs, fmt.Errorf("shutdown took longer than %s (SECKILL_SHUTDOWN_TIMEOUT)", timeout))...)
+			return errors.Join(append(errs,
+				fmt.Errorf("shutdown took longer than %s (SECKILL_SHUTDOWN_TIMEOUT)", timeout))...)
 		}
 	}
 	return errors.Join(errs...)
@@ -43,6 +44,7 @@ type stage struct {
 	done chan error
 }
 
+// start runs the workers of a stage. The first one that fails cancels the others and the program.
 func start(ctx context.Context, workers []Worker, fail context.CancelCauseFunc) *stage {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stage{stop: cancel, done: make(chan error, 1)}

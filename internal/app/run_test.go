@@ -11,11 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// recording sends its name when it stops.
+// recording returns a worker that sends its name when it stops.
 func recording(name string, order chan<- string) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -56,8 +58,7 @@ func TestRun_ReportsWorkersThatExceedTheTimeout(t *testing.T) {
 }
 
 func TestServe_FinishesAcceptedRequests(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(entered)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"net/http"
 	"regexp"
 	"runtime"
@@ -14,27 +15,28 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// stream is an event stream of a buyer, read line by line.
+// stream is a buyer's event stream. The test reads it line by line.
 type stream struct {
 	*http.Response
 	lines *bufio.Scanner
 }
 
 func (h *fixture) stream(who seckill.Actor, sn string, header ...string) stream {
-	h.t.Helper()
-	res, err := h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...))
-	require.NoError(h.t, err)
+	res := must.Get(h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...)))(h.t)
 	h.t.Cleanup(func() { _ = res.Body.Close() })
 	return stream{res, bufio.NewScanner(res.Body)}
 }
 
-// next reads to the next event and gives its id and data; "" where the stream ends.
+// next reads up to the next event and returns its id and data. It returns "" at the end of the
+// stream.
 func (s stream) next() (id, data string) {
 	for s.lines.Scan() {
 		switch name, value, _ := strings.Cut(s.lines.Text(), ": "); name {
@@ -56,7 +58,7 @@ func TestOrderEvents_FollowAnOrderToItsEnd(t *testing.T) {
 	id, data := s.next()
 	require.Equal(t, "2", id)
 	require.Contains(t, data, `"status":"created"`)
-	later := h.stream(buyer(1), sn, "Last-Event-ID", "2") // it has heard that
+	later := h.stream(buyer(1), sn, "Last-Event-ID", "2") // the client has read event 2
 	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "")
 	for _, s := range []stream{s, later} {
 		id, data = s.next()
@@ -66,7 +68,7 @@ func TestOrderEvents_FollowAnOrderToItsEnd(t *testing.T) {
 		require.Empty(t, id, "a final status ends the stream")
 	}
 	require.Equal(t, http.StatusNoContent, h.stream(buyer(1), sn, "Last-Event-ID", "3").StatusCode,
-		"do not come again")
+		"a 204 must stop the client's reconnects")
 	require.Equal(t, http.StatusOK, h.stream(buyer(1), sn, "Last-Event-ID", "nonsense").StatusCode)
 
 	require.Equal(t, http.StatusForbidden, h.stream(buyer(2), sn).StatusCode)
@@ -90,16 +92,17 @@ func TestOrderEvents_StreamsAreFewAndEndAtShutdown(t *testing.T) {
 	_ = streams[0].Body.Close()
 	h.eventually(func() bool {
 		return h.stream(buyer(1), sn).StatusCode == http.StatusOK
-	}, "a closed stream makes room")
+	}, "a closed stream must free its place")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	require.NoError(t, h.server.Config.Shutdown(ctx), "streams do not hold a shutdown up")
+	require.NoError(t, h.server.Config.Shutdown(ctx), "open streams must not delay the shutdown")
 	_, _ = streams[1].next()
 	id, _ := streams[1].next()
 	require.Empty(t, id)
 }
 
-// 2,000 buyers follow their orders on one node; all are cancelled at once, and each is answered.
+// TestOrderEvents_ReachTwoThousandStreams cancels the orders of 2,000 buyers on one node in one
+// transaction. Every buyer's stream gets the new status.
 func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	const many = 2000
 	h := open(t)
@@ -110,17 +113,23 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	streams := make([]stream, many)
+	var opening errgroup.Group
+	opening.SetLimit(8)
 	for i := range streams {
-		streams[i] = h.stream(buyer(int64(i+1)), sns[i])
-		first, _ := streams[i].next()
-		require.Equal(t, "2", first)
+		opening.Go(func() error {
+			streams[i] = h.stream(buyer(int64(i+1)), sns[i])
+			if first, _ := streams[i].next(); first != "2" {
+				return fmt.Errorf("stream %d began with %q", i, first)
+			}
+			return nil
+		})
 	}
+	require.NoError(t, opening.Wait())
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	t.Logf("%d KB a stream, both of its ends",
 		(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/many/1024)
-	moves, err := h.Store.ExpireDue(t.Context(), id, time.Now().Add(24*time.Hour), many)
-	require.NoError(t, err)
+	moves := must.Get(h.Store.ExpireDue(t.Context(), id, time.Now().Add(24*time.Hour), many))(t)
 	require.Len(t, moves, many)
 	committed := time.Now()
 	var wg sync.WaitGroup
@@ -133,7 +142,7 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 			defer mu.Unlock()
 			slowest = max(slowest, time.Since(committed))
 			if last != "3" || !strings.Contains(data, `"status":"expired"`) {
-				t.Errorf("answered %q %q", last, data)
+				t.Errorf("the stream sent %q %q", last, data)
 			}
 		})
 	}
@@ -141,19 +150,20 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	t.Logf("the last of %d was answered %s after the commit", many, slowest)
 }
 
-// written writes orders as the consumer does, one of each buyer.
+// written writes one order for each buyer, as the consumer does.
 func (h *fixture) written(goodsID int64, n int, first int64) []string {
-	h.t.Helper()
 	sns := make([]string, 0, n)
 	for len(sns) < n {
-		b := orderwriter.Batch{GoodsID: goodsID, Now: time.Now(),
-			PayBy: time.Now().Add(time.Hour)}
+		b := orderwriter.Batch{
+			GoodsID: goodsID, Now: time.Now(), PayBy: time.Now().Add(time.Hour),
+		}
 		for range min(500, n-len(sns)) {
 			buyer := first + int64(len(sns))
 			sn := h.issued(goodsID, buyer)
-			b.Lines = append(b.Lines,
-				reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: 1,
-					Name: "=cmd()", Phone: "+49301234"})
+			b.Lines = append(b.Lines, reservation.OrderLine{
+				OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: 1,
+				Name: "=cmd()", Phone: "+49301234",
+			})
 			sns = append(sns, sn)
 		}
 		_, err := h.Store.WriteBatch(h.t.Context(), b)
@@ -162,6 +172,8 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	return sns
 }
 
+// TestOrdersCSV_IsWholeAndHarmless checks that the export contains every order exactly one time. It
+// also checks that no cell is a spreadsheet formula.
 func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("1700", "1")
@@ -171,17 +183,16 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
 		require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
 		require.Contains(t, r.Header.Get("Content-Disposition"), goods)
-		rows, err := csv.NewReader(strings.NewReader(r.raw)).ReadAll()
-		require.NoError(t, err)
+		rows := must.Get(csv.NewReader(strings.NewReader(r.raw)).ReadAll())(t)
 		require.Equal(t, "orderSn", rows[0][0])
 		require.Len(t, rows, 1701)
 		for i, row := range rows[1:] {
-			require.Equal(t, sns[len(sns)-1-i], row[0], "newest first, each once")
+			require.Equal(t, sns[len(sns)-1-i], row[0], "the newest order comes first")
 			require.Equal(t, []string{"'=cmd()", "'+49301234"}, row[7:9])
 		}
 	}
 	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv&status=paid", "")
-	require.Equal(t, 1, strings.Count(r.raw, "\n"), "the head alone")
+	require.Equal(t, 1, strings.Count(r.raw, "\n"), "only the header row")
 	require.Equal(t, 403,
 		h.as(seckill.Actor{ID: 71, Role: seckill.Merchant}, "GET",
 			"/admin/sales/"+goods+"/orders?format=csv", "").Status)
@@ -189,7 +200,7 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 }
 
 func TestFigures_CountSalesAndRefusals(t *testing.T) {
-	h := open(t)
+	h := openWith(t, time.Hour) // not parallel: three orders must come within ten seconds
 	goods := h.draft("9", "2")
 	figures := func() string {
 		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "")
@@ -200,8 +211,9 @@ func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	paid, cancelled := h.buys(buyer(1), goods, "2"), h.buys(buyer(2), goods, "1")
 	h.buys(buyer(3), goods, "1")
-	perSecond := regexp.MustCompile(`"ordersPerSecond":0\.[123],`) // three orders, over ten seconds
-	h.eventually(func() bool { return perSecond.MatchString(figures()) }, "the rate of orders")
+	perSecond := regexp.MustCompile(`"ordersPerSecond":0\.[123],`) // three orders in ten seconds
+	h.eventually(func() bool { return perSecond.MatchString(figures()) },
+		"the figures never showed the rate of orders")
 	h.does(buyer(1), "POST", "/orders/"+paid+"/pay", "")
 	h.does(buyer(2), "POST", "/orders/"+cancelled+"/cancel", "")
 	h.exact(goods, 9, 6, 3)
@@ -223,11 +235,13 @@ func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	h.eventually(func() bool {
 		got = figures()
 		return counted.MatchString(got)
-	}, "what was counted")
+	}, "the figures never showed three refusals with BAD_PATH")
 	require.Contains(t, got, `"LIMIT_REACHED":2`)
 	require.Contains(t, got, `"RATE_LIMITED":0`)
 }
 
+// TestSaleList_IsCheapToAskAgain checks that a request with the list's ETag gets a 304 without a
+// body until the list changes.
 func TestSaleList_IsCheapToAskAgain(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("9", "2")
@@ -235,7 +249,7 @@ func TestSaleList_IsCheapToAskAgain(t *testing.T) {
 	h.eventually(func() bool {
 		r = h.as(seckill.Actor{}, "GET", "/sales", "")
 		return strings.Contains(r.raw, goods)
-	}, "shown within a second")
+	}, "the list never showed the sale")
 	require.Equal(t, "public, max-age=1", r.Header.Get("Cache-Control"))
 	again := h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match",
 		`"x", `+r.Header.Get("ETag"))
@@ -245,5 +259,5 @@ func TestSaleList_IsCheapToAskAgain(t *testing.T) {
 	h.eventually(func() bool {
 		return h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match",
 			r.Header.Get("ETag")).Status == 200
-	}, "a sold unit is another answer")
+	}, "the list's ETag must change after a sold unit")
 }

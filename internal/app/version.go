@@ -25,5 +25,6 @@ func Version() string {
 		}
 	}
 	const unknown = "unknown"
-	return fmt.Sprintf("version %s, commit %s, of %s", cmp.Or(v, unknown), cmp.Or(c, unknown), cmp.Or(d, unknown))
+	return fmt.Sprintf("version %s, commit %s, of %s", cmp.Or(v, unknown), cmp.Or(c, unknown),
+		cmp.Or(d, unknown))
 }

@@ -75,17 +75,20 @@ func TestNew_RefusesAShortSecret(t *testing.T) {
 
 func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 	tokens, c := newTokens(t, 0)
-	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"}, time.Minute))(t)
+	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"},
+		time.Minute))(t)
 	_, err := tokens.Verify(token + "x")
-	e := err.(*seckill.Error) //nolint:errorlint // the type that Verify promises
+	e := err.(*seckill.Error) //nolint:errorlint // Verify promises this exact type
 	require.Equal(t, "the token is not valid", e.Message)
 	c.now = c.now.Add(time.Hour)
 	_, err = tokens.Verify(token)
-	require.Equal(t, "the token has expired", err.(*seckill.Error).Message) //nolint:errorlint // likewise
+	require.Equal(t, "the token has expired",
+		err.(*seckill.Error).Message) //nolint:errorlint // as above
 }
 
 func FuzzTokens_Verify(f *testing.F) {
-	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC) // each fuzzing process must sign the same token
+	now := time.Date(2026, 11, 11, 12, 0, 0, 0,
+		time.UTC) // each fuzzing process must sign the same token
 	tokens := must.Get(New(secret, 0, func() time.Time { return now }))(f)
 	good := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Hour))(f)
 	f.Add(good)
@@ -94,7 +97,7 @@ func FuzzTokens_Verify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		a, err := tokens.Verify(token)
 		if err == nil && token != good {
-			t.Fatalf("%q lets %v in", token, a)
+			t.Fatalf("Verify accepted %q as %v", token, a)
 		}
 		if err != nil && seckill.ReasonOf(err) != seckill.Unauthenticated {
 			t.Fatal(err)

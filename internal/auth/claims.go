@@ -14,7 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Longest name and phone number of a token, in characters. The columns of an order fit them.
+// Longest name and phone number of a token, in characters. The columns of an order are at least as
+// long.
 const (
 	MaxName  = 120
 	MaxPhone = 32
@@ -22,7 +23,7 @@ const (
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
 
-// claims are those of the contract. Further claims are ignored.
+// claims are those of the contract. Unknown claims are ignored.
 type claims struct {
 	Subject   string           `json:"sub"`
 	Role      seckill.Role     `json:"role"`
@@ -40,7 +41,8 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(c))
 }
 
-// The methods of jwt.Claims.
+// The methods of jwt.Claims. The parser checks the three times; the contract has no issuer and no
+// audience.
 
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
 func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore, nil }
@@ -49,6 +51,7 @@ func (c *claims) GetSubject() (string, error)                  { return c.Subjec
 func (c *claims) GetIssuer() (string, error)                   { return "", nil }
 func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil }
 
+// claimsOf returns the claims of a token for an actor.
 func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 	return &claims{
 		Subject: strconv.FormatInt(a.ID, 10), Role: a.Role, Name: a.Name, Phone: a.Phone,

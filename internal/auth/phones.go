@@ -19,7 +19,8 @@ const PhoneKeyBytes = 32
 // derivedID is reserved for the key that DerivedPhoneKey makes.
 const derivedID = "0"
 
-// sealedMark starts an encrypted number and has the format's version. No phone number starts so.
+// sealedMark begins an encrypted number and includes the format's version. No phone number begins
+// with it.
 const sealedMark = "~1."
 
 // Errors of keys and of encrypted numbers. Their texts contain no key and no number.
@@ -38,7 +39,8 @@ type PhoneKey struct {
 	Key []byte
 }
 
-// ParsePhoneKeys parses "id:key,id:key" with keys in base64. An empty text has no keys.
+// ParsePhoneKeys parses "id:key,id:key" with keys of 32 bytes in base64. An empty text has no keys.
+// Its error is ErrPhoneKeys.
 func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 	var keys []PhoneKey
 	seen := map[string]bool{derivedID: true}
@@ -57,7 +59,8 @@ func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 	return keys, nil
 }
 
-// DerivedPhoneKey derives a key from the order secret by HMAC-SHA256.
+// DerivedPhoneKey derives a key from the order secret by HMAC-SHA256. An installation without
+// configured keys can then encrypt numbers too.
 func DerivedPhoneKey(orderSecret []byte) PhoneKey {
 	mac := hmac.New(sha256.New, orderSecret)
 	mac.Write([]byte("flashsale phone key"))
@@ -73,12 +76,14 @@ type Phones struct {
 	open  map[string]cipher.AEAD
 }
 
-// NewPhones needs at least one key.
+// NewPhones returns a Phones of one or more keys; without a key the error is ErrPhoneKeys.
 func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	if len(keys) == 0 {
 		return nil, ErrPhoneKeys
 	}
-	p := &Phones{first: sealedMark + keys[0].ID + ".", open: make(map[string]cipher.AEAD, len(keys))}
+	p := &Phones{
+		first: sealedMark + keys[0].ID + ".", open: make(map[string]cipher.AEAD, len(keys)),
+	}
 	for _, k := range keys {
 		block, err := aes.NewCipher(k.Key)
 		if err != nil {
@@ -92,8 +97,8 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	return p, nil
 }
 
-// Seal encrypts a buyer's number: printable ASCII, at most 220 bytes for MaxPhone characters. An
-// empty number stays empty.
+// Seal encrypts a buyer's number: printable ASCII, at most 220 bytes for MaxPhone characters. It
+// returns an empty number unchanged.
 func (p *Phones) Seal(buyerID int64, phone string) string {
 	if phone == "" {
 		return ""
@@ -104,8 +109,8 @@ func (p *Phones) Seal(buyerID int64, phone string) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(out, p.first...), sealed))
 }
 
-// Open decrypts a stored number, or returns ErrSealed. It returns a number unchanged that was stored
-// before numbers were encrypted.
+// Open decrypts a stored number, or returns ErrSealed. Numbers stored before encryption existed
+// have no mark; it returns them unchanged.
 func (p *Phones) Open(buyerID int64, kept string) (string, error) {
 	rest, sealed := strings.CutPrefix(kept, sealedMark)
 	if !sealed {

@@ -29,12 +29,13 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 		require.LessOrEqual(t, len(kept), 220)
 		if phone != "" {
 			require.NotContains(t, kept, phone)
-			require.NotEqual(t, kept, p.Seal(7, phone), "twice the same number does not look the same")
+			require.NotEqual(t, kept, p.Seal(7, phone),
+				"two encryptions of one number must differ")
 		}
 		require.Equal(t, phone, must.Get(p.Open(7, kept))(t))
 		if phone != "" {
 			_, err := p.Open(8, kept)
-			require.ErrorIs(t, err, ErrSealed, "moved to another buyer's order")
+			require.ErrorIs(t, err, ErrSealed, "another buyer's key must not open the number")
 		}
 	}
 }
@@ -52,7 +53,8 @@ func TestPhonesOpen_AcceptsOldKeysDuringRotation(t *testing.T) {
 	after := newPhones(t, phoneKey("b"))
 	old := before.Seal(7, "12345678")
 	require.Equal(t, "12345678", must.Get(between.Open(7, old))(t))
-	require.Equal(t, "12345678", must.Get(after.Open(7, between.Seal(7, "12345678")))(t, "the first key seals"))
+	require.Equal(t, "12345678",
+		must.Get(after.Open(7, between.Seal(7, "12345678")))(t, "the first key seals"))
 	for _, kept := range []string{
 		old, old[:len(old)-1], "~1.", "~1.b", "~1.b.", "~1.b.%", "~1.b.AAAA",
 		strings.Replace(old, ".0.", ".b.", 1),

@@ -29,6 +29,7 @@ type Tokens struct {
 // tokenHash is a token's SHA-256. The cache holds no tokens, so that a memory dump has none.
 type tokenHash [sha256.Size]byte
 
+// verified is a cached result of Verify.
 type verified struct {
 	actor     seckill.Actor
 	expiresAt time.Time
@@ -41,10 +42,8 @@ func New(secret []byte, cacheSize int, now func() time.Time) (*Tokens, error) {
 	}
 	t := &Tokens{
 		secret: secret, now: now,
-		parser: jwt.NewParser(
-			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
-		),
+		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now)),
 	}
 	if cacheSize > 0 {
 		var err error
@@ -83,7 +82,7 @@ func (t *Tokens) Verify(token string) (seckill.Actor, error) {
 	}
 	v, err := t.verify(token)
 	if err != nil {
-		if found { // it has expired; an unknown bad token must not take the cache's lock
+		if found { // it has expired
 			t.cache.Remove(hash)
 		}
 		return seckill.Actor{}, err
@@ -105,6 +104,7 @@ func (t *Tokens) Session(
 	return value, v.actor, v.expiresAt, err
 }
 
+// verify checks the signature, the times and the claims of a token.
 func (t *Tokens) verify(token string) (verified, error) {
 	var c claims
 	if err := t.parse(token, &c); err != nil {
@@ -117,6 +117,7 @@ func (t *Tokens) verify(token string) (verified, error) {
 	return verified{actor: a, expiresAt: c.ExpiresAt.Time}, nil
 }
 
+// parse decodes a token and verifies its signature and times.
 func (t *Tokens) parse(token string, c *claims) error {
 	key := func(*jwt.Token) (any, error) { return t.secret, nil }
 	parsed, err := t.parser.ParseWithClaims(token, c, key)
@@ -129,6 +130,7 @@ func (t *Tokens) parse(token string, c *claims) error {
 	return nil
 }
 
+// refuse converts an error to a refusal whose message contains no part of the token.
 func refuse(err error) error {
 	message := "the token is not valid"
 	if errors.Is(err, jwt.ErrTokenExpired) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Func executes one batch. It returns one answer for each request, in order, or one error for all.
-// Its context carries values but no cancellation, because no caller may stop the others: the
-// function sets its own deadline.
+// Its context has one caller's values but no cancellation, because no caller may stop the
+// others. The function sets its own deadline.
 type Func[K comparable, Q, A any] func(ctx context.Context, key K, requests []Q) ([]A, error)
 
 // Batcher merges the concurrent calls of each key. Make one with New; it needs no closing, because
@@ -27,9 +27,10 @@ type Batcher[K comparable, Q, A any] struct {
 	queues map[K]*queue[Q, A]
 }
 
-// queue holds the calls of a key for its next batch. It exists while a batch of the key is in flight.
+// queue holds the calls of a key for its next batch. It exists while a batch of the key runs.
 type queue[Q, A any] struct{ waiting []*call[Q, A] }
 
+// call is one request with its answer, which is valid after done is closed.
 type call[Q, A any] struct {
 	ctx     context.Context // belongs to one call in flight and ends with it
 	request Q
@@ -44,7 +45,7 @@ func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q
 }
 
 // Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
-// its cause: a request that still waits is then dropped, one in flight is executed without a reader.
+// its cause. The batcher then drops a waiting request, and executes one in flight without a reader.
 func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) {
 	c := &call[Q, A]{ctx: ctx, request: request, done: make(chan struct{})}
 	b.add(key, c)
@@ -57,6 +58,7 @@ func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) 
 	}
 }
 
+// add queues a call, or starts a goroutine for a key without a batch in flight.
 func (b *Batcher[K, Q, A]) add(key K, c *call[Q, A]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,6 +94,7 @@ func (b *Batcher[K, Q, A]) next(key K, q *queue[Q, A]) (batch []*call[Q, A]) {
 	return batch
 }
 
+// finish executes a batch and wakes its callers.
 func (b *Batcher[K, Q, A]) finish(ctx context.Context, key K, batch []*call[Q, A]) {
 	requests := make([]Q, len(batch))
 	for i, c := range batch {

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// queued reports how many calls of a key wait; -1 where no batch of it is in flight.
+// queued reports how many calls of a key wait. It returns -1 if the key has no batch in flight.
 func (b *Batcher[K, Q, A]) queued(key K) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,6 +28,8 @@ func (b *Batcher[K, Q, A]) waitFor(t *testing.T, key K, n int) {
 	require.Eventually(t, func() bool { return b.queued(key) == n }, time.Minute, time.Millisecond)
 }
 
+// TestBatcher_EachCallGetsItsOwnAnswer checks that 200 concurrent calls each get the answer to
+// their own request, and that the batcher then forgets the key.
 func TestBatcher_EachCallGetsItsOwnAnswer(t *testing.T) {
 	b := New(4, func(_ context.Context, _ string, in []int) ([]int, error) {
 		out := make([]int, len(in))
@@ -54,7 +56,9 @@ type blocking struct {
 	release chan error
 }
 
-func newBlocking() *blocking { return &blocking{started: make(chan []int), release: make(chan error)} }
+func newBlocking() *blocking {
+	return &blocking{started: make(chan []int), release: make(chan error)}
+}
 
 func (f *blocking) execute(_ context.Context, _ string, in []int) ([]int, error) {
 	f.started <- in
@@ -79,6 +83,8 @@ func TestBatcher_WaitingCallsShareBatchesUpToLimit(t *testing.T) {
 	f.release <- nil
 }
 
+// TestBatcher_CancelledCallIsNotExecuted checks that the next batch leaves out a call whose context
+// ended while it waited.
 func TestBatcher_CancelledCallIsNotExecuted(t *testing.T) {
 	f := newBlocking()
 	b := New(8, f.execute)
@@ -110,6 +116,8 @@ func TestBatcher_ErrorReachesEachCall(t *testing.T) {
 	require.ErrorIs(t, <-err, broken)
 }
 
+// TestBatcher_KeysAreIndependent checks that a batch of one key does not delay a batch of another
+// key.
 func TestBatcher_KeysAreIndependent(t *testing.T) {
 	f := newBlocking()
 	b := New(8, f.execute)

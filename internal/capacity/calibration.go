@@ -9,8 +9,9 @@ import (
 //go:embed calibration.json
 var builtIn []byte
 
-// Calibration holds what a piece of work costs on one machine. Micros are microseconds of
-// processor time. Bytes of requests are without the headers of TCP and below.
+// Calibration holds what a piece of work costs on one machine. Micros are microseconds of processor
+// time. Bytes of requests are without the headers of TCP and below. The traffic of one order is a
+// sum of these, so each was measured apart from the others.
 type Calibration struct {
 	Provenance Provenance   `json:"provenance"`
 	API        APICost      `json:"api"`
@@ -20,7 +21,8 @@ type Calibration struct {
 	MySQL      MySQLCost    `json:"mysql"`
 }
 
-// Provenance says where and when a calibration was measured.
+// Provenance names the machine, date and command of a measurement. A plan shows it, because costs
+// of another machine may be off by a factor of two.
 type Provenance struct {
 	Machine string `json:"machine"`
 	Date    string `json:"date"` // YYYY-MM-DD
@@ -28,7 +30,8 @@ type Provenance struct {
 	Notes   string `json:"notes,omitempty"`
 }
 
-// CallCost is the cost in microseconds of a call, and of each item that the call carries.
+// CallCost is the cost in microseconds of a call, and of each item in the call. Both were fitted to
+// loads with small and with large batches.
 type CallCost struct {
 	Call float64 `json:"callMicros"`
 	Item float64 `json:"itemMicros"`
@@ -41,8 +44,8 @@ type RequestCost struct {
 	OutBytes float64 `json:"outBytes"`
 }
 
-// APICost holds the API's costs. Status is a status query of one order, Stream an event stream
-// from its opening to its end, Call one batched call to Redis or RabbitMQ.
+// APICost holds the API's costs. Status is a status query of one order. Stream is an event stream
+// from its opening to its end. Call is one batched call to Redis or RabbitMQ.
 type APICost struct {
 	BaseMB       float64     `json:"baseMB"`
 	ConnectionKB float64     `json:"connectionKB"`
@@ -67,13 +70,15 @@ type RedisCost struct {
 	PendingBytes float64  `json:"pendingBytes"` // until the order is written
 }
 
-// ConsumerCost holds the order consumer's costs: per transaction, order and message.
+// ConsumerCost holds the order consumer's costs: per transaction, order and message. A message may
+// hold several orders, and a transaction several messages.
 type ConsumerCost struct {
 	Transaction CallCost `json:"transaction"`
 	Message     float64  `json:"messageMicros"`
 }
 
-// MySQLCost holds the database's costs: processor time, and bytes per order.
+// MySQLCost holds the database's costs: processor time, and bytes per order. The logs grow with the
+// orders and are flushed with each transaction, so they need a disk of their own.
 type MySQLCost struct {
 	Transaction CallCost `json:"transaction"`
 	Status      float64  `json:"statusMicros"`

@@ -20,7 +20,7 @@ type Sale struct {
 	Queries float64 `default:"2" help:"Status queries per order that no event stream follows."`
 	Streams float64 `default:"0" help:"Share of the orders that an event stream follows, 0 to 1."`
 	Peak    float64 `default:"2" help:"Busiest second divided by the mean second."`
-	// The sizes of batches divide the cost of a call among the items that it carries.
+	// The sizes of batches divide the cost of a call among its items.
 	CallSize  float64 `default:"2" help:"Reservations per Redis call: the mean of seckill_reserve_batch_size."`
 	BatchSize float64 `default:"50" help:"Orders per transaction: the mean of seckill_write_batch_size."`
 	Cores     float64 `default:"4" help:"Processors of one host."`
@@ -28,7 +28,7 @@ type Sale struct {
 	Use float64 `default:"0.6" help:"Share of a processor that the peak may use."`
 }
 
-// Row is one kind of work: its count multiplied by its cost.
+// Row is one kind of work: its count multiplied by its cost. A reader can check each row by hand.
 type Row struct {
 	Part    string  `json:"part"`
 	Work    string  `json:"work"`
@@ -63,7 +63,7 @@ type Plan struct {
 	Costs   Provenance `json:"costs"`
 }
 
-// check reports all fields out of range together.
+// check reports all fields out of range together. NaN fails these comparisons as well.
 func (s Sale) check() error {
 	var problems []error
 	for name, x := range map[string]float64{
@@ -101,9 +101,8 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	selling := max(orders/s.Permits, arrive*orders/s.Buyers, 1)
 	p := Plan{Costs: c.Provenance}
 	add := func(part, work string, count, micros, seconds float64) {
-		p.Rows = append(p.Rows, Row{
-			part, work, count, micros, count * micros / 1e6, s.Peak * count / seconds,
-		})
+		p.Rows = append(p.Rows,
+			Row{part, work, count, micros, count * micros / 1e6, s.Peak * count / seconds})
 	}
 	request := func(work string, count float64, cost RequestCost, seconds float64) {
 		add(api, work, count, cost.Micros, seconds)
@@ -152,7 +151,8 @@ const (
 	mysql    = "MySQL"
 )
 
-// traffic adds the bytes of requests to the first two amounts.
+// traffic adds the bytes of requests to the first two amounts. Requests differ in size, so the
+// bytes of each are their mean.
 func (p *Plan) traffic(count float64, cost RequestCost) {
 	if p.Amounts == nil {
 		p.Amounts = []Amount{{What: "network: buyers to API"}, {What: "network: API to buyers"}}
@@ -165,6 +165,7 @@ func (p *Plan) traffic(count float64, cost RequestCost) {
 	}
 }
 
+// amount adds memory or storage: a count multiplied by a size in bytes.
 func (p *Plan) amount(what string, count, bytes float64) {
 	p.Amounts = append(p.Amounts, Amount{what, count, bytes, count * bytes / 1e6})
 }

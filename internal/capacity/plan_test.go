@@ -10,8 +10,9 @@ import (
 
 func sale() Sale {
 	return Sale{
-		Buyers: 1000, Units: 100, PerBuyer: 1, Over: 10 * time.Second, Permits: 1000, Polls: 3, Waits: 1,
-		Queries: 2, Streams: 0.5, Peak: 2, CallSize: 10, BatchSize: 50, Cores: 4, Use: 0.5,
+		Buyers: 1000, Units: 100, PerBuyer: 1, Over: 10 * time.Second, Permits: 1000, Polls: 3,
+		Waits: 1, Queries: 2, Streams: 0.5, Peak: 2, CallSize: 10, BatchSize: 50, Cores: 4,
+		Use: 0.5,
 	}
 }
 

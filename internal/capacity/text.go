@@ -11,8 +11,8 @@ func (p Plan) Text(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "part\twork\tcount\tµs each\tCPU s\tpeak /s")
 	for _, r := range p.Rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Part, r.Work, digits(r.Count), digits(r.Micros),
-			digits(r.Seconds), digits(r.Peak))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Part, r.Work, digits(r.Count),
+			digits(r.Micros), digits(r.Seconds), digits(r.Peak))
 	}
 	fmt.Fprintln(w, "\npart\tCPU s\tcores at the peak\tnodes needed")
 	for _, t := range p.Parts {
@@ -26,7 +26,8 @@ func (p Plan) Text(to io.Writer) error {
 	return w.Flush()
 }
 
-// digits writes three significant digits, with commas between thousands.
+// digits writes three significant digits, with commas between thousands. More digits would seem
+// more exact than a measured cost is.
 func digits(x float64) string {
 	if x < 999.5 {
 		return fmt.Sprintf("%.3g", x)

@@ -15,7 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 )
 
-// check compares every setting with the bounds in its tags, and with its type.
+// check compares every setting with the bounds in its tags, and with its type. It does not stop at
+// the first, so that an operator corrects a deployment once.
 func (c *Config) check(settings []Setting) []error {
 	var problems []error
 	v := reflect.ValueOf(c).Elem()
@@ -27,6 +28,7 @@ func (c *Config) check(settings []Setting) []error {
 	return problems
 }
 
+// check returns the problem of one value, or nil.
 func (s Setting) check(v reflect.Value) error {
 	if s.Required && v.IsZero() {
 		return fmt.Errorf("is required: %s", s.Help)
@@ -47,6 +49,8 @@ func (s Setting) check(v reflect.Value) error {
 	}
 }
 
+// between checks a value against the bounds of its tags. Bounds are written in the setting's own
+// form, such as 100ms, so a tag reads like the documentation.
 func between[T cmp.Ordered](x T, f reflect.StructField, read func(string) (T, error)) error {
 	low, err := read(f.Tag.Get("min"))
 	high, err2 := read(f.Tag.Get("max"))
@@ -59,6 +63,7 @@ func between[T cmp.Ordered](x T, f reflect.StructField, read func(string) (T, er
 	return nil
 }
 
+// checkSecret checks the form of a secret. The error contains the length and never the value.
 func (s Setting) checkSecret(x Secret) error {
 	if strings.HasPrefix(s.Unit, "at least") && x != "" && len(x) < auth.MinSecret {
 		return fmt.Errorf("has %d bytes, must have at least %d", len(x), auth.MinSecret)
@@ -70,8 +75,10 @@ func (s Setting) checkSecret(x Secret) error {
 	return nil
 }
 
+// checkText checks a text by its unit: the unit documents the form and selects the check.
 func (s Setting) checkText(x string) error {
-	if words := strings.Fields(s.field.Tag.Get("oneof")); len(words) > 0 && !slices.Contains(words, x) {
+	words := strings.Fields(s.field.Tag.Get("oneof"))
+	if len(words) > 0 && !slices.Contains(words, x) {
 		return fmt.Errorf("is %q, must be one of %s", x, strings.Join(words, ", "))
 	}
 	if s.Unit == "host:port" {
@@ -91,6 +98,7 @@ func (s Setting) checkAddrs(all []string) error {
 	return errors.Join(problems...)
 }
 
+// checkAddr accepts host:port. An empty host means all interfaces.
 func checkAddr(x string) error {
 	if _, port, err := net.SplitHostPort(x); err != nil || port == "" {
 		return fmt.Errorf("is %q, must be host:port", x)
@@ -98,6 +106,8 @@ func checkAddr(x string) error {
 	return nil
 }
 
+// checkURL accepts http and https URLs. A missing scheme is the usual mistake, and the client would
+// report it only at the first call.
 func checkURL(x string) error {
 	u, err := url.Parse(x)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A misspelt setting in a deployment is only a warning in a container's log; this test fails for it.
+// TestSettings_DeploymentsUseKnownNames checks the settings in all deployment files. A program only
+// logs a warning for an unknown name.
 func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range Settings("") {
@@ -16,8 +17,9 @@ func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
 	}
 	for _, file := range []string{
 		"../../docker-compose.yml", "../../.env.example",
-		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml", "../../deploy/k8s/base/order-consumer.yaml",
-		"../../deploy/k8s/base/migrate.yaml", "../../deploy/k8s/overlays/example/secrets.env",
+		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml",
+		"../../deploy/k8s/base/order-consumer.yaml", "../../deploy/k8s/base/migrate.yaml",
+		"../../deploy/k8s/overlays/example/secrets.env",
 	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -22,14 +22,20 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, Config{
-		HTTP:    HTTP{Addr: ":8080", Currency: "CNY"},
-		Redis:   Redis{Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond},
-		MySQL:   MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
-		AMQP:    AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
-		Auth:    Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
-		Order:   Order{PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500, BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second},
-		Program: Process{OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json", MemoryLimit: 512, ShutdownTimeout: 15 * time.Second},
-		Trace:   Trace{OneIn: 100},
+		HTTP:  HTTP{Addr: ":8080", Currency: "CNY"},
+		Redis: Redis{Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond},
+		MySQL: MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
+		AMQP:  AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
+		Auth:  Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
+		Order: Order{
+			PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500,
+			BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second,
+		},
+		Program: Process{
+			OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json",
+			MemoryLimit: 512, ShutdownTimeout: 15 * time.Second,
+		},
+		Trace: Trace{OneIn: 100},
 	}, cfg)
 }
 
@@ -45,15 +51,18 @@ func TestLoad_ProgramsHaveOwnDefaults(t *testing.T) {
 
 func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	cfg, _, err := Load(API, []string{
-		secret, "SECKILL_REDIS_ADDRS=a:1,b:2", "SECKILL_TRUSTED_PROXIES=10.0.0.0/8,192.0.2.1", "SECKILL_LOG_LEVEL=debug",
-		"SECKILL_MAX_BACKLOG_AGE=0s", "SECKILL_HTTP_ADDR=", "SECKILL_ORDER_SECRET=fedcba9876543210fedcba9876543210",
+		secret, "SECKILL_REDIS_ADDRS=a:1,b:2", "SECKILL_TRUSTED_PROXIES=10.0.0.0/8,192.0.2.1",
+		"SECKILL_LOG_LEVEL=debug", "SECKILL_MAX_BACKLOG_AGE=0s", "SECKILL_HTTP_ADDR=",
+		"SECKILL_ORDER_SECRET=fedcba9876543210fedcba9876543210",
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a:1", "b:2"}, cfg.Redis.Addrs)
-	require.Equal(t, Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, cfg.HTTP.TrustedProxies)
+	require.Equal(t,
+		Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")},
+		cfg.HTTP.TrustedProxies)
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Zero(t, cfg.Order.MaxBacklogAge)
-	require.Equal(t, ":8080", cfg.HTTP.Addr, "empty is not given")
+	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
 	cfg.Auth.OldOrderSecrets = "before,,next"
 	keys, err := cfg.Auth.OrderKeys()
 	require.NoError(t, err)
@@ -69,11 +78,15 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_OTLP_ENDPOINT=collector:4318", "SECKILL_REDIS_TLS=perhaps", "SECKILL_PAYMENT_SECRET=tooshort", "SECKILL_PHONE_KEYS=1:tooshort", "SECKILL_BATCH_SIZE=many", // not the API's
 	})
 	require.Error(t, err)
-	for _, name := range []string{"JWT_SECRET", "ORDER_SHARDS", "PAYMENT_TIMEOUT", "LOG_FORMAT", "LOG_LEVEL", "TRUSTED_PROXIES", "REDIS_ADDRS", "HTTP_ADDR", "PUBLISH_TIMEOUT", "PAYMENT_SECRET", "PHONE_KEYS", "OTLP_ENDPOINT", "REDIS_TLS"} {
+	for _, name := range []string{
+		"JWT_SECRET", "ORDER_SHARDS", "PAYMENT_TIMEOUT", "LOG_FORMAT", "LOG_LEVEL",
+		"TRUSTED_PROXIES", "REDIS_ADDRS", "HTTP_ADDR", "PUBLISH_TIMEOUT", "PAYMENT_SECRET",
+		"PHONE_KEYS", "OTLP_ENDPOINT", "REDIS_TLS",
+	} {
 		require.Contains(t, err.Error(), "SECKILL_"+name+":")
 	}
 	require.NotContains(t, err.Error(), "SECKILL_BATCH_SIZE")
-	require.NotContains(t, err.Error(), "tooshort", "a secret is never printed")
+	require.NotContains(t, err.Error(), "tooshort", "the error contains a secret")
 }
 
 func TestLoad_RequiresSecrets(t *testing.T) {
@@ -86,12 +99,16 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 }
 
 func TestLoad_WarnsOfUnknownNames(t *testing.T) {
-	_, warnings, err := Load(API, []string{secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1"})
+	_, warnings, err := Load(API,
+		[]string{secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1"})
 	require.NoError(t, err)
-	require.Equal(t, []string{"SECKILL_REDIS_ADDR is not a setting; did you mean SECKILL_REDIS_ADDRS?"}, warnings)
+	require.Equal(t, []string{
+		"SECKILL_REDIS_ADDR is not a setting; did you mean SECKILL_REDIS_ADDRS?",
+	}, warnings)
 }
 
-// OpenTelemetry's own variable applies where SECKILL_OTLP_ENDPOINT is not set.
+// TestLoad_ReadsOpenTelemetrysEndpoint checks that OpenTelemetry's own variable applies if
+// SECKILL_OTLP_ENDPOINT is not set.
 func TestLoad_ReadsOpenTelemetrysEndpoint(t *testing.T) {
 	otel := "OTEL_EXPORTER_OTLP_ENDPOINT=http://everybodys:4318"
 	cfg, warnings, err := Load(API, []string{secret, otel})
@@ -114,16 +131,21 @@ func TestDistance_CountsEdits(t *testing.T) {
 
 func TestSecret_PrintsAsStars(t *testing.T) {
 	cfg, _, err := Load(API, []string{
-		secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d", "SECKILL_AMQP_URL=amqp://u:hunter2@h/",
-		"SECKILL_PAYMENT_SECRET=hunter2hunter2hunter2hunter2hunter2", "SECKILL_PHONE_KEYS=7:" + base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2hunt")),
+		secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d",
+		"SECKILL_AMQP_URL=amqp://u:hunter2@h/",
+		"SECKILL_PAYMENT_SECRET=hunter2hunter2hunter2hunter2hunter2",
+		"SECKILL_PHONE_KEYS=7:" + base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2hunt")),
 	})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
 	asJSON, err := json.Marshal(cfg)
 	require.NoError(t, err)
-	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN, cfg.MySQL.DSN) + string(asJSON) + log.String()
-	for _, s := range []string{"hunter2", "aHVudGVyMmh1bnRlcjJodW50", "0123456789abcdef", fmt.Sprintf("%x", "hunter2")} {
+	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN,
+		cfg.MySQL.DSN) + string(asJSON) + log.String()
+	for _, s := range []string{
+		"hunter2", "aHVudGVyMmh1bnRlcjJodW50", "0123456789abcdef", fmt.Sprintf("%x", "hunter2"),
+	} {
 		require.NotContains(t, all, s)
 	}
 	require.Contains(t, all, "***")

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Help writes the settings of a program, as -help shows them.
+// Help writes the settings of a program, as -help shows them. Only the settings that this program
+// reads are listed.
 func Help(w io.Writer, p Program) error {
 	var b strings.Builder
 

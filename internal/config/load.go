@@ -11,14 +11,14 @@ import (
 
 const prefix = "SECKILL_"
 
-// OpenTelemetry's own variable applies where SECKILL_OTLP_ENDPOINT is empty.
+// otelEndpoint is OpenTelemetry's own variable; it applies where SECKILL_OTLP_ENDPOINT is empty.
 const (
 	otlpEndpoint = prefix + "OTLP_ENDPOINT"
 	otelEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// Load reads a program's settings from an environment in the form of os.Environ. An empty setting has
-// its default. The error has a line for each problem, which names the setting and never shows a
+// Load reads a program's settings from an environment in the form of os.Environ. An empty setting
+// has its default. The error has a line for each problem, which names the setting and never shows a
 // secret's value. warnings name unknown settings.
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
 	given := relevant(environ)
@@ -31,7 +31,8 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	return cfg, unknown(given), errors.Join(problems...)
 }
 
-// relevant returns the variables that are settings, by name.
+// relevant returns the variables that are settings, by name. It stores OpenTelemetry's variable
+// under our name, so that one check serves both.
 func relevant(environ []string) map[string]string {
 	given, otel := map[string]string{}, ""
 	for _, pair := range environ {
@@ -48,8 +49,9 @@ func relevant(environ []string) map[string]string {
 	return given
 }
 
-// values returns the defaults of all settings, overridden by what the environment gives to the
-// program's own settings.
+// values returns the defaults of all settings, overridden by the environment's values of the
+// program's own settings. An empty value counts as absent: Compose and Kubernetes set omitted
+// variables to an empty text.
 func values(settings []Setting, given map[string]string) map[string]string {
 	values := map[string]string{}
 	for _, s := range slices.Concat(Settings(""), settings) {
@@ -63,6 +65,8 @@ func values(settings []Setting, given map[string]string) map[string]string {
 	return values
 }
 
+// parse fills cfg from the values. The library reads this map instead of the process' environment,
+// so that tests need no environment.
 func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	err := env.ParseWithOptions(cfg, env.Options{
 		Environment: values, DefaultValueTagName: "-", // values has the defaults already
@@ -78,13 +82,16 @@ func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	return problems
 }
 
-// named replaces the field's name in an error by the setting's name.
+// named replaces the field's name in an error by the setting's name, because operators set
+// variables and not our fields.
 func named(err error, settings []Setting) error {
 	e, ok := errors.AsType[env.ParseError](err)
 	if !ok {
 		return err
 	}
-	i := slices.IndexFunc(settings, func(s Setting) bool { return s.field.Name == e.Name && s.field.Type == e.Type })
+	i := slices.IndexFunc(settings, func(s Setting) bool {
+		return s.field.Name == e.Name && s.field.Type == e.Type
+	})
 	if i < 0 {
 		return err
 	}

@@ -15,13 +15,18 @@ func unknown(given map[string]string) []string {
 		if slices.ContainsFunc(known, func(s Setting) bool { return s.Name == name }) {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is not a setting; did you mean %s?", name, nearest(name, known)))
+		warnings = append(warnings,
+			fmt.Sprintf("%s is not a setting; did you mean %s?", name, nearest(name, known)))
 	}
 	return warnings
 }
 
+// nearest returns the setting with the most similar name. Without a suggestion an operator may
+// overlook that the default of a misspelled setting applies.
 func nearest(name string, known []Setting) string {
-	return slices.MinFunc(known, func(a, b Setting) int { return distance(name, a.Name) - distance(name, b.Name) }).Name
+	return slices.MinFunc(known, func(a, b Setting) int {
+		return distance(name, a.Name) - distance(name, b.Name)
+	}).Name
 }
 
 // distance is the Levenshtein distance: the characters to insert, delete or replace. It keeps one

@@ -9,7 +9,9 @@ import (
 // Proxies are the networks whose X-Forwarded-For header the API trusts.
 type Proxies []netip.Prefix
 
-// UnmarshalText reads a comma list of CIDRs and addresses. An address is a network of one host.
+// UnmarshalText reads a comma list of CIDRs and addresses. An address is a network of one host. A
+// list that trusts a network too many lets callers forge their addresses, so anything unclear is an
+// error.
 func (p *Proxies) UnmarshalText(text []byte) error {
 	*p = nil
 	for s := range strings.SplitSeq(string(text), ",") {

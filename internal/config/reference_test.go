@@ -12,10 +12,11 @@ import (
 var update = flag.Bool("update", false, "rewrite the package's table in docs/reference")
 
 func TestReference_ListsAllSettings(t *testing.T) {
-	reference.Check(t, *update, "../../docs/reference/configuration.md", "settings", "go test ./internal/config -update", referenceTable())
+	reference.Check(t, *update, "../../docs/reference/configuration.md", "settings",
+		"go test ./internal/config -update", referenceTable())
 }
 
-// referenceTable is the table of all settings, in Markdown.
+// referenceTable returns the table of all settings in Markdown.
 func referenceTable() string {
 	var b strings.Builder
 	b.WriteString("| setting | default | unit | read by | meaning |\n|---|---|---|---|---|\n")
@@ -26,7 +27,7 @@ func referenceTable() string {
 	return b.String()
 }
 
-// defaults lists the default, and those of programs that have their own.
+// defaults returns a setting's default and the defaults of programs that override it.
 func defaults(s Setting) string {
 	all := "none"
 	if s.Default != "" {

@@ -10,7 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 )
 
-// Secret is a string that prints as *** in every format. Reveal returns its value.
+// Secret is a string that prints as *** in every format. Reveal returns its value. A configuration
+// can then be logged as a whole.
 type Secret string
 
 const hidden = "***"
@@ -37,8 +38,9 @@ var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
 
 // OrderKeys returns the secrets of paths and order numbers. The first signs: the configured one, or
-// one derived from the JWT secret with HMAC, which does not disclose the JWT secret. The others only
-// verify. Its error is ErrNoSecret.
+// one derived from the JWT secret with HMAC, which does not disclose the JWT secret. A rotated JWT
+// secret would change the derived key, which is why the order secret can be set apart. The others
+// only verify. Its error is ErrNoSecret.
 func (a Auth) OrderKeys() ([][]byte, error) {
 	var keys [][]byte
 	switch {

@@ -17,6 +17,7 @@ type Setting struct {
 }
 
 // Settings lists the settings of a program, in the order of the struct; program "" lists all.
+// Reflection reads them once at the start; everything that shows settings uses this list.
 func Settings(p Program) []Setting {
 	var all []Setting
 	for _, group := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
@@ -41,4 +42,6 @@ func setting(p Program, group, f reflect.StructField) Setting {
 	}
 }
 
-func in(programs string, p Program) bool { return slices.Contains(strings.Fields(programs), string(p)) }
+func in(programs string, p Program) bool {
+	return slices.Contains(strings.Fields(programs), string(p))
+}

@@ -20,7 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/ttlcache"
 )
 
-// Deps are the services behind the API. All are required unless a comment says otherwise.
+// Deps are the services behind the API. All are required unless a comment allows nil.
 type Deps struct {
 	Sales        Sales
 	Reader       SaleReader
@@ -47,7 +47,7 @@ type Deps struct {
 
 // Options are settings; the zero value of each selects its default.
 type Options struct {
-	// TrustedProxies are the peers whose X-Forwarded-For is believed. Default: none.
+	// TrustedProxies are the peers whose X-Forwarded-For the API uses. Default: none.
 	TrustedProxies []netip.Prefix
 	// Timeout limits a call, except for a route's extra time. Default: 5 s.
 	Timeout time.Duration
@@ -84,6 +84,8 @@ func Probes(health Health, log *slog.Logger) http.Handler {
 	return a.engine(a.probes())
 }
 
+// newAPI fills in the defaults. Guests and proxies have none: only those that the caller names
+// count.
 func newAPI(deps Deps, opts Options) *api {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -118,6 +120,8 @@ func (a *api) engine(routes []route) http.Handler {
 	return e
 }
 
+// addReporter stores the metrics' function of a route, so that recording a response costs no
+// look-up of labels. A route with several methods has one reporter.
 func (a *api) addReporter(path, name string) {
 	if a.Metrics != nil && a.reporters[path] == nil {
 		a.reporters[path] = a.Metrics.Route(name)

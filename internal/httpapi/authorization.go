@@ -7,7 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// authenticate verifies the bearer token. The session cookie counts only where there is no token.
+// authenticate verifies the bearer token. It uses the session cookie only without an Authorization
+// header. A program that sends a bad token must get an error, even from a browser with a session.
 func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 	if r.Header["Authorization"] == nil {
 		return a.cookieActor(r)
@@ -19,7 +20,8 @@ func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 	return a.Tokens.Verify(token)
 }
 
-// bearer returns the token of the Authorization header.
+// bearer returns the token of the Authorization header. It refuses two headers, because a reverse
+// proxy might check one of them and this node the other.
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
@@ -34,8 +36,8 @@ func bearer(h http.Header) (string, error) {
 }
 
 // requireRole refuses with FORBIDDEN unless the role is allowed. The contract puts NOT_FOUND before
-// FORBIDDEN, so lookup first checks that the addressed thing exists; it is nil for calls that address
-// nothing. Allowed requests skip it, because the service reads it anyway.
+// FORBIDDEN, so lookup first checks that the addressed thing exists; it is nil for calls that
+// address nothing. Allowed requests skip it, because the service reads it anyway.
 func requireRole(allowed bool, lookup func() error) error {
 	if allowed {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// instantServices is services that answer at once: what is left is the HTTP layer itself.
+// instantServices returns constant answers at once, so the benchmark measures only the HTTP layer.
 type instantServices struct {
 	*fake
 	soldOut error
@@ -41,7 +41,7 @@ func (instantServices) Place(context.Context, purchase.Request) (string, error) 
 	return "06cqsm1r2ov3r4vhnl9bkdjhpk0dt6u8q6s1mvo0000g4e6a7s2k1f8t0c", nil
 }
 
-// discard is a ResponseWriter that costs nothing.
+// discard is a ResponseWriter that drops the body.
 type discard struct{ h http.Header }
 
 func (d discard) Header() http.Header             { return d.h }
@@ -49,7 +49,8 @@ func (discard) Write(b []byte) (int, error)       { return len(b), nil }
 func (discard) WriteString(s string) (int, error) { return len(s), nil }
 func (discard) WriteHeader(int)                   {}
 
-// BenchmarkHTTP measures the hot calls of the HTTP layer, without a network, beside its floor: gin alone.
+// BenchmarkHTTP measures the hot calls of the HTTP layer without a network. It also measures gin
+// alone as the floor.
 func BenchmarkHTTP(b *testing.B) {
 	tokens, err := auth.New(secret, 1024, time.Now)
 	if err != nil {
@@ -62,12 +63,13 @@ func BenchmarkHTTP(b *testing.B) {
 	with := func(soldOut error) http.Handler {
 		i := instantServices{fake: newFake(time.Now()), soldOut: soldOut}
 		return httpapi.New(httpapi.Deps{
-			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Payments: i, Health: i, Tokens: tokens, Metrics: i,
-			Log: slog.New(slog.DiscardHandler),
+			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Payments: i, Health: i,
+			Tokens: tokens, Metrics: i, Log: slog.New(slog.DiscardHandler),
 		}, httpapi.Options{})
 	}
 	floor := gin.New()
-	floor.POST("/randomPath", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{}`)) })
+	floor.POST("/randomPath",
+		func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{}`)) })
 	decr := "/" + strings.Repeat("0a", 16) + "/decrStock"
 	for _, c := range []struct {
 		name    string
@@ -77,7 +79,11 @@ func BenchmarkHTTP(b *testing.B) {
 	}{
 		{"floor: bare gin", floor, "/randomPath?goodsId=43", ""},
 		{"randomPath", with(nil), "/randomPath?goodsId=43", ""},
-		{"sold out", with(seckill.Sale{EndAt: time.Now().Add(time.Hour)}.CheckSelling(time.Now(), 0)), "/randomPath?goodsId=43", ""},
+		{
+			"sold out",
+			with(seckill.Sale{EndAt: time.Now().Add(time.Hour)}.CheckSelling(time.Now(), 0)),
+			"/randomPath?goodsId=43", "",
+		},
 		{"decrStock, query", with(nil), decr + "?goodsId=43", ""},
 		{"decrStock, JSON", with(nil), decr, `{"goodsId":"43","decrStock":1}`},
 	} {

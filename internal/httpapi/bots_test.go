@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	accounts       = 10_000 // of bots
-	honest         = 200    // buyers who ask again after Retry-After
+	accounts       = 10_000 // number of bots
+	honest         = 200    // number of buyers who wait for Retry-After
 	botConcurrency = 16
 )
 
-// bot is an account that asks for random paths from one address.
+// bot is an account that requests random paths from one address.
 type bot struct {
 	bearer, addr string
 	got, refused atomic.Int64
 }
 
-// crowd returns n bots, whose ids begin at first.
+// crowd returns n bots with consecutive ids from first on.
 func (h *fixture) crowd(first int64, n int, addr func(i int) string) []*bot {
 	all := make([]*bot, n)
 	for i := range all {
@@ -36,7 +36,7 @@ func (h *fixture) crowd(first int64, n int, addr func(i int) string) []*bot {
 	return all
 }
 
-// ask asks once and reports whether the bot got a path.
+// ask sends one request and reports whether the bot got a path.
 func (b *bot) ask(handler http.Handler) bool {
 	r := httptest.NewRequest(http.MethodPost, "/randomPath?goodsId=43", nil)
 	r.RemoteAddr = b.addr
@@ -51,8 +51,9 @@ func (b *bot) ask(handler http.Handler) bool {
 	return false
 }
 
-// rush lets bots ask without a pause until every honest buyer has a path. The buyers come when as
-// many requests of bots were refused as there are bots. rush returns its duration.
+// rush lets the bots send requests without a pause until every honest buyer has a path. The buyers
+// start after the limiter has refused as many requests as there are bots. rush returns its
+// duration.
 func (h *fixture) rush(bots, buyers []*bot) time.Duration {
 	began, over, inFull := time.Now(), make(chan struct{}), make(chan struct{})
 	var machines, people sync.WaitGroup
@@ -85,7 +86,7 @@ func (h *fixture) rush(bots, buyers []*bot) time.Duration {
 	return time.Since(began)
 }
 
-// count adds up the paths and refusals of bots; most is the largest number of paths of one bot.
+// count sums the paths and refusals of all bots. most is the largest number of paths of one bot.
 func count(all []*bot) (got, most, refused int64) {
 	for _, b := range all {
 		got, refused = got+b.got.Load(), refused+b.refused.Load()
@@ -94,9 +95,10 @@ func count(all []*bot) (got, most, refused int64) {
 	return got, most, refused
 }
 
-// Bots with an account and an address each look like people. What holds is the sale's rate, and that
-// no account gets a second path before the others had a first. So nobody waits longer than it takes
-// to serve them all.
+// TestRateLimits_BotAccountsGetTheirShareOnly checks a crowd of bots with one account and one
+// address each. The limiter cannot distinguish such bots from people. The sale's rate still holds,
+// and each bot gets only one path. Therefore every buyer waits at most as long as the limiter needs
+// to serve all accounts.
 func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
 	t.Parallel()
 	h := newLimitedFixture(t, `rules: [{name: randomPathPerUser, route: /randomPath, by: [user],
@@ -117,22 +119,23 @@ func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
 		"the bound is %.0f", took, got+refused, got, honest, served+turnedAway, served, bound)
 	require.EqualValues(t, honest, served)
 	require.LessOrEqual(t, float64(got+served), bound)
-	require.EqualValues(t, 1, most, "one path for each account, however often it asks")
+	require.EqualValues(t, 1, most, "one path for each account")
 	require.Greater(t, refused, got, "most requests of bots are refused")
 }
 
-// Ten thousand accounts behind one address share what an address may have. They take nothing from
-// the others, although they ask without a pause.
+// TestRateLimits_OneAddressShutsOutNobodyElse checks that ten thousand accounts behind one address
+// share that address's limit. They send requests without a pause, and the limiter still refuses no
+// buyer at another address.
 func TestRateLimits_OneAddressShutsOutNobodyElse(t *testing.T) {
 	t.Parallel()
 	h := newLimitedFixture(t, `rules: [{name: perAddress, route: "*", by: [ip],
 		algorithm: sliding_window, limit: 600, interval: 60s, onMissingKey: skip}]`)
-	h.sell(43) // 1000/s, the default
+	h.sell(43) // the default rate, 1000/s
 	bots := h.crowd(1_000_000, accounts, func(int) string { return "203.0.113.7" })
 	buyers := h.crowd(1, honest, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
 	began := time.Now()
 	h.rush(bots, buyers)
-	for range 3 { // the bots go on when the buyers have their paths
+	for range 3 { // the bots continue after the buyers have their paths
 		for _, b := range bots[:accounts/10] {
 			b.ask(h.handler)
 		}
@@ -140,12 +143,12 @@ func TestRateLimits_OneAddressShutsOutNobodyElse(t *testing.T) {
 	took := time.Since(began)
 	got, _, refused := count(bots)
 	served, _, turnedAway := count(buyers)
-	// A sliding window is an estimate. Where a minute ends during the test, its share fades.
+	// A sliding window is an estimate: its old share fades when a minute ends during the test.
 	bound := 600 * (1 + took.Seconds()/60)
 	t.Logf("%s: the address asked %d times and got %d paths; %d people asked %d times and got %d",
 		took, got+refused, got, honest, served+turnedAway, served)
-	require.LessOrEqual(t, float64(got), bound, "in one minute")
+	require.LessOrEqual(t, float64(got), bound, "the address's limit for one minute")
 	require.EqualValues(t, honest, served)
-	require.Zero(t, turnedAway, "nobody else is refused")
+	require.Zero(t, turnedAway, "the limiter refused buyers at other addresses")
 	require.Greater(t, refused, int64(accounts/10))
 }

@@ -46,7 +46,8 @@ func TestPurchase_PathThenOrder(t *testing.T) {
 	require.Equal(t, "CONFLICT", r.Reason)
 }
 
-// A field may stand in the query or in a form wherever a small body may.
+// TestPurchase_AcceptsFieldsInQueryFormAndJSON checks that a call with a small body reads its
+// fields from all three places.
 func TestPurchase_AcceptsFieldsInQueryFormAndJSON(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()
@@ -57,7 +58,10 @@ func TestPurchase_AcceptsFieldsInQueryFormAndJSON(t *testing.T) {
 		{"query, by GET", "GET", path + "?goodsId=" + goods, "", ""},
 		{"JSON number", "POST", path, `{"goodsId":` + goods + `}`, ""},
 		{"JSON string", "POST", path, `{"goodsId":"` + goods + `"}`, ""},
-		{"typed", "POST", path, ` {"goodsId":` + goods + "}\r\n ", "application/json; charset=UTF-8"},
+		{
+			"typed", "POST", path, ` {"goodsId":` + goods + "}\r\n ",
+			"application/json; charset=UTF-8",
+		},
 		{"escaped name", "POST", path, `{"goods\u0049d":` + goods + `}`, ""},
 		{"form", "POST", path, "goodsId=" + goods, form},
 		{"typed, but empty", "POST", path + "?goodsId=" + goods, "", "text/plain"},
@@ -163,7 +167,8 @@ func TestLists_ArePaged(t *testing.T) {
 	require.JSONEq(t, `{"items":[],"nextCursor":null}`, string(r.Data))
 }
 
-// Lists are read by many people; a single order only by its buyer.
+// TestOrderLists_MaskNames checks that lists mask a buyer's name, because many people read them.
+// Only the buyer can read a single order, so that response shows the whole name.
 func TestOrderLists_MaskNames(t *testing.T) {
 	h := newFixture(t)
 	h.sell(43)

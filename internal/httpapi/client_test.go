@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// The users of the tests.
+// These are the users of the tests.
 func buyer() actor {
 	return actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
@@ -30,9 +30,10 @@ const longID = 9007199254740993 // 2^53+1: a double would round it
 func (h *fixture) sell(id int64, changes ...func(s *sale)) {
 	defer h.lock()()
 	s := sale{
-		GoodsID: id, MerchantID: merchant().ID, Title: "A phone", Price: 199900, Total: 10, Stock: 10,
-		PerBuyerLimit: 1000, StartAt: h.now.Add(-time.Minute), EndAt: h.now.Add(time.Hour),
-		Rate: seckill.DefaultRate(), Status: seckill.Exposed, CreatedAt: h.now, UpdatedAt: h.now,
+		GoodsID: id, MerchantID: merchant().ID, Title: "A phone", Price: 199900, Total: 10,
+		Stock: 10, PerBuyerLimit: 1000, StartAt: h.now.Add(-time.Minute),
+		EndAt: h.now.Add(time.Hour), Rate: seckill.DefaultRate(), Status: seckill.Exposed,
+		CreatedAt: h.now, UpdatedAt: h.now,
 	}
 	for _, change := range changes {
 		change(&s)
@@ -58,7 +59,7 @@ func (h *fixture) fixture() badrequests.Fixture {
 	}
 }
 
-// reply is a response in the one shape.
+// reply is a response in the API's common JSON shape.
 type reply struct {
 	Status    int
 	Header    http.Header
@@ -107,7 +108,7 @@ func (h *fixture) as(who actor, method, target, body string, header ...string) r
 	return h.ask(method, target, body, append(header, "Authorization", h.bearer(who))...)
 }
 
-// want fails the test where a reply has another status.
+// want fails the test if a reply has another status.
 func (h *fixture) want(status int, r reply) reply {
 	h.t.Helper()
 	require.Equal(h.t, status, r.Status, r.raw)

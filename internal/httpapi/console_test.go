@@ -38,7 +38,8 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 	}
 }
 
-// The event stream of a sale sends snapshots, and the reason where there is no snapshot.
+// TestSaleEvents_SendSnapshots checks that a sale's event stream sends snapshots. Without a
+// snapshot it sends the reason.
 func TestSaleEvents_SendSnapshots(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()

@@ -12,7 +12,11 @@ type DeadLetters interface {
 	// List returns dead letters, oldest first: at most limit of those after the given id ("" starts
 	// at the oldest).
 	List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
+	// Requeue reserves the units again and writes the order as created. It returns CONFLICT where
+	// units or limit do not allow it, and NOT_FOUND for an unknown id.
 	Requeue(ctx context.Context, id string) (order.Order, error)
+	// Discard deletes a dead letter; NOT_FOUND for an unknown id. The order keeps its status,
+	// failed.
 	Discard(ctx context.Context, id string) error
 }
 
@@ -28,7 +32,8 @@ func (a *api) deadLetterRoutes() []route {
 	}
 }
 
-// deadLetterResponse leaves out the message, which has a buyer's name and phone number.
+// deadLetterResponse is what an operator needs to decide about a dead letter. It leaves out the
+// message, which has a buyer's name and phone number.
 type deadLetterResponse struct {
 	ID          string              `json:"id"`
 	OrderSn     string              `json:"orderSn"`
@@ -57,7 +62,9 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 	return ok(page(found, limit, newDeadLetterResponse, key)), err
 }
 
-// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the order is written after all.
+// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the service reserves the units again
+// and writes the order. The response masks the buyer's data, because the operator is no party of
+// the order.
 func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
 	id, err := deadLetterID(r)
 	if err != nil {
@@ -67,7 +74,7 @@ func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, erro
 	return ok(a.newMaskedOrderResponse(o)), err
 }
 
-// discardDeadLetter is DELETE /admin/dead-letters/{id}: its order stays failed.
+// discardDeadLetter is DELETE /admin/dead-letters/{id}. The order keeps the status failed.
 func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, error) {
 	id, err := deadLetterID(r)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	openapi "flashsale.dev/seckill/api"
 )
 
-// document serves the OpenAPI document as it is, without the envelope.
+// document serves the OpenAPI document as it is, without the envelope. It changes with a release
+// only, so clients may keep it for some minutes.
 func (a *api) document(context.Context, *request) (response, error) {
 	return response{stream: func(c *gin.Context) {
 		c.Header("Cache-Control", "public, max-age=300")

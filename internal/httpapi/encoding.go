@@ -9,13 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonAppender is data that encodes itself. The responses of a purchase's steps do, because
-// reflection would be a large part of their cost.
+// jsonAppender is data that encodes itself. The responses of a purchase's steps implement it,
+// because reflection would be a large part of their cost.
 type jsonAppender interface {
 	appendJSON(b []byte) ([]byte, error)
 }
 
-// appendEnvelope encodes a response. Invalid UTF-8 is replaced.
+// appendEnvelope encodes a response. It replaces invalid UTF-8: an error may repeat a field's name
+// from the request, and the response must be valid JSON.
 func appendEnvelope(b []byte, e envelope) ([]byte, error) {
 	b = strconv.AppendInt(append(b, `{"code":`...), int64(e.Code), 10)
 	b = appendText(append(b, `,"reason":`...), string(e.Reason))
@@ -33,6 +34,8 @@ func appendText(b []byte, s string) []byte {
 	return b
 }
 
+// appendValue encodes the frequent types of a rush without reflection, and all others with it. It
+// sorts maps, so that two responses with the same data are the same bytes.
 func appendValue(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -54,7 +57,8 @@ func appendTimestamp(b []byte, t timestamp) []byte {
 	return append(b, '"')
 }
 
-// errorData is an error's data by field name.
+// errorData is an error's data by field name. It encodes itself because SOLD_OUT and NOT_STARTED
+// are the most frequent responses of a rush.
 type errorData map[string]any
 
 func (d errorData) appendJSON(b []byte) ([]byte, error) {

@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// What the hot answers write by themselves is what the encoder would write of them.
+// TestAppendEnvelope_EqualsTheEncoder checks that the hand-written encoding of hot responses equals
+// encoding/json's output.
 func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
 	at := time.Date(2026, 11, 11, 20, 0, 0, 123_000_000, time.FixedZone("CST", 8*3600))
 	for name, data := range map[string]any{
@@ -24,13 +25,19 @@ func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
 		"broken UTF-8": errorData{"field": "a\xffb\n"},
 		"nothing":      errorData{},
 	} {
-		e := envelope{Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data, RequestID: "id-1"}
-		require.Equal(t, string(must.Get(json.Marshal(e, jsontext.AllowInvalidUTF8(true)))(t, name)), string(must.Get(appendEnvelope(nil, e))(t, name)), name)
+		e := envelope{
+			Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data,
+			RequestID: "id-1",
+		}
+		require.Equal(t,
+			string(must.Get(json.Marshal(e, jsontext.AllowInvalidUTF8(true)))(t, name)),
+			string(must.Get(appendEnvelope(nil, e))(t, name)), name)
 	}
 }
 
 func TestErrorData_IsSorted(t *testing.T) {
-	got := must.Get(appendValue(nil, errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil}))(t)
+	got := must.Get(appendValue(nil,
+		errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil}))(t)
 	require.JSONEq(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
 	require.Equal(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
 }

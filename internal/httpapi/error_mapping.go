@@ -15,7 +15,7 @@ import (
 // LimitError is a rate limiter's error with the parts that only HTTP has.
 type LimitError struct {
 	Err    *seckill.Error
-	Code   int               // replaces the envelope's code; the status stays 429; 0: no replacement
+	Code   int               // replaces the envelope's code, not the status; 0: none
 	Header map[string]string // RateLimit and RateLimit-Policy
 }
 
@@ -25,7 +25,7 @@ func (e *LimitError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e *LimitError) Unwrap() error { return e.Err }
 
-// writeError writes the response for an error. Every error response comes from here.
+// writeError writes the response for an error. It is the only function that does.
 func (a *api) writeError(c *gin.Context, err error) {
 	e := a.errorOf(c, err)
 	status := statusOf(e.Reason)
@@ -46,7 +46,9 @@ func (a *api) writeError(c *gin.Context, err error) {
 // never sent.
 func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
 	e, ok := errors.AsType[*seckill.Error](err)
-	known := ok && (e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError)
+	// A reason without a status of its own is a bug, and is answered like any unexpected error.
+	known := ok &&
+		(e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError)
 	switch {
 	case ok && e.Reason == seckill.Unavailable && e.Err != nil:
 		a.logUnavailable(c, e)
@@ -69,7 +71,8 @@ func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 		return // the client has left, which is the cause
 	}
 	if suppressed, ok := a.logThrottle.allow(a.Now()); ok {
-		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged", suppressed)
+		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged",
+			suppressed)
 	}
 }
 
@@ -84,7 +87,8 @@ func errorDataOf(e *seckill.Error) any {
 	return errorData(e.Data)
 }
 
-// setErrorHeaders sets the headers that a status requires.
+// setErrorHeaders sets the headers that a status requires. A 401 names a scheme (RFC 9110, 11.6.1).
+// A 429 and a 503 have a time, so that clients do not retry at once.
 func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 	if e.Reason == seckill.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
 		c.Header("WWW-Authenticate", "Bearer")
@@ -94,7 +98,8 @@ func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 	}
 }
 
-// retryAfter returns whole seconds, rounded up and at least 1.
+// retryAfter returns whole seconds, rounded up and at least 1. The header has no fractions, and a
+// client that waits 0 s would be refused again.
 func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
@@ -110,7 +115,8 @@ func (a *api) noMethod(c *gin.Context) {
 		"%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
 }
 
-// knownMethod returns a standard method's name, and "this" for one that the caller invented.
+// knownMethod returns a standard method's name, and "this" for one that the caller invented: its
+// text belongs neither into a message nor into the log.
 func knownMethod(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,

@@ -22,14 +22,16 @@ const (
 	refreshTimeout   = 2 * time.Second
 )
 
-// streams counts the open event streams of this node.
+// streams counts the open event streams of this node. Each holds a connection and a goroutine for
+// up to half an hour. The limits prevent a few users from taking all of them.
 type streams struct {
 	mu     sync.Mutex
 	all    int
 	byUser map[int64]int
 }
 
-// acquire counts a new stream, or refuses it. release must follow a success.
+// acquire counts a new stream, or refuses it. The caller must release a counted stream. It checks
+// the node's limit first, because another node may have room.
 func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,9 +69,7 @@ type eventStream struct {
 
 // stream counts a stream and returns the response that serves it. A stream outlives the call's own
 // deadline, so serve gets the context of the connection, limited to streamLifetime.
-func (a *api) stream(
-	r *request, serve func(ctx context.Context, s eventStream),
-) (response, error) {
+func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream)) (response, error) {
 	if err := a.streams.acquire(r.actor.ID); err != nil {
 		return response{}, err
 	}
@@ -81,7 +81,8 @@ func (a *api) stream(
 	}}, nil
 }
 
-// stopping is closed when the node stops; nil, which blocks for ever, where nothing says so.
+// stopping returns a channel that is closed when the node stops. Without a notifier it returns nil,
+// which blocks for ever.
 func (a *api) stopping() <-chan struct{} {
 	if a.Notifier == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // exportPage is how many orders an export holds in memory at once.
 const exportPage = 500
 
-// wantsCSV reports whether the client asks for a file: by the field format, else by Accept.
+// wantsCSV reports whether the client requests a file: by the field format, else by Accept.
 func wantsCSV(r *request) bool {
 	format := r.OneOf("format", "", "csv", "json")
 	return format == "csv" ||
@@ -23,7 +23,8 @@ func wantsCSV(r *request) bool {
 }
 
 // exportOrders streams a sale's orders, newest first. It is the shipping list, so names and phone
-// numbers are complete. A failure breaks the transfer, so that no client takes a part for the whole.
+// numbers are complete. A failure breaks the connection, so that the client cannot mistake a part
+// of the file for all of it.
 func (a *api) exportOrders(
 	r *request, goodsID int64, status order.Status, first []order.Order,
 ) response {
@@ -40,6 +41,7 @@ func (a *api) exportOrders(
 		w := csv.NewWriter(c.Writer)
 		_ = w.Write(exportHeader()) // the writer keeps its first error for w.Error
 		for page := first; len(page) > 0; {
+			// A file may take longer than a call, so each page gets a write deadline of its own.
 			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
 			for _, o := range page {
 				_ = w.Write(exportRow(o, a.openPhone(o)))
@@ -49,7 +51,8 @@ func (a *api) exportOrders(
 			}
 			last := page[len(page)-1].OrderSn
 			var err error
-			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, last, exportPage)
+			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, last,
+				exportPage)
 			if err != nil {
 				panic(http.ErrAbortHandler)
 			}
@@ -58,6 +61,8 @@ func (a *api) exportOrders(
 	}}
 }
 
+// exportHeader names the columns. New columns belong at the end, so that programs which read by
+// position keep working.
 func exportHeader() []string {
 	return []string{
 		"orderSn", "status", "failureReason", "goodsId", "buyerId", "quantity", "amount",

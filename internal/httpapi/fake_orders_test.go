@@ -49,13 +49,14 @@ func (f *fake) Place(ctx context.Context, p purchase.Request) (string, error) {
 	return sn, nil
 }
 
-// newOrder returns an order that may be paid for an hour.
+// newOrder returns an order with a payment period of one hour.
 func newOrder(
 	sn string, goods int64, buyer actor, quantity, price int64, now time.Time,
 ) order.Order {
 	return order.Order{
 		OrderLine: reservation.OrderLine{
-			OrderSn: sn, BuyerID: buyer.ID, Quantity: quantity, Name: buyer.Name, Phone: buyer.Phone,
+			OrderSn: sn, BuyerID: buyer.ID, Quantity: quantity, Name: buyer.Name,
+			Phone: buyer.Phone,
 		},
 		GoodsID: goods, Status: order.Created, Amount: price * quantity,
 		CreatedAt: now, PayBy: now.Add(time.Hour),
@@ -78,9 +79,7 @@ func (f *fake) Find(_ context.Context, by actor, sn string) (order.Order, error)
 	return f.find(by, sn)
 }
 
-func (f *fake) Mine(
-	_ context.Context, by actor, before string, limit int,
-) ([]order.Order, error) {
+func (f *fake) Mine(_ context.Context, by actor, before string, limit int) ([]order.Order, error) {
 	defer f.lock()()
 	own := func(o order.Order) bool { return o.BuyerID == by.ID }
 	return newest(f.orders, before, limit, own), nil
@@ -122,9 +121,7 @@ func (f *fake) Cancel(_ context.Context, by actor, sn string) (order.Order, erro
 	return f.end(by, sn, order.Cancelled)
 }
 
-func (f *fake) Receive(
-	_ context.Context, id, sn string, amount int64,
-) (payment.Receipt, error) {
+func (f *fake) Receive(_ context.Context, id, sn string, amount int64) (payment.Receipt, error) {
 	unlock := f.lock()
 	o, ok := f.orders[sn]
 	unlock()
@@ -132,7 +129,8 @@ func (f *fake) Receive(
 		return payment.Receipt{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	if amount != o.Amount {
-		return payment.Receipt{}, seckill.NewError(seckill.Conflict, "the amount is not the order's")
+		return payment.Receipt{}, seckill.NewError(seckill.Conflict,
+			"the amount is not the order's")
 	}
 	p := payment.Payment{ID: id, OrderSn: sn, Amount: amount}
 	if o, err := f.end(actor{ID: o.BuyerID}, sn, order.Paid); err == nil {

@@ -17,31 +17,32 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// The types that most methods of the fake take.
+// Most methods of the fake take these types.
 type (
 	actor = seckill.Actor
 	sale  = seckill.Sale
 	key   = salechange.IdempotencyKey
 )
 
-// fake is every service at once, in memory. Like the real ones it puts NOT_FOUND before FORBIDDEN.
+// fake implements every service in memory. It reports NOT_FOUND before FORBIDDEN, as the real
+// services do.
 type fake struct {
 	mu      sync.Mutex
 	now     time.Time
 	sales   map[int64]sale
 	orders  map[string]order.Order
-	paths   map[string]string // "goods/buyer/path" → order number, "" while unused
-	writes  int               // calls that changed something
+	paths   map[string]string // order number by "goods/buyer/path"; "" for an unused path
+	writes  int               // calls that changed the state
 	limit   error             // what LimitPath returns
 	wait    time.Duration     // how long LimitPath waits
 	ready   bool
-	inPlace func() // run inside Place
+	inPlace func() // Place calls it
 	keys    map[string]savedKey
 	trail   []salechange.AuditEntry
-	reads   int // pages of a sale's orders
+	reads   int // page reads of a sale's orders
 }
 
-// savedKey is the request that an idempotency key was used for.
+// savedKey is the request that used an idempotency key.
 type savedKey struct {
 	hash string
 	sale int64
@@ -60,8 +61,8 @@ func (f *fake) lock() func() {
 	return f.mu.Unlock
 }
 
-// newest returns at most limit wanted values with a key below the given one, largest keys first. The
-// zero key starts at the largest.
+// newest returns at most limit values below the given key, largest keys first. It keeps only the
+// values that want selects. The zero key starts at the largest key.
 func newest[K cmp.Ordered, V any](all map[K]V, below K, limit int, want func(V) bool) (out []V) {
 	var start K
 	for _, k := range slices.Backward(slices.Sorted(maps.Keys(all))) {
@@ -136,7 +137,8 @@ func (f *fake) Ledger(_ context.Context, by actor, id int64) (seckill.Ledger, er
 	}, err
 }
 
-// repeated returns the sale of an idempotency key that was used before. The caller holds the lock.
+// repeated returns the sale that an earlier request with the idempotency key created or changed.
+// The caller holds the lock.
 func (f *fake) repeated(once key) (s sale, known bool, err error) {
 	had, known := f.keys[fmt.Sprint(once.ActorID, once.Key)]
 	switch {
@@ -238,7 +240,7 @@ func (f *fake) Sale(_ context.Context, id int64) (seckill.View, error) {
 	return f.view(s), nil
 }
 
-// KnownError has no cache.
+// KnownError returns nil, because the fake has no cache.
 func (f *fake) KnownError(int64) error { return nil }
 
 func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {

@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// recorder is a Metrics and the log's writer. It keeps what it gets.
+// recorder implements Metrics and io.Writer for the log. It stores all metrics and log records.
 type recorder struct {
 	mu        sync.Mutex
 	responses []string // route and reason
@@ -40,7 +40,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.log.Write(b)
 }
 
-// lastResponse returns the route and the reason of the last response that was recorded.
+// lastResponse returns the route and the reason of the last recorded response.
 func (r *recorder) lastResponse() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *recorder) logged() string {
 
 var secret = []byte("a secret of the tests, of 32 bytes or more")
 
-// fixture is a running API over the fake.
+// fixture is a running API over the fake services.
 type fixture struct {
 	*fake
 	*recorder
@@ -67,7 +67,7 @@ type fixture struct {
 	handler http.Handler
 }
 
-// newFixture starts an API. A test may change the services that it is made of.
+// newFixture starts an API. A test may replace services through changes.
 func newFixture(t testing.TB, changes ...func(d *httpapi.Deps)) *fixture {
 	t.Helper()
 	h := &fixture{

@@ -23,21 +23,21 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// fakeDeadLetters has one dead letter, which stays whatever is done with it.
+// fakeDeadLetters always contains one dead letter. Requeue and discard do not remove it.
 type fakeDeadLetters struct{}
 
 const deadLetterID = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
 
 func (fakeDeadLetters) List(
 	_ context.Context, after string, _ int,
-) (letters []order.DeadLetter, _ error) {
+) (found []order.DeadLetter, _ error) {
 	if after < deadLetterID {
-		letters = append(letters, order.DeadLetter{
+		found = append(found, order.DeadLetter{
 			ID: deadLetterID, Reason: order.FailedOversold, FirstSeenAt: time.Unix(1, 0),
 			Attempts: 1, Origin: "batch",
 		})
 	}
-	return letters, nil
+	return found, nil
 }
 
 func (f fakeDeadLetters) Requeue(ctx context.Context, id string) (order.Order, error) {
@@ -51,7 +51,7 @@ func (fakeDeadLetters) Discard(_ context.Context, id string) error {
 	return nil
 }
 
-// fuzzFixture is the router with all routes of the API, over the fakes and real limits.
+// fuzzFixture is the router with all API routes, the fake services and real limits.
 type fuzzFixture struct {
 	*fixture
 	bearers  []string
@@ -64,7 +64,7 @@ func newFuzzFixture(f *testing.F) *fuzzFixture {
 	notifier.Close() // each stream ends after its first event
 	z := &fuzzFixture{document: must.Get(apicheck.Load())(f)}
 	z.fixture = newFixture(f, func(d *httpapi.Deps) {
-		d.Sessions, d.Site = nil, nil // pages are not in the document
+		d.Sessions, d.Site = nil, nil // the document contains no pages
 		d.LimiterAdmin = newLimiter(f, "rules: []").admin
 		d.DeadLetters, d.Notifier = fakeDeadLetters{}, notifier
 		d.Log = slog.New(slog.DiscardHandler)
@@ -75,12 +75,12 @@ func newFuzzFixture(f *testing.F) *fuzzFixture {
 	return z
 }
 
-// serve sends a request through the router. It fails on a 5xx (a panic would be one), on a response
-// that is not in the document, and on an accepted request that the document does not allow.
+// serve sends a request through the router. It fails on a 5xx status, which includes a panic. It
+// also fails on an undocumented response and on an accepted request that the document forbids.
 func (z *fuzzFixture) serve(
 	t *testing.T, who uint8, method string, u *url.URL, header http.Header, body string,
 ) {
-	z.fake, z.responses = newFake(z.now), nil // the handlers call the fake through z.fixture
+	z.fake, z.responses = newFake(z.now), nil // the handlers call this fake through z.fixture
 	z.sell(43)
 	z.order("order-1", 43, buyer())
 	z.paths[pathKey(43, buyer().ID, strings.Repeat("0a", 16))] = ""
@@ -88,7 +88,7 @@ func (z *fuzzFixture) serve(
 	r.Method, r.URL = method, u
 	maps.Copy(r.Header, header)
 	r.Header.Set("Authorization", z.bearers[int(who)%len(z.bearers)])
-	if signed := who&0x40 == 0; signed { // as the payment provider might send it
+	if signed := who&0x40 == 0; signed { // with the payment provider's signature
 		timestamp, signature := z.signer.Sign([]byte(body))
 		r.Header.Set(paymentprovider.TimestampHeader, timestamp)
 		r.Header.Set(paymentprovider.SignatureHeader, signature)
@@ -98,7 +98,7 @@ func (z *fuzzFixture) serve(
 	z.handler.ServeHTTP(w, r)
 	require.Less(t, w.Code, 500, w.Body.String())
 	got := w.Body.Bytes()
-	if method == http.MethodHead { // a server drops the body; a recorder does not
+	if method == http.MethodHead { // a server drops the body, a recorder keeps it
 		got = nil
 	}
 	require.NoError(t, z.document.Check(apicheck.Exchange{
@@ -107,7 +107,7 @@ func (z *fuzzFixture) serve(
 	}))
 }
 
-// FuzzRouter sends anything to any path as anybody.
+// FuzzRouter sends arbitrary requests to arbitrary paths as each kind of user.
 func FuzzRouter(f *testing.F) {
 	z := newFuzzFixture(f)
 	f.Add(uint8(0), "POST", "/randomPath", "goodsId=43", "application/json", "")
@@ -127,8 +127,8 @@ func FuzzRouter(f *testing.F) {
 	})
 }
 
-// FuzzEveryRoute sends anything to each route: in the path, the query, the body and the header fields
-// that some call reads.
+// FuzzEveryRoute sends arbitrary input to each route: path, query, body and all header fields that
+// the API reads.
 func FuzzEveryRoute(f *testing.F) {
 	z := newFuzzFixture(f)
 	routes := z.handler.(*gin.Engine).Routes()
@@ -167,7 +167,7 @@ func FuzzEveryRoute(f *testing.F) {
 	})
 }
 
-// fill puts values in the place of a route's parameters.
+// fill replaces a route's parameters with values.
 func fill(path string, values ...string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {

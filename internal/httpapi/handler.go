@@ -49,8 +49,8 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 	}
 }
 
-// readRequest authenticates and decodes. Nothing of the body is read before the token is
-// verified, so strangers cannot make the node read bodies.
+// readRequest authenticates and decodes. It verifies the token before it reads the body, so
+// strangers cannot make the node read bodies.
 func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	if rt.signed {
 		return a.readSigned(c, rt)
@@ -77,7 +77,8 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	return r, err
 }
 
-// purchasedGoods returns the goods id of a purchase's step; 0 where it has no valid one.
+// purchasedGoods returns the goods id of a purchase's step; 0 where it has no valid one. The
+// merchant's figures use it to count a sale's errors, also those before the handler.
 func (r *request) purchasedGoods() int64 {
 	id, ok := params.Decimal(r.Raw("goodsId"))
 	if !ok || id < 0 {
@@ -86,9 +87,9 @@ func (r *request) purchasedGoods() int64 {
 	return id
 }
 
-// setDeadlines replaces the server's deadlines for one call. The read deadline was meant for the
-// request, which has been read; left in place, it would cancel a call that waits longer. Only
-// routes with extra time get a longer write deadline.
+// setDeadlines replaces the server's deadlines for one call. The read deadline covers the request,
+// which has been read; left in place, it would cancel a call that waits longer. Only routes with
+// extra time get a longer write deadline.
 func setDeadlines(w http.ResponseWriter, extra, limit time.Duration) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Time{}) // a test's recorder has no deadlines

@@ -20,8 +20,8 @@ func (a *api) livez(context.Context, *request) (response, error) {
 	return response{reason: reasonOK, public: true}, nil
 }
 
-// readyz is GET /readyz: 503 where a load balancer should send this node no requests. The data has
-// the state of each dependency by name, so that an operator sees at once which one is missing.
+// readyz is GET /readyz: 503 where a load balancer should send this node no requests. The data
+// lists the state of each dependency, so that an operator can find the failed one.
 func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Health.Ready(ctx)
 	data := map[string]any{"ready": ready, "parts": parts}

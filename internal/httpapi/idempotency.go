@@ -14,8 +14,8 @@ const (
 )
 
 // idempotency returns the request's key (draft-ietf-httpapi-idempotency-key-header), with or
-// without the quotes of a structured field. The hash covers the call and its fields, so that a key
-// that is reused for another request is found out.
+// without the quotes of a structured field. The hash covers the call and its fields, so that the
+// service detects a key that is reused for another request.
 func (r *request) idempotency(call string) salechange.IdempotencyKey {
 	values := r.header[idempotencyHeader]
 	if len(values) == 0 {
@@ -34,6 +34,8 @@ func (r *request) idempotency(call string) salechange.IdempotencyKey {
 	return salechange.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
 }
 
+// fingerprint hashes the fields in their canonical order, so that a client may repeat a request
+// with its fields in another place or order.
 func (r *request) fingerprint(call string) string {
 	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(r.Canonical(), "\n")))
 	return hex.EncodeToString(sum[:])

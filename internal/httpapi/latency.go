@@ -12,8 +12,9 @@ const (
 	maxLatency     = 60_000_000 // longest recorded duration, in microseconds
 )
 
-// latencyWindow holds the durations of the last ten seconds, with an error of 1 %. It is safe for
-// concurrent use.
+// latencyWindow holds the durations of the last ten seconds, with an error of 1 %. The console
+// shows its p99. A total since the start would average a rush with hours of low load. It is safe
+// for concurrent use.
 type latencyWindow struct {
 	mu     sync.Mutex
 	window *hdrhistogram.WindowedHistogram
@@ -39,7 +40,8 @@ func (l *latencyWindow) p99(now time.Time) time.Duration {
 	return time.Duration(l.window.Merge().ValueAtQuantile(99)) * time.Microsecond
 }
 
-// rotate drops the histograms of seconds that have left the window.
+// rotate drops the histograms of seconds that have left the window. After a pause of any length
+// that is at most the whole window.
 func (l *latencyWindow) rotate(now time.Time) {
 	for range min(now.Unix()-l.second, latencySeconds) {
 		l.window.Rotate()

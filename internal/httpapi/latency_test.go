@@ -17,7 +17,9 @@ func TestLatencyWindow_P99CoversTheLastSeconds(t *testing.T) {
 	l.record(now, time.Second)
 	require.InEpsilon(t, 1000, l.p99(now).Microseconds(), 0.01)
 	l.record(now.Add(5*time.Second), time.Second)
-	require.InEpsilon(t, 1e6, l.p99(now.Add(5*time.Second)).Microseconds(), 0.01, "two of 101")
-	require.InEpsilon(t, 1e6, l.p99(now.Add(12*time.Second)).Microseconds(), 0.01, "one is left")
+	require.InEpsilon(t, 1e6, l.p99(now.Add(5*time.Second)).Microseconds(), 0.01,
+		"2 of 101 requests took a second")
+	require.InEpsilon(t, 1e6, l.p99(now.Add(12*time.Second)).Microseconds(), 0.01,
+		"the window holds one request")
 	require.Zero(t, l.p99(now.Add(15*time.Second)))
 }

@@ -19,13 +19,15 @@ func (a *api) limiterRoutes() []route {
 		return nil
 	}
 	const path = "/admin/limiters/:type/*key"
+	fields := []string{
+		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
+		"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
+	}
 	return []route{
 		{methods: read, path: path, unlimited: true, handle: a.getLimiter},
 		{
-			methods: http.MethodPut, path: path, unlimited: true, handle: a.setLimiter, fields: []string{
-				"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
-				"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
-			},
+			methods: http.MethodPut, path: path, unlimited: true, fields: fields,
+			handle: a.setLimiter,
 		},
 		{methods: remove, path: path, unlimited: true, handle: a.deleteLimiter},
 	}

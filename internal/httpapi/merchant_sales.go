@@ -26,9 +26,8 @@ type merchantSaleResponse struct {
 
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
-		GoodsID: s.GoodsID, MerchantID: s.MerchantID,
-		Title: s.Title, Price: s.Price, Stock: s.Total,
-		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
+		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
+		Stock: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Status: s.Status,
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
@@ -71,11 +70,13 @@ func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
 		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
 		MaxBurstSeconds:  p.FloatOr("rate.maxBurstSeconds", def.MaxBurstSeconds),
-		MaxWaitMillis:    p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
+		MaxWaitMillis: p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0,
+			seckill.MaxWaitMillis),
 	}
 }
 
-// rateAlgorithms are those that a sale's four rate fields describe completely.
+// rateAlgorithms are those that a sale's four rate fields describe completely. The others need
+// parameters that only a rule has.
 func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
 
 // listMerchantSales is GET /admin/sales.
@@ -89,7 +90,7 @@ func (a *api) listMerchantSales(ctx context.Context, r *request) (response, erro
 	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), err
 }
 
-// showMerchantSale is GET /admin/sales/{goodsId}.
+// showMerchantSale is GET /admin/sales/{goodsId}. Unlike showSale it shows drafts.
 func (a *api) showMerchantSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Get)
 }
@@ -99,14 +100,15 @@ func (a *api) exposeSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Expose)
 }
 
-// closeSale is POST /admin/sales/{goodsId}/close.
+// closeSale is POST /admin/sales/{goodsId}/close. It is final.
 func (a *api) closeSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Close)
 }
 
 type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 
-// withSale runs a step on the sale that the request names.
+// withSale runs a step on the sale that the request names, and returns the sale as the step left
+// it.
 func (a *api) withSale(ctx context.Context, r *request, step saleStep) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {

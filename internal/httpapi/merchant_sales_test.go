@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
-// creates makes a draft with one field of its own, and returns its goods id with the response.
+// creates makes a draft with one changed field. It returns the goods id and the response.
 func (h *fixture) creates(field, value string) (goodsID string, r reply) {
 	h.t.Helper()
 	r = h.want(201, h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale(field, value)))
@@ -26,7 +26,8 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 	for _, member := range []string{
 		`"merchantId":"70"`, `"status":"draft"`, `"stock":10`, `"perBuyerLimit":1`,
 		`"startAt":"2026-11-11T12:00:00.000Z","endAt":"2099-11-11T12:00:00.000Z"`,
-		`"rate":{"algorithm":"reserve","permitsPerSecond":0.5,"maxBurstSeconds":1,"maxWaitMillis":0}`,
+		`"rate":{"algorithm":"reserve","permitsPerSecond":0.5,` +
+			`"maxBurstSeconds":1,"maxWaitMillis":0}`,
 	} {
 		require.Contains(t, r.raw, member)
 	}
@@ -48,7 +49,8 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 	require.Equal(t, "CONFLICT", h.as(merchant(), "POST", one+"/expose", "").Reason)
 }
 
-// A title that would be code elsewhere is stored and returned unchanged.
+// TestCreateSale_AcceptsAnyTitle checks that the API stores and returns titles with markup or code
+// unchanged.
 func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
 	h := newFixture(t)
 	for json, want := range map[string]string{
@@ -85,7 +87,7 @@ func TestMerchantSales_FollowRoles(t *testing.T) {
 		method, target string
 	}{
 		{buyer(), "GET", "/admin/sales/43"},
-		// The id of the owner is not enough: the role counts too.
+		// The owner's id alone is not sufficient: the API also checks the role.
 		{actor{ID: merchant().ID, Role: seckill.Buyer}, "POST", "/admin/sales/43/close"},
 		{actor{ID: buyer().ID, Role: seckill.Merchant}, "POST", "/orders/order-1/cancel"},
 	} {
@@ -102,5 +104,6 @@ func TestExport_HeadReadsNoRows(t *testing.T) {
 	}
 	r := h.want(200, h.as(merchant(), "HEAD", "/admin/sales/43/orders?format=csv", ""))
 	require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
-	require.Equal(t, 1, h.reads, "only the first page, whose error would set the status")
+	require.Equal(t, 1, h.reads,
+		"HEAD reads only the first page, because its error sets the status")
 }

@@ -39,7 +39,8 @@ func (a *api) requestMiddleware(c *gin.Context) {
 	c.Next()
 }
 
-// requestID returns the caller's id where it is safe in headers and logs, else a new one.
+// requestID returns the caller's id where it is safe in headers and logs, else a new one. A proxy
+// may have logged its id, so keeping it lets an operator follow one request through both logs.
 func requestID(given []string) string {
 	if len(given) == 1 && given[0] != "" && len(given[0]) <= maxRequestID &&
 		!strings.ContainsFunc(given[0], isInvalidIDRune) {
@@ -95,13 +96,14 @@ func (a *api) observe(c *gin.Context, rc *requestContext, started time.Time) {
 	if !a.Log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	a.Log.DebugContext(ctx, "request",
-		"method", knownMethod(c.Request.Method), "route", cmp.Or(route, "other"),
-		"status", c.Writer.Status(), "reason", string(rc.reason), "took", took,
-		"client", c.ClientIP())
+	a.Log.DebugContext(ctx, "request", "method", knownMethod(c.Request.Method), "route",
+		cmp.Or(route, "other"), "status", c.Writer.Status(), "reason", string(rc.reason), "took",
+		took, "client", c.ClientIP())
 }
 
-// recoverPanic answers a panic with INTERNAL, or closes the connection where a response has begun.
+// recoverPanic answers a panic with INTERNAL. Where a response has begun it closes the connection,
+// so that the client detects the incomplete response. The deferred call must be recoverPanic
+// itself, because recover works in the deferred function only.
 func (a *api) recoverPanic(c *gin.Context) {
 	p := recover()
 	if p == nil {

@@ -46,7 +46,7 @@ func TestRequestID_IsKeptWhereItIsSafe(t *testing.T) {
 		require.Regexp(t, `^[0-9A-Za-z._-]{16,64}$`, r.RequestID)
 	}
 	r := h.ask("GET", "/livez", "", "X-Request-ID", "a", "X-Request-ID", "b")
-	require.Len(t, r.RequestID, 26, "two are none")
+	require.Len(t, r.RequestID, 26, "the middleware discards duplicate request ids")
 }
 
 func TestNoMethod_NamesTheAllowedMethods(t *testing.T) {
@@ -60,7 +60,8 @@ func TestNoMethod_NamesTheAllowedMethods(t *testing.T) {
 	}
 }
 
-// Every reason of a service has its status, and a response repeats nothing of an internal error.
+// TestErrorMapping_CoversEveryReason checks that every service reason maps to a status. A response
+// exposes no part of an internal error.
 func TestErrorMapping_CoversEveryReason(t *testing.T) {
 	h := newFixture(t)
 	h.sell(43)
@@ -116,7 +117,8 @@ func TestMiddleware_AnswersPanics(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()
 	h.inPlace = func() { panic("a secret of ours") }
-	r := h.want(500, h.as(buyer(), "POST", "/"+f.Path+"/decrStock?goodsId="+text(longID), "", "X-Request-ID", "find-me"))
+	r := h.want(500, h.as(buyer(), "POST", "/"+f.Path+"/decrStock?goodsId="+text(longID), "",
+		"X-Request-ID", "find-me"))
 	require.Equal(t, "INTERNAL", r.Reason)
 	require.NotContains(t, r.raw, "secret")
 	require.NotContains(t, r.raw, "goroutine")
@@ -134,7 +136,7 @@ func TestReadyz_ReportsParts(t *testing.T) {
 	h.want(200, h.ask("GET", "/livez", ""))
 }
 
-// dial opens a connection that fails when nothing closes it for half a minute.
+// dial opens a connection that fails if the server does not close it within half a minute.
 func (h *fixture) dial() (net.Conn, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	if err != nil {
@@ -143,7 +145,7 @@ func (h *fixture) dial() (net.Conn, error) {
 	return conn, conn.SetDeadline(time.Now().Add(30 * time.Second))
 }
 
-// raw sends bytes unchanged and returns the response when the connection is closed.
+// raw sends bytes unchanged. It returns the response after the server closes the connection.
 func (h *fixture) raw(request string) (string, error) {
 	conn, err := h.dial()
 	if err != nil {
@@ -157,7 +159,8 @@ func (h *fixture) raw(request string) (string, error) {
 	return string(all), err
 }
 
-// head returns the head of a request as it is sent, up to its last header field.
+// head returns the head of a request up to its last header field, without the empty line that ends
+// it.
 func head(line string, header ...string) string {
 	return line + " HTTP/1.1\r\nHost: x\r\n" + strings.Join(header, "\r\n")
 }
@@ -189,7 +192,8 @@ func TestServer_DisconnectsSlowRequests(t *testing.T) {
 	all.Wait()
 }
 
-// A byte now and then does not keep a connection open: the limit holds for the whole request.
+// TestServer_DisconnectsSlowBodies checks that the read limit covers the whole request. A client
+// that sends single bytes at intervals cannot keep a connection open.
 func TestServer_DisconnectsSlowBodies(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -207,19 +211,21 @@ func TestServer_DisconnectsSlowBodies(t *testing.T) {
 			defer func() { _ = conn.Close() }()
 			_, err = io.WriteString(conn, begin)
 			assert.NoError(t, err)
-			go func() { // until the server or this test closes the connection
+			go func() { // ends when the server or this test closes the connection
 				for err := error(nil); err == nil; time.Sleep(100 * time.Millisecond) {
 					_, err = io.WriteString(conn, " ")
 				}
 			}()
 			_, err = io.ReadAll(conn)
-			assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the %s went on", name)
+			assert.NotErrorIs(t, err, os.ErrDeadlineExceeded,
+				"the server did not close the connection of the %s", name)
 		})
 	}
 	all.Wait()
 }
 
-// A call may wait for its permit longer than a request may take to arrive.
+// TestServer_AllowsLongWaitsForAPermit checks that the read limit of a request does not limit the
+// wait for a permit.
 func TestServer_AllowsLongWaitsForAPermit(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -241,7 +247,7 @@ func TestServer_AnswersOddRequestLines(t *testing.T) {
 		"GET /sales?limit=1#x HTTP/1.1":                              "400 Bad Request",
 		"GET /%zz HTTP/1.1":                                          "400 Bad Request",
 		"GET /sales/../admin/sales HTTP/1.1":                         "404 Not Found",
-		"GET /sales HTTP/9.9":                                        "505 HTTP Version Not Supported", // by net/http itself
+		"GET /sales HTTP/9.9":                                        "505 HTTP Version Not Supported",
 		"GET /sales HTTP/1.1\r\nX-A: " + strings.Repeat("x", 32<<10): "431 Request Header Fields",
 	} {
 		answer := must.Get(h.raw(line+end))(t, line)

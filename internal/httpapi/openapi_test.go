@@ -43,30 +43,31 @@ func under(t *testing.T, n node, path ...string) node {
 	return n
 }
 
-// everything is an API's, with what may be left out.
+// everything returns the dependencies of an API with all optional parts.
 func everything(t *testing.T) Deps {
 	t.Helper()
 	return Deps{
-		LimiterAdmin: &rules.Admin{}, Notifier: &query.Notifier{}, DeadLetters: &deadletter.Service{},
-		Sessions: &auth.Tokens{}, Site: site(t),
+		LimiterAdmin: &rules.Admin{}, Notifier: &query.Notifier{},
+		DeadLetters: &deadletter.Service{}, Sessions: &auth.Tokens{}, Site: site(t),
 	}
 }
 
-// allRoutes are those of an API that has everything.
+// allRoutes returns the routes of an API with all optional parts.
 func allRoutes(t *testing.T) []route {
 	t.Helper()
 	return (&api{Deps: everything(t)}).routes()
 }
 
-// operation is the name of a route's first method in OpenAPI.
+// operation returns the OpenAPI name of a route's first method.
 func operation(r route) string { return strings.ToLower(strings.Fields(r.methods)[0]) }
 
-// template is a route's path as OpenAPI writes it.
+// template returns a route's path in OpenAPI notation.
 func template(path string) string {
 	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(path, "{$1}")
 }
 
-// Each route of the router is in the document, but for the pages that apicheck names, and each of the document's is a route.
+// TestOpenAPI_HasEveryRoute checks that the document contains every route of the router and no
+// other. The pages that apicheck names are exempt.
 func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	router, is := New(everything(t), Options{}).(*gin.Engine)
 	require.True(t, is)
@@ -86,7 +87,8 @@ func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	require.ElementsMatch(t, routes, documented)
 }
 
-// Each field of a route is in the document, in its query or in its body, as JSON and as a form, and no other is.
+// TestOpenAPI_HasEveryField checks that the document lists exactly the fields that each route
+// reads. It checks the query, the JSON body and the form.
 func TestOpenAPI_HasEveryField(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
@@ -130,15 +132,22 @@ func resolve(t *testing.T, doc, n node) node {
 func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 	doc := openAPI(t)
 	reasons := []seckill.Reason{
-		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal, seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden,
-		seckill.BadPath, seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
+		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal,
+		seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden, seckill.BadPath,
+		seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
 		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
 	}
-	require.ElementsMatch(t, reasons, words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")))
-	require.ElementsMatch(t, words[order.Status](under(t, doc, "components", "schemas", "OrderStatus")),
-		[]order.Status{order.Queued, order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed})
+	require.ElementsMatch(t, reasons,
+		words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")))
+	require.ElementsMatch(t, words[order.Status](under(t, doc, "components", "schemas",
+		"OrderStatus")),
+		[]order.Status{
+			order.Queued, order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
+		})
 	require.ElementsMatch(t, words[seckill.Phase](under(t, doc, "components", "schemas", "Phase")),
-		[]seckill.Phase{seckill.Upcoming, seckill.Ongoing, seckill.PhaseSoldOut, seckill.PhaseEnded})
+		[]seckill.Phase{
+			seckill.Upcoming, seckill.Ongoing, seckill.PhaseSoldOut, seckill.PhaseEnded,
+		})
 }
 
 func words[T ~string](schema node) (out []T) {
@@ -148,12 +157,13 @@ func words[T ~string](schema node) (out []T) {
 	return out
 }
 
-// Each call that rules may limit says that it may answer 429, and each that needs a token that it may answer 401.
+// TestOpenAPI_HasEveryGuard checks that every call with a rate limit documents 429. Every call that
+// needs a token documents 401.
 func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
 		answers := under(t, doc, "paths", template(r.path), operation(r), "responses")
-		entry := r.path == "/session" && r.methods == post // open to all, and not to every token
+		entry := r.path == "/session" && r.methods == post // public, but checks a token
 		require.Equal(t, !r.public || r.signed || entry, answers["401"] != nil, r.path)
 		require.Equal(t, !r.unchecked, answers["400"] != nil, r.path)
 		if !r.unlimited && !r.unchecked {
@@ -162,7 +172,7 @@ func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	}
 }
 
-// Each reason of the contract is shown in an example.
+// TestOpenAPI_HasAnExampleOfEveryReason checks that an example shows each reason of the contract.
 func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 	doc := openAPI(t)
 	shown := map[seckill.Reason]bool{}
@@ -171,10 +181,13 @@ func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 			shown[seckill.Reason(n["reason"].(string))] = true
 		}
 	})
-	require.ElementsMatch(t, words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")), slices.Collect(maps.Keys(shown)))
+	require.ElementsMatch(t,
+		words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")),
+		slices.Collect(maps.Keys(shown)))
 }
 
-// Each reference leads somewhere, and each example of an answer has the one shape.
+// TestOpenAPI_ReferencesResolve checks that each reference has a target. Each example of a response
+// has the API's common JSON shape.
 func TestOpenAPI_ReferencesResolve(t *testing.T) {
 	doc := openAPI(t)
 	examples := 0
@@ -185,9 +198,10 @@ func TestOpenAPI_ReferencesResolve(t *testing.T) {
 		}
 		if _, ok := n["requestId"].(string); ok {
 			examples++
-			require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"}, slices.Collect(maps.Keys(n)))
+			require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"},
+				slices.Collect(maps.Keys(n)))
 			reason := seckill.Reason(n["reason"].(string))
-			if reason != seckill.RateLimited { // its rule may set a code of its own
+			if reason != seckill.RateLimited { // a rule may set its own code
 				require.EqualValues(t, statusOf(reason), n["code"])
 			}
 			require.IsType(t, node{}, n["data"])

@@ -26,6 +26,7 @@ func eventID(s order.Status) int {
 }
 
 // lastEventID returns the last event that the client has received; 0 where the header is not ours.
+// A browser sends it when it reconnects, and then gets no event twice.
 func lastEventID(h http.Header) int {
 	n, err := strconv.Atoi(h.Get("Last-Event-ID"))
 	if err != nil || n < 0 || n > eventID(order.Paid) {
@@ -43,7 +44,8 @@ func (a *api) eventRoutes() []route {
 }
 
 // orderEvents is GET /orders/{orderSn}/events, a stream of server-sent events
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html). It begins with the order's
+// present state, so that a client needs no other call and misses nothing between two calls.
 func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	var o order.Order
 	find := func(ctx context.Context, by seckill.Actor, sn string) (_ order.Order, err error) {
@@ -56,7 +58,7 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	return a.stream(r, func(ctx context.Context, events eventStream) {
 		s := orderStream{eventStream: events, actor: r.actor, order: o, last: lastEventID(r.header)}
 		if o.Status.Final() && s.last >= eventID(o.Status) {
-			s.c.Status(http.StatusNoContent) // asks an EventSource not to reconnect
+			s.c.Status(http.StatusNoContent) // an EventSource does not reconnect after 204
 			s.c.Writer.WriteHeaderNow()
 			return
 		}
@@ -74,7 +76,8 @@ type orderStream struct {
 	last  int // id of the last event that the client has
 }
 
-// sendChanges sends each change until the order is final, the client leaves or the node stops.
+// sendChanges sends each change until the order is final, the client leaves or the node stops. The
+// subscription starts from the status that was sent, so that a change in between is delivered.
 func (s *orderStream) sendChanges(ctx context.Context) {
 	l := s.Notifier.Subscribe(s.order.GoodsID, s.order.OrderSn, s.order.Status)
 	defer s.Notifier.Unsubscribe(l)

@@ -29,10 +29,9 @@ type orderResponse struct {
 
 func (a *api) newOrderResponse(o order.Order) orderResponse {
 	return orderResponse{
-		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount,
-		Name: o.Name, PhoneNumber: a.openPhone(o),
-		CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
+		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason, GoodsID: o.GoodsID,
+		BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name,
+		PhoneNumber: a.openPhone(o), CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
 		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
 	}
 }
@@ -44,7 +43,7 @@ func (a *api) newMaskedOrderResponse(o order.Order) orderResponse {
 	return shown
 }
 
-// maskName keeps the first character.
+// maskName keeps the first character, so that a list still shows which orders have a name.
 func maskName(s string) string {
 	if s == "" {
 		return ""
@@ -96,7 +95,8 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (respon
 	return ok(a.newOrderResponse(o)), err
 }
 
-// myOrders is GET /orders: the orders of the calling buyer.
+// myOrders is GET /orders: the orders of the calling buyer. It masks names and phone numbers like
+// every list, because other people more often see a list than one order.
 func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
 	if err := r.checked(isBuyer(r.actor)); err != nil {

@@ -91,7 +91,9 @@ func (a *api) consolePage(name string) handleFunc {
 	}
 }
 
-// visitor returns the actor of the session cookie, or the zero Actor without a valid one.
+// visitor returns the actor of the session cookie, or the zero Actor without a valid one. Pages
+// check no origin: a link from another site may open them, and they show nothing personal but a
+// name.
 func (a *api) visitor(r *http.Request) seckill.Actor {
 	value, found := a.sessionValue(r)
 	if !found {
@@ -101,7 +103,7 @@ func (a *api) visitor(r *http.Request) seckill.Actor {
 	return by
 }
 
-// page renders a page, or switches the language where the query asks for that.
+// page renders a page, or switches the language where the query has a known one.
 func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	c := r.gin
 	if lang := web.Lang(c.Query("lang")); lang.Known() {

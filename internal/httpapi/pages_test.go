@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openPage requests a page, uncompressed unless the header asks for gzip.
+// openPage requests a page without compression, unless the header requests gzip.
 func (h *fixture) openPage(path string, header ...string) (*http.Response, string) {
 	h.t.Helper()
 	return h.do("GET", path, "", append(header, "Accept-Encoding", "identity")...)
@@ -36,7 +36,8 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 	}
 }
 
-// Each file that a page loads exists, has its own media type, may be cached for ever and is small.
+// TestAssets_AreCachedAndCompressed checks each file that a page loads. The file exists, is small,
+// has its own media type and is cacheable for a year.
 func TestAssets_AreCachedAndCompressed(t *testing.T) {
 	h := newFixture(t)
 	_, body := h.openPage("/")
@@ -80,7 +81,7 @@ func TestPages_FollowTheVisitorsLanguage(t *testing.T) {
 	require.Contains(t, body, `lang="zh-Hans"`)
 }
 
-// The shop page is rendered from cached sales. The test reports its time for the largest page.
+// TestShopPage_IsRenderedFast renders the largest shop page from cached sales and reports the time.
 func TestShopPage_IsRenderedFast(t *testing.T) {
 	h := newFixture(t)
 	for id := range int64(60) {

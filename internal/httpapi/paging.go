@@ -16,14 +16,15 @@ const (
 	maxPage     = 100
 )
 
-// list is the data of every paged response.
+// list is the data of every paged response. A cursor holds the last key instead of an offset, so
+// that inserted or deleted items do not shift the pages of a reading client.
 type list[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"` // null on the last page
 }
 
-// page converts what was found to a list. The caller queries one item more than limit; its presence
-// says that there is another page.
+// page converts the found items to a list. The caller queries one item more than limit; if that
+// item exists, there is another page.
 func page[S, T any](found []S, limit int, show func(S) T, key func(S) string) list[T] {
 	l := list[T]{Items: make([]T, 0, min(len(found), limit))}
 	for _, s := range found[:min(len(found), limit)] {
@@ -54,8 +55,8 @@ func (r *request) cursorID() int64 {
 	return n
 }
 
-// cursor takes the key of a list's cursor; "" is the first page. A key goes into a query of the
-// store, so it must have the form that the list's own keys have.
+// cursor returns the key of a list's cursor; "" is the first page. The store uses the key in a
+// query, so the key must have the form of the list's own keys.
 func (r *request) cursor(kind string, valid func(key string) bool) string {
 	if !r.Has("cursor") {
 		return ""

@@ -13,7 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// paymentResponse is the state of a payment and of its order.
+// paymentResponse is the state of a payment and of its order. Money for an order that cannot be
+// paid any more is accepted and refunded, so the provider always gets a final state.
 type paymentResponse struct {
 	PaymentID   string               `json:"paymentId"`
 	OrderSn     string               `json:"orderSn"`
@@ -30,7 +31,8 @@ func (a *api) paymentRoutes() []route {
 	}}
 }
 
-// receivePayment is POST /payments/callback: the payment provider reports a payment.
+// receivePayment is POST /payments/callback: the payment provider reports a payment. The provider
+// may repeat a report, so the service records each payment once.
 func (a *api) receivePayment(ctx context.Context, r *request) (response, error) {
 	id, sn, amount := r.Text("paymentId"), r.Text("orderSn"), r.Int("amount")
 	if id == "" || len(id) > payment.MaxPaymentID || strings.ContainsFunc(id, isInvalidIDRune) {
@@ -52,8 +54,8 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	}), err
 }
 
-// readSigned reads a request with a signed body. Nothing is decoded before the signature is
-// verified, and query fields are refused because the signature does not cover them.
+// readSigned reads a request with a signed body. It verifies the signature before it decodes. It
+// refuses query fields, because the signature does not cover them.
 func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
 		return nil, seckill.NewError(seckill.Forbidden,

@@ -18,7 +18,7 @@ import (
 
 const callback = "/payments/callback"
 
-// pays sends a callback that the provider signed; header fields in pairs come on top.
+// pays sends a callback with the provider's signature. It adds header fields, which come in pairs.
 func (h *fixture) pays(target, body string, header ...string) reply {
 	h.t.Helper()
 	return h.ask("POST", target, body, append(signedWith(h.signer, body), header...)...)
@@ -38,12 +38,14 @@ func TestPaymentCallback_RecordsAPayment(t *testing.T) {
 	good := `{"paymentId":"p-1","orderSn":"order-1","amount":399800}`
 	for range 2 {
 		r := h.want(200, h.pays(callback, good))
-		require.JSONEq(t, `{"paymentId":"p-1","orderSn":"order-1","amount":399800,"state":"kept","orderStatus":"paid"}`, string(r.Data))
+		require.JSONEq(t, `{"paymentId":"p-1","orderSn":"order-1","amount":399800,
+			"state":"kept","orderStatus":"paid"}`, string(r.Data))
 	}
 	h.order("order-2", longID, buyer())
 	h.want(200, h.as(buyer(), "POST", "/orders/order-2/cancel", ""))
 	r := h.pays(callback, strings.ReplaceAll(good, "-1", "-2"))
-	require.JSONEq(t, `{"paymentId":"p-2","orderSn":"order-2","amount":399800,"state":"refunding","reason":"CANCELLED","orderStatus":"cancelled"}`, string(r.Data))
+	require.JSONEq(t, `{"paymentId":"p-2","orderSn":"order-2","amount":399800,
+		"state":"refunding","reason":"CANCELLED","orderStatus":"cancelled"}`, string(r.Data))
 
 	for body, want := range map[string]string{
 		``:   "BAD_REQUEST",
@@ -63,7 +65,8 @@ func TestPaymentCallback_RecordsAPayment(t *testing.T) {
 	} {
 		require.Equal(t, want, h.pays(callback, body).Reason, body)
 	}
-	require.Equal(t, "BAD_REQUEST", h.pays(callback+"?amount=399800", good).Reason, "what is not signed does not count")
+	require.Equal(t, "BAD_REQUEST", h.pays(callback+"?amount=399800", good).Reason,
+		"the API must refuse a field outside the signed body")
 	require.Equal(t, "BAD_REQUEST", h.pays(callback, good, "Content-Type", "text/plain").Reason)
 }
 
@@ -101,7 +104,8 @@ func TestPaymentCallback_NeedsASecret(t *testing.T) {
 	require.Contains(t, r.Message, "SECKILL_PAYMENT_SECRET is not set")
 }
 
-// The services get phone numbers encrypted. Who may see a number sees it whole; lists show its end.
+// TestPhones_AreEncryptedBeforeTheServices checks that handlers pass encrypted phone numbers to the
+// services. An order shows its buyer the whole number. A list shows only the last digits.
 func TestPhones_AreEncryptedBeforeTheServices(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()
@@ -109,7 +113,8 @@ func TestPhones_AreEncryptedBeforeTheServices(t *testing.T) {
 	kept := h.orders[sn]
 	require.NotEmpty(t, kept.Phone)
 	require.NotContains(t, kept.Phone, buyer().Phone)
-	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").raw, `"phoneNumber":"`+buyer().Phone+`"`)
+	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").raw,
+		`"phoneNumber":"`+buyer().Phone+`"`)
 	require.Contains(t, h.as(buyer(), "GET", "/orders", "").raw, `"phoneNumber":"**********3456"`)
 	res, csv := h.do("GET", "/admin/sales/"+text(longID)+"/orders?format=csv", "",
 		"Authorization", h.bearer(merchant()))

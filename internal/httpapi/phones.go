@@ -5,7 +5,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// sealPhone encrypts a buyer's phone number: no store or queue sees it in the clear.
+// sealPhone encrypts a buyer's phone number, so that stores and queues hold no readable number.
 func (a *api) sealPhone(buyer seckill.Actor) seckill.Actor {
 	if a.Phones != nil {
 		buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone)

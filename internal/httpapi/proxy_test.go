@@ -14,12 +14,11 @@ import (
 	"flashsale.dev/seckill/internal/logging"
 )
 
-// client returns the client in the access log of a request that claims another address.
+// client returns the client address in the access log for a request that claims another address.
 func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	t.Helper()
 	var log strings.Builder
-	handler := httpapi.New(
-		httpapi.Deps{Log: logging.Logger(&log, slog.LevelDebug, "text")},
+	handler := httpapi.New(httpapi.Deps{Log: logging.Logger(&log, slog.LevelDebug, "text")},
 		httpapi.Options{TrustedProxies: trusted})
 	r := httptest.NewRequest(http.MethodGet, "/livez", nil)
 	r.RemoteAddr = from + ":1234"

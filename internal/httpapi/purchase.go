@@ -13,7 +13,9 @@ type pathResponse struct {
 	ExpiresAt  timestamp `json:"expiresAt"`
 }
 
-// issuePath is a purchase's first step: check the sale, take a permit, issue a random path.
+// issuePath is a purchase's first step: check the sale, take a permit, issue a random path. It
+// checks the sale first. A sold-out sale then costs no permit, and its buyers get the reason
+// instead of 429.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
@@ -76,13 +78,15 @@ func (a *api) requireBuyer(ctx context.Context, by seckill.Actor, goodsID int64)
 	return requireRole(isBuyer(by), func() error { return a.requireExposed(ctx, goodsID) })
 }
 
-// requireExposed returns NOT_FOUND for a goods without an exposed sale.
+// requireExposed returns NOT_FOUND for a goods without an exposed sale. Drafts are
+// hidden from buyers.
 func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
 	_, err := a.Reader.Sale(ctx, goodsID)
 	return err
 }
 
-// pathError refuses a malformed path; NOT_FOUND comes first where the goods does not exist.
+// pathError refuses a malformed path. It returns NOT_FOUND instead where the goods does not exist,
+// in the contract's order.
 func (a *api) pathError(ctx context.Context, goodsID int64) error {
 	if err := a.requireExposed(ctx, goodsID); seckill.ReasonOf(err) == seckill.NotFound {
 		return err

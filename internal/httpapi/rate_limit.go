@@ -32,8 +32,9 @@ func NewRuleLimiter(book *rules.Rulebook, gate *gate.Gate) *RuleLimiter {
 	return &RuleLimiter{book: book, gate: gate}
 }
 
-// LimitPath applies the rules of /randomPath, with the sale's own rate. The sale's bucket, which
-// all buyers share, comes last: a caller whom another rule refuses must take nothing from it.
+// LimitPath applies the rules of /randomPath, with the sale's own rate. It takes the permit of the
+// sale's bucket, which all buyers share, last. A caller whom another rule refuses then takes
+// nothing from it.
 func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	own := LimitOfRate(v.Rate)
 	client := clientInfoOf(ctx)
@@ -63,13 +64,14 @@ func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	client := clientInfoOf(ctx)
-	return slices.ContainsFunc(l.book.ForRoute(client.method, client.route), func(name string) bool {
+	names := l.book.ForRoute(client.method, client.route)
+	return slices.ContainsFunc(names, func(name string) bool {
 		rule, err := l.book.Find(name)
 		return err == nil && slices.Contains(rule.By, "goods")
 	})
 }
 
-// wants returns the rules of a route, each with one permit.
+// wants returns the checks of a route's rules, each with one permit.
 func (l *RuleLimiter) wants(method, route string) []gate.Check {
 	names := l.book.ForRoute(method, route)
 	wants := make([]gate.Check, len(names))
@@ -151,9 +153,7 @@ func rateLimitHeaders(results []gate.Result) map[string]string {
 }
 
 // attributes returns what the rules may count by.
-func attributes(
-	client clientInfo, route string, goodsID int64, by seckill.Actor,
-) rules.Attributes {
+func attributes(client clientInfo, route string, goodsID int64, by seckill.Actor) rules.Attributes {
 	return rules.Attributes{
 		Goods: goodsID, User: by.ID, IP: client.ip, Route: route, Header: client.header,
 	}

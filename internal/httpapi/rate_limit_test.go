@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// limiter is a node's rate limits over a Redis in this process.
+// limiter holds a node's rate limits over an in-process Redis.
 type limiter struct {
 	book  *rules.Rulebook
 	store *redislimit.Store
@@ -49,10 +49,10 @@ func newLimitedFixture(t *testing.T, yaml string) *fixture {
 	})
 }
 
-// rated changes a sale's rate.
+// rated returns a change that sets a sale's rate.
 func rated(rate seckill.Rate) func(s *sale) { return func(s *sale) { s.Rate = rate } }
 
-// path asks for a random path.
+// path requests a random path.
 func (h *fixture) path(who actor, goods int64) reply {
 	h.t.Helper()
 	return h.as(who, "POST", "/randomPath?goodsId="+text(goods), "")
@@ -64,7 +64,7 @@ func scarceRate() seckill.Rate {
 
 func TestRateLimits_PathUsesTheSalesOwnRate(t *testing.T) {
 	h := newLimitedFixture(t, "rules: []")
-	h.sell(43, rated(scarceRate())) // a burst of two
+	h.sell(43, rated(scarceRate())) // burst of two
 	h.sell(44)
 	for range 2 {
 		r := h.want(200, h.path(buyer(), 43))
@@ -102,7 +102,8 @@ func TestRateLimits_PathHasAShareForEachUser(t *testing.T) {
 		passed++
 	}
 	require.GreaterOrEqual(t, passed, 20)
-	require.Less(t, passed, 2000, "20/s with a second of burst, and the other has its own")
+	require.Less(t, passed, 2000,
+		"20/s with one second of burst; another user has a limit of its own")
 	h.want(200, h.path(otherBuyer(), 43))
 }
 
@@ -110,7 +111,8 @@ const routeRules = `
 rules:
   - {name: orders, route: GET /orders, by: [user], algorithm: fixed_window, limit: 2, interval: 1h,
      message: slow down, fallback: {code: 888, message: rate limit error}}
-  - {name: goods, route: "/sales/:goodsId", by: [goods], algorithm: fixed_window, limit: 1, interval: 1h}
+  - {name: goods, route: "/sales/:goodsId", by: [goods], algorithm: fixed_window, limit: 1,
+     interval: 1h}
   - {name: closed, route: "GET /admin/sales", by: ["header:X-Tenant"], limit: 1, onMissingKey: deny}
 `
 
@@ -125,9 +127,9 @@ func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
 	require.Equal(t, "RATE_LIMITED", r.Reason)
 	require.Equal(t, "rate limit error", r.Message)
 	h.want(200, h.as(other, "GET", "/orders", ""))
-	h.want(429, h.as(seller, "GET", "/admin/sales", "")) // no X-Tenant
+	h.want(429, h.as(seller, "GET", "/admin/sales", "")) // without X-Tenant
 	h.want(200, h.as(seller, "GET", "/admin/sales", "", "X-Tenant", "a"))
-	h.want(401, h.ask("GET", "/orders", "")) // before 429
+	h.want(401, h.ask("GET", "/orders", "")) // 401 precedes 429
 }
 
 func TestRateLimits_UnknownGoodsCreateNoBucket(t *testing.T) {
@@ -137,7 +139,7 @@ func TestRateLimits_UnknownGoodsCreateNoBucket(t *testing.T) {
 	for _, c := range []struct {
 		id     string
 		status int
-	}{{"43", 200}, {"43", 429}, {"44", 200}, {"901", 404}, {"902", 429}} { // invented ids share one
+	}{{"43", 200}, {"43", 429}, {"44", 200}, {"901", 404}, {"902", 429}} { // unknown ids share one
 		h.want(c.status, h.ask("GET", "/sales/"+c.id, ""))
 	}
 }
@@ -213,7 +215,7 @@ func TestRateLimits_LeavingClientReturnsItsPermit(t *testing.T) {
 		}
 		left.Store(true)
 	}()
-	booked := func() bool { // the permit of the request that waits
+	booked := func() bool { // whether the waiting request has booked its permit
 		r := h.as(operator(), "GET", "/admin/limiters/randomPath/43", "")
 		return dataOf[struct{ ResetMillis int64 }](h, r).ResetMillis > 2000
 	}

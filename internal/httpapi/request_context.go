@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// requestContext carries what the middleware and the handler of one request share. It travels in
-// the request's context.Context and ends with the request.
+// requestContext holds the values that the middleware and the handler of one request share. It is
+// part of the request's context.Context and ends with the request.
 type requestContext struct {
 	gin       *gin.Context
 	requestID string
@@ -25,7 +25,8 @@ func withRequestContext(ctx context.Context, rc *requestContext) context.Context
 	return context.WithValue(ctx, requestContextKey{}, rc)
 }
 
-// requestContextOf returns an empty requestContext for a context without a request.
+// requestContextOf returns the request's values. A context without a request, such as that of a
+// test or of a background task, has an empty one. Callers then need no check for nil.
 func requestContextOf(ctx context.Context) *requestContext {
 	if rc, ok := ctx.Value(requestContextKey{}).(*requestContext); ok {
 		return rc
@@ -33,7 +34,8 @@ func requestContextOf(ctx context.Context) *requestContext {
 	return &requestContext{}
 }
 
-// clientInfo is what rate limits may count by, and the response header that they add to.
+// clientInfo holds the values that rate limits may count by, and the response header that they add
+// to.
 type clientInfo struct {
 	method, route  string
 	ip             netip.Addr

@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Reasons that package seckill does not have: success, and two errors that only HTTP knows.
+// Reasons that package seckill does not have: success, and two errors that exist only in HTTP.
 const (
 	reasonOK               seckill.Reason = "OK"
 	reasonQueued           seckill.Reason = "QUEUED"
@@ -39,7 +39,8 @@ type envelope struct {
 	RequestID string         `json:"requestId"`
 }
 
-// statusOf is the only mapping of reasons to HTTP statuses.
+// statusOf is the only mapping of reasons to HTTP statuses. An unknown reason is 500, so that tests
+// and alerts reveal a missing mapping.
 func statusOf(r seckill.Reason) int {
 	switch r {
 	case reasonOK:
@@ -81,7 +82,8 @@ func messageOf(r seckill.Reason) string {
 	}
 }
 
-// writeResponse writes a handler's successful result.
+// writeResponse writes a handler's successful result. Only what is public may be cached;
+// setSecurityHeaders has forbidden it for everything else.
 func (a *api) writeResponse(c *gin.Context, res response) {
 	if res.stream != nil {
 		requestContextOf(c.Request.Context()).reason = reasonOK

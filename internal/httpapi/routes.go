@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// route describes one call of the API.
+// route describes one call of the API. The document api/openapi.yaml describes the same calls; a
+// test holds their paths, methods and fields against each other.
 type route struct {
 	methods   string // separated by spaces
 	path      string
@@ -29,7 +30,7 @@ type route struct {
 type handleFunc func(ctx context.Context, r *request) (response, error)
 
 const (
-	// maxWait is the longest wait for a permit that a sale's rate may ask for.
+	// maxWait is the longest wait for a permit that a sale's rate may set.
 	maxWait = seckill.MaxWaitMillis * time.Millisecond
 	// exposeTime is for reading a sale's reservations whole.
 	exposeTime = 25 * time.Second
@@ -44,11 +45,13 @@ const (
 	remove = http.MethodDelete
 )
 
+// pageFields are the fields of every list.
 func pageFields() []string { return []string{"limit", "cursor"} }
 
 func (a *api) routes() []route {
-	return slices.Concat(a.probes(), a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(), a.eventRoutes(),
-		a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes())
+	return slices.Concat(a.probes(), a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(),
+		a.eventRoutes(), a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(),
+		a.saleEventRoutes())
 }
 
 func (a *api) buyerRoutes() []route {
@@ -74,6 +77,8 @@ func (a *api) buyerRoutes() []route {
 	}
 }
 
+// merchantRoutes are the calls of merchants and operators. A new sale has a stock; a change of one
+// has a difference to it.
 func (a *api) merchantRoutes() []route {
 	const sales, sale = "/admin/sales", "/admin/sales/:goodsId"
 	common := []string{
@@ -85,7 +90,10 @@ func (a *api) merchantRoutes() []route {
 		{methods: post, path: sales, fields: append(common, "stock"), handle: a.createSale},
 		{methods: read, path: sales, fields: pageFields(), handle: a.listMerchantSales},
 		{methods: read, path: sale, handle: a.showMerchantSale},
-		{methods: http.MethodPatch, path: sale, fields: append(common, "stockDelta"), handle: a.changeSale},
+		{
+			methods: http.MethodPatch, path: sale, fields: append(common, "stockDelta"),
+			handle: a.changeSale,
+		},
 		{methods: remove, path: sale, handle: a.deleteSale},
 		{methods: read, path: sale + "/audit", fields: pageFields(), handle: a.auditOfSale},
 		{methods: post, path: sale + "/expose", extraTime: exposeTime, handle: a.exposeSale},

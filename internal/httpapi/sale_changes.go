@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// changeSale is PATCH /admin/sales/{goodsId}: an absent field keeps its value.
+// changeSale is PATCH /admin/sales/{goodsId}: an absent field keeps its value. The service decides
+// which fields of an exposed sale may still change.
 func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
@@ -61,7 +62,8 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 	return ok(nil), a.Sales.Delete(ctx, r.actor, id, once)
 }
 
-// auditResponse is one recorded change of a sale.
+// auditResponse is one recorded change of a sale. The values before and after are returned as they
+// were stored, so that entries of older versions stay readable.
 type auditResponse struct {
 	ID        string            `json:"id"`
 	ActorID   int64             `json:"actorId,string"`

@@ -17,7 +17,8 @@ func TestChangeSale_KeepsAbsentFields(t *testing.T) {
 		"endAt":"2026-11-12T00:00:00+01:00","rate":{"permitsPerSecond":5}}`))
 	for _, member := range []string{
 		`"stock":7`, `"endAt":"2026-11-11T23:00:00.000Z"`, `"perBuyerLimit":2`,
-		`"rate":{"algorithm":"reserve","permitsPerSecond":5,"maxBurstSeconds":1,"maxWaitMillis":1000}`,
+		`"rate":{"algorithm":"reserve","permitsPerSecond":5,` +
+			`"maxBurstSeconds":1,"maxWaitMillis":1000}`,
 	} {
 		require.Contains(t, r.raw, member)
 	}

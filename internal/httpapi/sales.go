@@ -6,7 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// saleResponse is an exposed sale as everybody sees it.
+// saleResponse is an exposed sale in public responses. The server computes the phase, because the
+// clock of a buyer's device may be wrong.
 type saleResponse struct {
 	GoodsID       int64         `json:"goodsId,string"`
 	Title         string        `json:"title"`
@@ -41,7 +42,7 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, err
 }
 
-// showSale is GET /sales/{goodsId}. It reads Redis, so that a buyer sees current stock.
+// showSale is GET /sales/{goodsId}. It reads Redis, so that the response has the current stock.
 func (a *api) showSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {

@@ -7,6 +7,7 @@ import (
 )
 
 // Limits that hold before any handler runs. The header timeout alone would not stop a slow body.
+// Every slow request holds a connection and a goroutine, so the times are short.
 const (
 	readHeaderTimeout = 3 * time.Second
 	readTimeout       = 4 * time.Second // header and body together

@@ -23,6 +23,7 @@ const (
 	secureCookie = "__Host-session"
 )
 
+// sessionRoutes are public: signing in needs no session, and signing out accepts an expired one.
 func (a *api) sessionRoutes() []route {
 	if a.Sessions == nil {
 		return nil
@@ -42,7 +43,8 @@ type sessionResponse struct {
 	ExpiresAt timestamp    `json:"expiresAt"`
 }
 
-// createSession is POST /session: it stores the caller's token in a cookie that scripts cannot read.
+// createSession is POST /session: it stores the caller's token in a cookie that scripts cannot
+// read.
 func (a *api) createSession(_ context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
@@ -61,7 +63,8 @@ func (a *api) createSession(_ context.Context, r *request) (response, error) {
 	}), nil
 }
 
-// deleteSession is DELETE /session. It removes the cookie; the token stays valid until it expires.
+// deleteSession is DELETE /session. It removes the cookie. The token remains valid until it
+// expires.
 func (a *api) deleteSession(_ context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
@@ -75,7 +78,8 @@ func (a *api) sessionToken(r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
 	case strings.Contains(r.gin.Request.URL.RawQuery, "token="):
-		return "", seckill.NewFieldError("token", "must stand in the body: addresses are kept in logs")
+		return "", seckill.NewFieldError("token",
+			"must stand in the body: addresses are kept in logs")
 	case token && guest:
 		return "", seckill.NewFieldError("guest", "and token exclude each other")
 	case guest:
@@ -87,7 +91,8 @@ func (a *api) sessionToken(r *request) (string, error) {
 	}
 }
 
-// guestToken signs a token for one of the demo's guests.
+// guestToken signs a token for one of the demo's guests. Only configured ids are guests, so without
+// configured guests the call never signs a token.
 func (a *api) guestToken(r *request) (string, error) {
 	id := r.ID("guest")
 	if err := r.Err(); err != nil {
@@ -116,7 +121,8 @@ func (a *api) checkOrigin(r *http.Request) error {
 func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	value, found := a.sessionValue(r)
 	if !found {
-		return seckill.Actor{}, seckill.NewError(seckill.Unauthenticated, "a bearer token is needed")
+		return seckill.Actor{}, seckill.NewError(seckill.Unauthenticated,
+			"a bearer token is needed")
 	}
 	if err := a.checkOrigin(r); err != nil {
 		return seckill.Actor{}, err
@@ -124,8 +130,8 @@ func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	return a.Tokens.Verify(value)
 }
 
-// sessionValue returns the session cookie's value. Of two cookies with the name, another site on a
-// parent domain has set one, so both are ignored.
+// sessionValue returns the session cookie's value. It ignores two cookies with that name, because
+// another site on a parent domain may have set one of them.
 func (a *api) sessionValue(r *http.Request) (string, bool) {
 	if a.Sessions == nil || r.Header["Cookie"] == nil {
 		return "", false
@@ -159,6 +165,7 @@ func (a *api) setCookie(c *gin.Context, value string, until time.Time) {
 }
 
 // isTLS reports whether the browser's connection is encrypted, to this node or to a trusted proxy.
+// It ignores the header of any other peer, because the result decides the name of the cookie.
 func (a *api) isTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

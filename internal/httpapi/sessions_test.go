@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// enter signs a browser in and returns the cookie that it got.
+// enter creates a browser session and returns its cookie.
 func (h *fixture) enter(who actor, header ...string) *http.Cookie {
 	h.t.Helper()
 	body := `{"token":"` + strings.TrimPrefix(h.bearer(who), "Bearer ") + `"}`
@@ -35,13 +35,16 @@ func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
 	require.False(t, c.Secure)
 	require.Equal(t, http.SameSiteLaxMode, c.SameSite)
 	require.Equal(t, "/", c.Path)
-	require.Positive(t, c.MaxAge, "as long as the token")
+	require.Positive(t, c.MaxAge, "the cookie lives as long as the token")
 
 	c = h.enter(buyer(), "X-Forwarded-Proto", "https")
-	require.Equal(t, "__Host-session", c.Name, "a proxy that is believed says TLS")
+	require.Equal(t, "__Host-session", c.Name, "a trusted proxy reports TLS")
 	require.True(t, c.Secure)
-	h.want(200, h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", "https"))
-	require.Equal(t, http.StatusUnauthorized, h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status, "of the other name")
+	h.want(200,
+		h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", "https"))
+	require.Equal(t, http.StatusUnauthorized,
+		h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status,
+		"without TLS the API must ignore the cookie for TLS")
 }
 
 func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
@@ -51,15 +54,16 @@ func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
 	h.want(403, h.as(merchant(), "GET", "/orders", "", cookie...))
 	h.want(401, h.ask("GET", "/orders", "", append(cookie, "Authorization", "Bearer x")...))
 	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x"))
-	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x; "+cookie[1])) // one is not ours
+	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x; "+cookie[1])) // one is invalid
 
 	r := h.want(200, h.ask("DELETE", "/session", "", cookie...))
 	require.Contains(t, r.Header.Get("Set-Cookie"),
 		"session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax")
 }
 
-// A browser sends the cookie with what another site asks for. That must not count, reads included.
-// Programs send no header that names a site.
+// TestAuthenticate_RefusesOtherSites checks that the API ignores a cookie in a request that another
+// site caused, reads included. Browsers send the cookie with such requests. Programs send no header
+// that names a site, so the API accepts their cookie.
 func TestAuthenticate_RefusesOtherSites(t *testing.T) {
 	h := newFixture(t)
 	cookie := h.cookie(buyer())
@@ -83,10 +87,10 @@ func TestAuthenticate_RefusesOtherSites(t *testing.T) {
 			r := h.ask(method, path, "", append(from.header, "Cookie", cookie)...)
 			require.Equal(t, from.status, r.Status, "%s: %s", name, call)
 		}
-		h.want(200, h.as(buyer(), "GET", "/orders", "", from.header...)) // a bearer is no cookie
+		h.want(200, h.as(buyer(), "GET", "/orders", "", from.header...)) // no cookie is sent
 	}
 	r := h.ask("POST", "/session", `{"token":"x"}`, "Sec-Fetch-Site", "cross-site")
-	require.Equal(t, "FORBIDDEN", r.Reason, "nobody is signed in by another site")
+	require.Equal(t, "FORBIDDEN", r.Reason, "another site cannot create a session")
 }
 
 func TestCreateSession_RefusesBadTokens(t *testing.T) {
@@ -109,13 +113,14 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 			require.Contains(t, string(r.Data), `"`+c.field+`"`, name)
 		}
 	}
-	r := h.want(200, h.as(buyer(), "POST", "/session", "")) // the header serves too
+	r := h.want(200, h.as(buyer(), "POST", "/session", "")) // from the header
 	require.Contains(t, r.raw, `"userId":"7","role":"buyer"`)
 	r = h.ask("POST", "/session", `{"guest":"2"}`)
 	require.Contains(t, string(r.Data), `"name":"Ada"`)
 }
 
-// A shop's own tokens may hold more than a cookie can. The session holds only what the API reads.
+// TestCreateSession_FitsACookie checks a token that is larger than a cookie may be. The session
+// stores only the claims that the API reads.
 func TestCreateSession_FitsACookie(t *testing.T) {
 	h := newFixture(t)
 	long := actor{

@@ -23,6 +23,8 @@ func (a *api) saleEventRoutes() []route {
 	return []route{{methods: http.MethodGet, path: path, handle: a.saleEvents}}
 }
 
+// snapshotResponse is all that the console shows of a sale, so that one event updates
+// every part of it.
 type snapshotResponse struct {
 	Figures           any     `json:"figures"`
 	Ledger            any     `json:"ledger"` // null while the sale is being rebuilt
@@ -42,13 +44,15 @@ func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 	})
 }
 
+// sendSnapshots sends one snapshot at once and one each second. The first console that needs a
+// snapshot has the cache build it; the others share it. A slow store delays the consoles and gets
+// no second call.
 func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 	interval := time.NewTicker(snapshotInterval)
 	defer interval.Stop()
 	for {
-		event, err := s.snapshots.Get(ctx, r.ID("goodsId"), func(ctx context.Context) (string, error) {
-			return s.snapshotEvent(ctx, r), nil
-		})
+		event, err := s.snapshots.Get(ctx, r.ID("goodsId"),
+			func(ctx context.Context) (string, error) { return s.snapshotEvent(ctx, r), nil })
 		if err != nil || !s.write(event) { // an error means that the client has left
 			return
 		}
@@ -62,8 +66,8 @@ func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 	}
 }
 
-// snapshotEvent returns a snapshot as an event, or an event with the reason why there is none.
-// Failures are cached too: consoles must not add load to a store that is down.
+// snapshotEvent returns a snapshot as an event, or an event with the reason for its absence. The
+// cache keeps failures too, so that consoles add no load to a store that is down.
 func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	statistics, err := a.saleStatistics(ctx, r)
 	if reason := seckill.ReasonOf(err); reason != "" {
@@ -80,9 +84,11 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	if err != nil {
 		return troubleEvent(seckill.Unavailable)
 	}
-	return "event: picture\ndata: " + string(data) + "\n\n" // the contract names the event "picture"
+	return "event: picture\ndata: " + string(data) + "\n\n" // the contract's name of the event
 }
 
+// troubleEvent reports to the console that its figures are old. The stream stays open, so that the
+// next snapshot replaces it without a reload.
 func troubleEvent(reason seckill.Reason) string {
 	return "event: trouble\ndata: {\"reason\":\"" + string(reason) + "\"}\n\n"
 }

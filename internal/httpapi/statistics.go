@@ -10,10 +10,12 @@ import (
 
 // Statistics computes the figures of a sale for its merchant.
 type Statistics interface {
+	// Statistics returns the figures of a sale that the actor manages. Its errors are those of
+	// Sales.Get.
 	Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error)
 }
 
-// statisticsResponse has a count for every status and reason, also where it is 0.
+// statisticsResponse has a count for every status and reason, even if it is 0.
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`
 	Phase            seckill.Phase                  `json:"phase,omitzero"`
@@ -37,7 +39,8 @@ type countResponse struct {
 	Amount int64 `json:"amount"`
 }
 
-// saleStatistics is GET /admin/sales/{goodsId}/figures.
+// saleStatistics is GET /admin/sales/{goodsId}/figures. The response always has every status and
+// reason, so that a dashboard draws a line at 0 instead of a gap.
 func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {

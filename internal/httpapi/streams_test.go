@@ -8,20 +8,22 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// A node has room for so many streams, and a user for a few of them; who leaves makes room for one.
+// TestStreams_AreBounded checks the stream limits of a node and of a user. A stream that ends frees
+// its place.
 func TestStreams_AreBounded(t *testing.T) {
 	var s streams
 	for range maxStreamsOfUser {
 		require.NoError(t, s.acquire(1))
 	}
 	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.acquire(1)))
-	require.NoError(t, s.acquire(2), "others are not kept out")
+	require.NoError(t, s.acquire(2), "another user has a limit of its own")
 	s.release(1)
 	require.NoError(t, s.acquire(1))
 	for user := int64(3); s.all < maxStreamsOfNode; user++ {
 		require.NoError(t, s.acquire(user))
 	}
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)), "a full node says so, whoever asks")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)),
+		"a full node refuses every user")
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1e6)))
 	s.release(3)
 	require.NoError(t, s.acquire(1e6))
@@ -31,5 +33,5 @@ func TestStreams_AreBounded(t *testing.T) {
 		}
 	}
 	require.Zero(t, s.all)
-	require.Empty(t, s.byUser, "nothing is remembered of those who left")
+	require.Empty(t, s.byUser, "users without a stream keep no entry")
 }

@@ -23,7 +23,8 @@ func site(t *testing.T) *web.Site {
 	return s
 }
 
-// Every reason, status, phase and role that the API may name has calm words in every language.
+// TestPageWords_CoverTheAPI checks that every language has a text for each reason, status, phase
+// and role of the API.
 func TestPageWords_CoverTheAPI(t *testing.T) {
 	doc := openAPI(t)
 	var names []string
@@ -36,7 +37,8 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 		names = append(names, "status."+string(s))
 	}
 	for _, p := range words[seckill.Phase](under(t, doc, "components", "schemas", "Phase")) {
-		names = append(names, "phase."+string(p), "card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
+		names = append(names, "phase."+string(p),
+			"card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
 	}
 	failures := under(t, doc, "components", "schemas", "Order", "properties", "failureReason")
 	for _, f := range words[order.FailureReason](failures) {
@@ -53,24 +55,30 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 	}
 }
 
-// The languages say the same things, with the same names filled in.
+// TestPageWords_AreTheSameInEveryLanguage checks that all languages have the same texts with the
+// same parameters.
 func TestPageWords_AreTheSameInEveryLanguage(t *testing.T) {
 	s := site(t)
 	filled := regexp.MustCompile(`\{\w+\}`)
 	first := s.Words(web.English)
 	for _, lang := range web.Langs() {
-		require.ElementsMatch(t, slices.Collect(maps.Keys(first)), slices.Collect(maps.Keys(s.Words(lang))), lang)
+		require.ElementsMatch(t, slices.Collect(maps.Keys(first)),
+			slices.Collect(maps.Keys(s.Words(lang))), lang)
 		for name, sentence := range s.Words(lang) {
-			require.ElementsMatch(t, filled.FindAllString(first[name], -1), filled.FindAllString(sentence, -1), "%s: %s", lang, name)
+			require.ElementsMatch(t, filled.FindAllString(first[name], -1),
+				filled.FindAllString(sentence, -1), "%s: %s", lang, name)
 		}
 	}
 }
 
-// No page and no script asks for words that there are not, and none are there that nobody asks for.
+// TestPageWords_AreAllUsed checks that every text that a page or script requests exists. It also
+// checks that some page or script requests each existing text.
 func TestPageWords_AreAllUsed(t *testing.T) {
 	var all strings.Builder
-	require.NoError(t, fs.WalkDir(os.DirFS("web"), ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".go")) {
+	files := os.DirFS("web")
+	require.NoError(t, fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path,
+			".html") || strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".go")) {
 			text, err := os.ReadFile("web/" + path)
 			all.Write(text)
 			return err
@@ -78,17 +86,22 @@ func TestPageWords_AreAllUsed(t *testing.T) {
 		return err
 	}))
 	have := site(t).Words(web.English)
-	for _, asked := range regexp.MustCompile(`(?:\bt\(|\.T )['"]([a-z]+(?:\.[\w]+)+)['"]`).FindAllStringSubmatch(all.String(), -1) {
-		require.Contains(t, have, asked[1], "asked for in web/")
+	uses := regexp.MustCompile(`(?:\bt\(|\.T )['"]([a-z]+(?:\.[\w]+)+)['"]`)
+	for _, asked := range uses.FindAllStringSubmatch(all.String(), -1) {
+		require.Contains(t, have, asked[1], "a page or script requests this text")
 	}
 	for name := range have {
-		whole := strings.Contains(all.String(), `"`+name+`"`) || strings.Contains(all.String(), "'"+name+"'")
+		whole := strings.Contains(all.String(),
+			`"`+name+`"`) || strings.Contains(all.String(), "'"+name+"'")
 		parts := strings.Split(name, ".")
 		family := false
 		for i := 1; i < len(parts); i++ {
 			prefix := strings.Join(parts[:i], ".")
-			family = family || strings.Contains(all.String(), `"`+prefix+`.%s`) || strings.Contains(all.String(), `"`+prefix+`."`) || strings.Contains(all.String(), "`"+prefix+".${") || strings.Contains(all.String(), "oneOf('"+prefix+"'")
+			family = family || strings.Contains(all.String(),
+				`"`+prefix+`.%s`) || strings.Contains(all.String(),
+				`"`+prefix+`."`) || strings.Contains(all.String(),
+				"`"+prefix+".${") || strings.Contains(all.String(), "oneOf('"+prefix+"'")
 		}
-		require.True(t, whole || family, "nobody says %s", name)
+		require.True(t, whole || family, "no page and no script uses %s", name)
 	}
 }

@@ -35,13 +35,15 @@ type Plan struct {
 	// Patience bounds a buyer's retries, and separately its polling; 30 s if 0.
 	Patience time.Duration `json:"-"`
 
-	// Every is the time between the points of the series, at least 500 ms. If 0 an open loop takes a
-	// 600th of its length.
+	// Every is the time between the points of the series, at least 500 ms. If 0 an open loop takes
+	// a 600th of its length.
 	Every   time.Duration `json:"-"`
 	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
 	OnDone  func()        `json:"-"` // called as each buyer ends, concurrently; may be nil
 }
 
+// withDefaults fills in the zero fields. Tests and the demo set only the fields that they need;
+// cmd/loadtest sets all from its flags.
 func (p Plan) withDefaults() Plan {
 	p.Quantity, p.FirstID = max(1, p.Quantity), max(1, p.FirstID)
 	p.Spike = min(p.Spike, p.Buyers)

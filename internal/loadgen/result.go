@@ -37,7 +37,8 @@ type Step struct {
 	Answers map[string]int64 `json:"answers,omitempty"` // by reason, or "error: …"; spans have none
 }
 
-// Holder is a buyer with a 202, or with an order that may exist without a 202.
+// Holder is a buyer with a 202, or with an order that may exist without a 202. The verdict reads
+// the orders of exactly these buyers from the API.
 type Holder struct {
 	BuyerID   int64
 	OrderSns  []string // each once
@@ -95,9 +96,8 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Result{
-		Started: began, Took: took, Planned: planned, Arrived: r.arrivals,
-		Outcomes: r.outcomes, Points: r.points, Holders: r.holders,
-		Breaches: r.breaches, BreachCount: r.breachCount,
+		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: r.outcomes,
+		Points: r.points, Holders: r.holders, Breaches: r.breaches, BreachCount: r.breachCount,
 	}
 	for _, step := range []buyer.Step{
 		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Run plays the plan to its end or until ctx ends. After that no buyer starts and active buyers stop
-// at their current call. The result contains everything recorded until then.
+// Run runs the plan to its end or until ctx ends. Then no buyer starts, and active buyers stop at
+// their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
 	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}}
@@ -56,7 +56,8 @@ func (r *runner) play(ctx context.Context) {
 	}
 }
 
-// open starts each buyer at its planned arrival, whether or not earlier buyers have finished.
+// open starts each buyer at its planned arrival, whether or not earlier buyers have finished. Real
+// buyers behave like this: a slow server does not delay their arrival.
 func (r *runner) open(ctx context.Context) {
 	places := make(chan struct{}, r.InFlight)
 	for n := range r.Buyers - r.Spike {
@@ -76,7 +77,8 @@ func (r *runner) open(ctx context.Context) {
 	}
 }
 
-// closed keeps Users buyers active: each user plays the next buyer when one finishes.
+// closed keeps Users buyers active: each user runs the next buyer when one finishes. It finds the
+// highest rate, because the load adapts to the server.
 func (r *runner) closed(ctx context.Context) {
 	var next atomic.Int64
 	next.Store(int64(r.Spike))
@@ -92,14 +94,14 @@ func (r *runner) closed(ctx context.Context) {
 	}
 }
 
-// waitUntil waits for a point in time; false if ctx ended first.
+// waitUntil waits for a point in time. It reports false if ctx ended first.
 func waitUntil(ctx context.Context, t time.Time) bool {
 	return apiclient.Sleep(ctx, time.Until(t)) == nil
 }
 
-// arrival is the planned start of buyer n (from 0) of an open loop, counted from the loop's start:
-// one every 1/rate after a ramp with linear growth. During the ramp rate·t²/(2·ramp) buyers have
-// arrived by t.
+// arrival is the planned start of buyer n (from 0) of an open loop, counted from the loop's start.
+// After a ramp with linear growth one buyer starts every 1/rate. During the ramp rate·t²/(2·ramp)
+// buyers have arrived by t.
 func arrival(n int, rate float64, ramp time.Duration) time.Duration {
 	inRamp := rate * ramp.Seconds() / 2
 	k := float64(n)
@@ -127,7 +129,8 @@ const (
 	Hostile   Kind = "hostile" // replays paths of others, invents paths and order numbers
 )
 
-// kind draws the kind of buyer i; the same seed gives the same kinds.
+// kind selects the kind of buyer i; the same seed selects the same kinds. Each buyer has a
+// generator of its own, so that the kinds do not depend on the order of goroutines.
 func (p Plan) kind(i int) Kind {
 	draw := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53)
 	switch {
@@ -140,7 +143,8 @@ func (p Plan) kind(i int) Kind {
 	}
 }
 
-// playBuyer plays buyer i, which was due at the given time.
+// playBuyer runs buyer i, which was due at the given time. The buyer's number selects its API,
+// which needs no shared counter.
 func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 	if r.OnDone != nil {
 		defer r.OnDone()

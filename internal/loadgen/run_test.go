@@ -23,14 +23,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is an API inside a bubble of testing/synctest, where times are exact. Each call takes 1 ms
-// or lasts until the end of a stall.
+// fake is an API inside a testing/synctest bubble, where times are exact. Each call takes 1 ms or
+// lasts until the end of a stall.
 type fake struct {
 	mu     sync.Mutex
 	stalls func() (until time.Time)
-	most   int // calls at once
+	most   int // most concurrent calls
 	now    int
-	paths  []time.Time // when each path was asked for
+	paths  []time.Time // times of the requests for a path
 	fail   error
 }
 
@@ -44,9 +44,11 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	status, data := http.StatusOK, `{"randomPath": "`+strings.Repeat("a", 32)+`", "status": "created"}`
+	status, data := http.StatusOK, `{"randomPath": "`+strings.Repeat("a",
+		32)+`", "status": "created"}`
 	if strings.HasSuffix(r.URL.Path, "/decrStock") {
-		status, data = http.StatusAccepted, fmt.Sprintf(`{"orderSn": "sn-of-%s"}`, r.Header.Get("Authorization")[len("Bearer "):])
+		status, data = http.StatusAccepted, fmt.Sprintf(`{"orderSn": "sn-of-%s"}`,
+			r.Header.Get("Authorization")[len("Bearer "):])
 	}
 	body := fmt.Sprintf(`{"code": %d, "reason": "OK", "data": %s}`, status, data)
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
@@ -70,7 +72,9 @@ func (f *fake) leave() {
 
 func (f *fake) plan() Plan {
 	return Plan{
-		Bases: []string{"http://fake"}, GoodsID: "1", HTTP: &http.Client{Transport: f}, Buyers: 1000, FirstID: 1,
+		Bases: []string{
+			"http://fake",
+		}, GoodsID: "1", HTTP: &http.Client{Transport: f}, Buyers: 1000, FirstID: 1,
 		Token: func(id int64) (string, error) { return fmt.Sprint(id), nil },
 	}
 }
@@ -82,9 +86,10 @@ func of(t *testing.T, r Result, s buyer.Step) Step {
 	return step
 }
 
-// The server stalls for two seconds of ten. A fifth of the buyers is due meanwhile, and each waits:
-// p90 is one second and p99 nearly two. A generator that waits with the server would send one buyer
-// into the stall and show it in the maximum only.
+// TestRun_OpenLoopChargesStallToAllDueBuyers stalls the server for two of ten seconds. A fifth of
+// the buyers is due in that time, and each of them waits. Therefore p90 is one second and p99 is
+// nearly two. A closed-loop generator would send only one buyer into the stall and show it only in
+// the maximum.
 func TestRun_OpenLoopChargesStallToAllDueBuyers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -104,18 +109,19 @@ func TestRun_OpenLoopChargesStallToAllDueBuyers(t *testing.T) {
 		require.InDelta(t, 1000, path.P90, 30)
 		require.InDelta(t, 1900, path.P99, 30)
 		require.InDelta(t, 2000, path.Max, 30)
-		require.Zero(t, of(t, r, SpanLag).Max, "the generator itself was never late")
+		require.Zero(t, of(t, r, SpanLag).Max, "the generator itself must have no lag")
 		require.InDelta(t, 10, r.Took.Seconds(), .1)
 
 		waited := 0.0
 		for _, point := range r.Points {
 			waited = max(waited, point.Steps[buyer.StepPath].P99)
 		}
-		require.InDelta(t, 2000, waited, 60, "the series shows when")
+		require.InDelta(t, 2000, waited, 60, "the series must show the stall")
 	})
 }
 
-// A buyer that waits for a place counts that wait in its latency and as lag.
+// TestRun_InFlightLimitCountsAsLag checks that a buyer's wait for the in-flight limit counts in its
+// latency and as lag.
 func TestRun_InFlightLimitCountsAsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -135,7 +141,7 @@ func TestRun_ClosedLoopKeepsUsersActive(t *testing.T) {
 		p.Users = 10
 		r := Run(t.Context(), p)
 		require.Equal(t, 10, f.most)
-		require.InDelta(t, .3, r.Took.Seconds(), .01) // three calls of 1 ms for each of 100 turns
+		require.InDelta(t, .3, r.Took.Seconds(), .01) // three calls of 1 ms in each of 100 rounds
 		require.Equal(t, 1000, r.Count(buyer.Won))
 		require.Len(t, r.Holders, 1000)
 	})
@@ -154,7 +160,8 @@ func TestRun_SpikeStartsTogetherBesideUsers(t *testing.T) {
 		require.Equal(t, 1000, r.Arrived)
 		require.Equal(t, p.StartAt, r.Started)
 		for _, point := range r.Points {
-			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0, "a stretch too short for a rate")
+			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0,
+				"the interval is too short for a rate")
 		}
 	})
 }
@@ -169,7 +176,7 @@ func TestRun_CancelledContextKeepsRecordedResults(t *testing.T) {
 		r := Run(ctx, p)
 		require.Equal(t, 301, r.Arrived)
 		require.Equal(t, 1000, r.Planned)
-		require.GreaterOrEqual(t, len(r.Holders), 300, "all but those who were on the way")
+		require.GreaterOrEqual(t, len(r.Holders), 300, "only in-flight buyers may be absent")
 	})
 }
 
@@ -193,7 +200,8 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 		require.Equal(t, said, errorClass(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
 	}
 	require.Equal(t, "timeout", errorClass(apiclient.Answer{}, context.DeadlineExceeded))
-	require.Equal(t, "status 502 with an unknown body", errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
+	require.Equal(t, "status 502 with an unknown body",
+		errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
 
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{fail: syscall.ECONNREFUSED}
@@ -204,10 +212,12 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 		require.Equal(t, path.Count, path.Errors)
 		require.Equal(t, map[string]int64{"error: refused": path.Count}, path.Answers)
 		require.Equal(t, 10, r.Count(buyer.GaveUp))
-		require.Empty(t, r.Holders, "nobody can have an order who never asked to buy")
+		require.Empty(t, r.Holders, "a buyer without a purchase request cannot hold an order")
 	})
 }
 
+// TestRun_LongSeriesHasFewerPointsWithoutLoss checks that a long run has about 600 points. Their
+// sums still count every buyer.
 func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -225,8 +235,12 @@ func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
 	})
 }
 
+// TestNewHolder_KeepsOrderNumbersOnce checks that a holder has each order number one time. Two
+// numbers for one path mark it as doubled.
 func TestNewHolder_KeepsOrderNumbersOnce(t *testing.T) {
-	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{
+		Path: "a", OrderSn: "1",
+	}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
 	require.Equal(t, []string{"1", "2"}, newHolder(result).OrderSns)
 	require.False(t, newHolder(result).Doubled)
 	result.Accepted = append(result.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})

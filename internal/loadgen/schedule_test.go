@@ -13,7 +13,8 @@ func TestArrival_KeepsRate(t *testing.T) {
 	}
 }
 
-// A ramp of 10 s to 100/s admits 500 buyers, half of them in its last three seconds.
+// TestArrival_RampsUpLinearly checks a ramp of 10 s to 100/s. It admits 500 buyers, half of them in
+// its last three seconds.
 func TestArrival_RampsUpLinearly(t *testing.T) {
 	came := func(by time.Duration) (n int) {
 		for arrival(n, 100, 10*time.Second) < by {
@@ -31,6 +32,8 @@ func TestArrival_RampsUpLinearly(t *testing.T) {
 }
 
 func TestUserStart_IsSpreadOverRamp(t *testing.T) {
-	require.Equal(t, []time.Duration{0, 5 * time.Second, 9 * time.Second},
-		[]time.Duration{userStart(0, 10, 10*time.Second), userStart(5, 10, 10*time.Second), userStart(9, 10, 10*time.Second)})
+	require.Equal(t, []time.Duration{0, 5 * time.Second, 9 * time.Second}, []time.Duration{
+		userStart(0, 10, 10*time.Second), userStart(5, 10, 10*time.Second),
+		userStart(9, 10, 10*time.Second),
+	})
 }

@@ -6,9 +6,10 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Point is one interval of the run. Its counts cover the interval alone.
+// Point is one interval of the run. Its counts cover the interval alone. Means over a whole run
+// would hide the first second of a sale, which has the highest load.
 type Point struct {
-	At       float64                 `json:"at"`       // seconds from the start to the interval's end
+	At       float64                 `json:"at"`       // seconds from start to interval's end
 	Span     float64                 `json:"span"`     // its length in seconds
 	Arrived  int                     `json:"arrived"`  // buyers who started
 	Won      int                     `json:"won"`      // buyers with their first 202; they poll on
@@ -30,8 +31,8 @@ type Interval struct {
 	Max   float64 `json:"max"`
 }
 
-// tick adds a point at each interval. It ends at the first interval after done, so that the last point
-// covers a whole interval too.
+// tick adds a point at each interval. It ends at the first interval after done, so that the last
+// point covers a whole interval too.
 func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(Point)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -51,8 +52,8 @@ func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(
 	}
 }
 
-// addPoint ends the current interval and adds its point. An interval shorter than least, such as one
-// before the start time of the run, is too short for a rate and continues.
+// addPoint ends the current interval and adds its point. An interval shorter than least, such as
+// one before the start time of the run, is too short for a rate and continues.
 func (r *recorder) addPoint(least time.Duration) (Point, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 type requestIDKey struct{}
 
-// WithRequestID returns a context whose log records carry a request's id.
+// WithRequestID returns a context whose log records have a request's id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
@@ -21,7 +21,7 @@ func RequestID(ctx context.Context) string {
 
 type traceIDKey struct{}
 
-// WithTraceID returns a context whose log records carry a trace's id.
+// WithTraceID returns a context whose log records have a trace's id.
 func WithTraceID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, traceIDKey{}, id)
 }
@@ -42,6 +42,7 @@ func Logger(w io.Writer, level slog.Level, format string) *slog.Logger {
 	return slog.New(traced{slog.NewJSONHandler(w, opts)})
 }
 
+// inUTC converts the time of a record, so that logs of several machines sort by text.
 func inUTC(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime {
 		a.Value = slog.TimeValue(a.Value.Time().UTC())
@@ -52,6 +53,7 @@ func inUTC(groups []string, a slog.Attr) slog.Attr {
 // traced adds the ids of the request and of the trace to every record whose context has them.
 type traced struct{ slog.Handler }
 
+// Handle adds the ids and passes the record on.
 func (t traced) Handle(ctx context.Context, r slog.Record) error {
 	if id := RequestID(ctx); id != "" {
 		r.AddAttrs(slog.String("request_id", id))
@@ -62,6 +64,10 @@ func (t traced) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{t.Handler.WithAttrs(attrs)} }
+// WithAttrs keeps the ids on loggers with attributes.
+func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return traced{t.Handler.WithAttrs(attrs)}
+}
 
+// WithGroup keeps the ids on loggers with a group.
 func (t traced) WithGroup(name string) slog.Handler { return traced{t.Handler.WithGroup(name)} }

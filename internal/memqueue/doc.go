@@ -4,10 +4,9 @@
 // So a 202 is durable although the queue is not: a crash loses only messages whose publishers got
 // no answer.
 //
-// A shard keeps its order. Of the streams that are open on a shard, the oldest gets the deliveries,
-// and the next one takes over when it is closed, as with RabbitMQ's single active consumer. A full
-// shard makes Publish wait until its context ends. The queue has no delivery limit and no
-// dead letters.
+// A shard keeps its order. The oldest open stream of a shard gets the deliveries; when it closes,
+// the next one takes over, as with RabbitMQ's single active consumer. A full shard makes Publish
+// wait until its context ends. The queue has no delivery limit and no dead letters.
 //
 // Each open stream runs one goroutine, which ends with Close. All types are safe for concurrent
 // use, except a stream, which has one user.

@@ -37,8 +37,8 @@ func New(opt Options) *Queue {
 }
 
 // Publish sends a message to its goods' shard and returns nil once the consumer has acknowledged
-// it. If the context ends first, a message that was never delivered is withdrawn. The outcome of
-// any other one is unknown: it stays in the queue.
+// it. If the context ends first, Publish withdraws a message that was never delivered. Any other
+// one remains in the queue, and its outcome is unknown.
 func (q *Queue) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	s := q.shards[order.Shard(goodsID, len(q.shards))]
 	m := &message{body: body, published: time.Now().UTC(), acked: make(chan struct{})}
@@ -51,7 +51,7 @@ func (q *Queue) Publish(ctx context.Context, goodsID int64, body []byte) error {
 // Shards is the number of shards.
 func (q *Queue) Shards() int { return len(q.shards) }
 
-// Open returns a stream of the shard. It gets deliveries once every stream opened before it is
+// Open returns a stream of the shard. It gets deliveries after every stream opened before it is
 // closed.
 func (q *Queue) Open(ctx context.Context, n int) (order.Stream, error) {
 	if n < 0 || n >= len(q.shards) {

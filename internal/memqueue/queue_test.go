@@ -14,6 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestQueue_KeepsTheContract runs the tests that every queue must pass.
 func TestQueue_KeepsTheContract(t *testing.T) {
 	queuesuite.Run(t, func(*testing.T) queuesuite.Queue {
 		q := memqueue.New(memqueue.Options{Shards: 4})
@@ -21,8 +22,9 @@ func TestQueue_KeepsTheContract(t *testing.T) {
 	})
 }
 
-// The database is the standalone program's only durable part, so nothing may be confirmed before
-// the commit.
+// TestPublish_ReturnsOnlyAfterTheAck checks that the queue confirms a message only after its ack.
+// The database is the only durable part of the standalone program. So the queue must confirm
+// nothing before the commit.
 func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
 	q := memqueue.New(memqueue.Options{})
 	s := must.Get(q.Open(t.Context(), 0))(t)
@@ -40,6 +42,8 @@ func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
 	require.Error(t, s.Ack(d.Tag), "a tag is acknowledged once")
 }
 
+// TestPublish_EndsWithItsContext checks that an ended context ends a publish. The queue then drops
+// an undelivered message and keeps a delivered one.
 func TestPublish_EndsWithItsContext(t *testing.T) {
 	q := memqueue.New(memqueue.Options{Capacity: 1})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,6 +73,8 @@ func TestPublish_EndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestPublish_WaitsForRoomInAFullShard checks that three publishes succeed in a shard with room for
+// two messages, and that the queue keeps to its prefetch.
 func TestPublish_WaitsForRoomInAFullShard(t *testing.T) {
 	q := memqueue.New(memqueue.Options{Capacity: 2, Prefetch: 1})
 	published := make(chan error, 3)

@@ -34,8 +34,8 @@ func newShard(n, capacity int) *shard {
 	return &shard{name: fmt.Sprintf("memory.%d", n), tokens: make(chan struct{}, capacity)}
 }
 
-// publish takes a token before the lock, so that publishers who wait for room block no one else,
-// and then waits for the acknowledgement.
+// publish takes a token, queues the message and waits for the acknowledgement. It takes the token
+// before the lock, so that a publisher that waits for room does not block the consumer.
 func (s *shard) publish(ctx context.Context, m *message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (s *shard) publish(ctx context.Context, m *message) error {
 	}
 }
 
-// withdraw removes a message that was never delivered. It returns nil if an acknowledgement came
-// first.
+// withdraw removes a message that was never delivered. It returns nil if the consumer has
+// acknowledged the message meanwhile.
 func (s *shard) withdraw(m *message, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,7 @@ func (st *stream) Ack(tag uint64) error {
 	return nil
 }
 
-// Close gives the unacknowledged messages back to the shard and returns nil.
+// Close returns the unacknowledged messages to the shard. Its error is always nil.
 func (st *stream) Close() error {
 	st.once.Do(func() {
 		close(st.done)

@@ -8,8 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Connections registers a program's connections to Redis, MySQL and RabbitMQ. The functions are
-// called at each scrape; publisherUp reports whether RabbitMQ accepts messages.
+// Connections registers a program's connections to Redis, MySQL and RabbitMQ. publisherUp reports
+// whether RabbitMQ accepts messages. Each scrape calls the functions, which read existing counts of
+// the pools, so that requests cost nothing more.
 func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publisherUp func() bool) {
 	r.gaugeFunc("redis_pool_connections", "Connections to Redis, in use or idle.",
 		func() float64 { return float64(pool().TotalConns) })
@@ -24,11 +25,13 @@ func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publish
 	r.reg.MustRegister(collectors.NewDBStatsCollector(db, "mysql")) // go_sql_*
 }
 
+// gaugeFunc registers a gauge whose value is computed at each scrape.
 func (r *Registry) gaugeFunc(name, help string, value func() float64) {
 	opts := prometheus.GaugeOpts{Name: prefix + name, Help: help}
 	r.add("gauge", name, help, nil, prometheus.NewGaugeFunc(opts, value))
 }
 
+// counterFunc registers a counter whose value is read at each scrape.
 func (r *Registry) counterFunc(name, help string, value func() float64) {
 	opts := prometheus.CounterOpts{Name: prefix + name, Help: help}
 	r.add("counter", name, help, nil, prometheus.NewCounterFunc(opts, value))

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Requests counts and times HTTP requests.
+// Requests counts and times HTTP requests. The duration has no label of the reason: it would
+// multiply the buckets by fourteen.
 type Requests struct {
 	count   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -29,7 +30,8 @@ var frequentReasons = [...]string{
 	"UNAVAILABLE", "INTERNAL", "BAD_REQUEST", "UNAUTHENTICATED", "CONFLICT", "NOT_FOUND",
 }
 
-// Route returns the function that counts and times the responses of one route.
+// Route returns the function that counts and times the responses of one route. The router calls it
+// once per route, so a request looks up only its reason.
 func (q *Requests) Route(route string) func(reason string, took time.Duration) {
 	counters := make(map[string]prometheus.Counter, len(frequentReasons))
 	for _, reason := range frequentReasons {

@@ -10,7 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 )
 
-// Limiter counts the rate limiter's decisions.
+// Limiter counts the rate limiter's decisions. An operator may add rules later, so the counters of
+// a rule are made at its first decision.
 type Limiter struct {
 	count *prometheus.CounterVec
 	mu    sync.Mutex

@@ -19,7 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Registry holds one program's metrics, with those of the Go runtime and of the process.
+// Registry holds one program's metrics, with those of the Go runtime and of the process. Each
+// program and each test has one of its own, because a global one would refuse the second
+// registration.
 type Registry struct {
 	reg          *prometheus.Registry
 	descriptions []description
@@ -43,7 +45,7 @@ func New(version string) *Registry {
 	return r
 }
 
-// Handler serves /metrics.
+// Handler serves /metrics. OpenMetrics adds exemplars and the units of names.
 func (r *Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
@@ -57,6 +59,7 @@ func (r *Registry) add(kind, name, help string, labels []string, c prometheus.Co
 	r.reg.MustRegister(c)
 }
 
+// describe adds a metric to the generated reference, once for all of its label values.
 func (r *Registry) describe(kind, name, help string, labels []string) {
 	added := description{prefix + name, kind, labels, help}
 	if n := len(r.descriptions); n == 0 || r.descriptions[n-1].name != added.name {
@@ -64,12 +67,14 @@ func (r *Registry) describe(kind, name, help string, labels []string) {
 	}
 }
 
+// counters makes counters with labels. They export nothing until the first use of a label value.
 func (r *Registry) counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	r.add("counter", name, help, labels, c)
 	return c
 }
 
+// counter makes a counter that exports 0 from the start.
 func (r *Registry) counter(name, help string) prometheus.Counter {
 	return r.counters(name, help).WithLabelValues()
 }
@@ -86,12 +91,15 @@ func counterOf[V ~string](
 	return all
 }
 
+// gauges makes gauges with labels.
 func (r *Registry) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
 	r.add("gauge", name, help, labels, g)
 	return g
 }
 
+// histograms makes histograms with classic buckets, because dashboards and alerts outside of this
+// repository use them.
 func (r *Registry) histograms(
 	name, help string, buckets []float64, labels ...string,
 ) *prometheus.HistogramVec {
@@ -101,12 +109,13 @@ func (r *Registry) histograms(
 	return h
 }
 
+// histogram makes a histogram without labels.
 func (r *Registry) histogram(name, help string, buckets []float64) prometheus.Observer {
 	return r.histograms(name, help, buckets).WithLabelValues()
 }
 
-// Histogram buckets: durations in seconds that a buyer waits for, durations of background writes,
-// and batch sizes (a reservation call carries at most 256, a transaction about 500).
+// Histogram buckets: seconds that a buyer waits, seconds of background writes, and batch sizes. A
+// reservation call has at most 256 items, a transaction about 500.
 var (
 	requestBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	writeBuckets   = []float64{.05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120, 300}

@@ -1,6 +1,7 @@
 package metrics
 
-// API holds the metrics of a node of the API.
+// API holds the metrics of a node of the API. The parts that the programs hand to single packages
+// have names; the others are embedded.
 type API struct {
 	*Registry
 	*Requests
@@ -15,7 +16,8 @@ func NewAPI(version string) *API {
 	return &API{r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newPublishing()}
 }
 
-// Consumer holds the metrics of an order consumer.
+// Consumer holds the metrics of an order consumer. A consumer also runs the relay, the reconciler
+// and the rebuilds, which Repairs counts.
 type Consumer struct {
 	*Registry
 	Writes     *Writes

@@ -20,7 +20,8 @@ func TestReference_ListsAllMetrics(t *testing.T) {
 		"go test ./internal/metrics -update", referenceTable())
 }
 
-// referenceTable lists the metrics of both programs, and of each alone.
+// referenceTable returns the tables of the metrics: those of both programs, and those of each
+// program.
 func referenceTable() string {
 	api, consumer := NewAPI(""), NewConsumer("")
 	for _, r := range []*Registry{api.Registry, consumer.Registry} {

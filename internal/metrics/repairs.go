@@ -55,7 +55,8 @@ func (r *Registry) newRepairs() *Repairs {
 // Relayed implements outbox.Metrics.
 func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
-// Reconciled implements reconcile.Metrics.
+// Reconciled implements reconcile.Metrics. It counts found and repaired apart, because each round
+// counts a difference again until it is repaired.
 func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.repaired.Add(float64(a.Repaired))
 	m.differences[unsettled].Add(float64(a.Found.Unsettled))
@@ -64,7 +65,8 @@ func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.differences[totals].Add(float64(a.Found.Totals))
 }
 
-// Rebuilt implements rebuild.Metrics.
+// Rebuilt implements rebuild.Metrics. The rebuild worker repeats a failed rebuild, so only
+// successful ones are counted.
 func (m *Repairs) Rebuilt(r rebuild.Result) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())

@@ -46,7 +46,8 @@ func (r *Registry) newReservations() *Reservations {
 	return v
 }
 
-// Reserved implements purchase.Metrics.
+// Reserved implements purchase.Metrics. A call that failed counts each of its reservations, since
+// all their buyers got the same answer.
 func (v *Reservations) Reserved(
 	size int, verdicts []reservation.Verdict, took time.Duration, err error,
 ) {

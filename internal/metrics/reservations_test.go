@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestReservations_CountEveryVerdict: a verdict without a counter would panic at its first buyer.
+// TestReservations_CountEveryVerdict checks that every verdict has a counter. Count panics without
+// one.
 func TestReservations_CountEveryVerdict(t *testing.T) {
 	d := New("test").newReservations()
 	for code := range reservation.NumVerdicts {

@@ -16,8 +16,8 @@ import (
 // the number of series does not grow with the number of sales.
 const maxLabelledSales = 50
 
-// Sales exports the last sample of all sales. Before the first sample it exports nothing: a gauge
-// that shows 0 before anything was read would look like a good state.
+// Sales exports the last sample of all sales. Before the first sample it exports nothing, because a
+// 0 without a reading would look like a good state.
 type Sales struct{ last atomic.Pointer[sample] }
 
 type sample struct {
@@ -38,13 +38,14 @@ func (r *Registry) newSales() *Sales {
 	return s
 }
 
-// Sampled is part of reconcile.Metrics.
+// Sampled is part of reconcile.Metrics. It stores the sample's time, because a scrape happens
+// between two samples.
 func (s *Sales) Sampled(found reconcile.Sample) {
 	s.last.Store(&sample{Sample: found, at: time.Now()})
 }
 
-// Describe implements prometheus.Collector. The first sample adds gauges, so Prometheus must not
-// hold the collector to a list.
+// Describe implements prometheus.Collector. It describes nothing: the first sample adds gauges, and
+// Prometheus would reject those beyond a fixed list.
 func (s *Sales) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -63,7 +64,7 @@ func (s *Sales) Collect(to chan<- prometheus.Metric) {
 	})
 }
 
-// gauges passes on every gauge of the sample.
+// gauges calls export for every gauge of the sample.
 func (s sample) gauges(export export) {
 	all := sums(s.Sales)
 	one := func(name, help string, value float64) { export(name, help, value, "", "") }
@@ -90,9 +91,7 @@ func (s sample) gauges(export export) {
 	one("sample_duration_seconds", "Duration of taking the sample.", s.Took.Seconds())
 	for _, sale := range s.Sales[:min(maxLabelledSales, len(s.Sales))] {
 		goods := strconv.FormatInt(sale.GoodsID, 10)
-		of := func(name, help string,
-			value float64,
-		) {
+		of := func(name, help string, value float64) {
 			export(name, help, value, "goods_id", goods)
 		}
 		l := sale.Ledger
@@ -111,7 +110,7 @@ type summed struct {
 	outbox, outboxAge, pending, pendingAge, difference, unbalanced, oversold float64
 }
 
-// sums leaves out of the books the sales that could not be read in both Redis and MySQL.
+// sums adds up all sales. Ledger sums skip sales that could not be read in both Redis and MySQL.
 func sums(sales []reconcile.SaleSample) (all summed) {
 	for _, s := range sales {
 		all.outbox += float64(s.Outbox)
@@ -141,6 +140,8 @@ func countByGate(sales []reconcile.SaleSample) map[string]float64 {
 	return all
 }
 
+// gateName returns a state's label. The names are part of the interface; the numbers of the script
+// are not.
 func gateName(g seckill.GateState) string {
 	switch g {
 	case seckill.GateOpen:

@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
-// Writes counts and times the transactions that write orders to MySQL.
+// Writes counts and times the transactions that write orders to MySQL. Each reason has its counter
+// from the start, so that an alert fires at the first dead letter.
 type Writes struct {
 	outcomes map[writeOutcome]prometheus.Counter
 	retries  map[orderwriter.RetryCause]prometheus.Counter
@@ -47,7 +48,8 @@ func (r *Registry) newWrites() *Writes {
 	}
 }
 
-// Wrote implements orderwriter.Metrics.
+// Wrote implements orderwriter.Metrics. The size counts every order of the transaction, because all
+// of them share its cost.
 func (w *Writes) Wrote(out order.Outcome, took time.Duration) {
 	w.size.Observe(float64(len(out.Created) + len(out.Failed) + len(out.Existing)))
 	w.seconds.Observe(took.Seconds())
@@ -62,7 +64,8 @@ func (w *Writes) Wrote(out order.Outcome, took time.Duration) {
 // Retried implements orderwriter.Metrics.
 func (w *Writes) Retried(cause orderwriter.RetryCause) { w.retries[cause].Inc() }
 
-// DeadLettered implements orderwriter.Metrics.
+// DeadLettered implements orderwriter.Metrics. It skips a reason of a newer release, so that
+// unknown text never becomes a label.
 func (w *Writes) DeadLettered(reason order.FailureReason) {
 	if c, known := w.dead[reason]; known {
 		c.Inc()

@@ -17,17 +17,14 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// counter is a store in which a cancellation takes its time, and which counts how many are in it at once.
+// counter is a store whose cancellations take 50 ms. It records how many run at the same time.
 type counter struct {
 	*sqlstore.Store
 	inside, most, asked atomic.Int32
 }
 
 func (c *counter) Cancel(
-	ctx context.Context,
-	goodsID int64,
-	sns []string,
-	now time.Time,
+	ctx context.Context, goodsID int64, sns []string, now time.Time,
 ) ([]payment.Cancellation, error) {
 	defer c.inside.Add(-1)
 	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
@@ -36,7 +33,9 @@ func (c *counter) Cancel(
 	return c.Store.Cancel(ctx, goodsID, sns, now)
 }
 
-// Whoever writes orders waits for the goods row behind one transaction of cancellations, and not behind every buyer's.
+// TestCancel_ConcurrentCallsShareTransaction checks that concurrent cancellations of a goods share
+// one transaction. The batch writer then waits for the goods row behind one transaction and not
+// behind one per buyer.
 func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	const buyers = 8
 	h := newFixture(t)
@@ -52,19 +51,16 @@ func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
 	require.NoError(t, err)
 	store := &counter{Store: h.store}
-	payments := payment.NewService(
-		h.Orders,
-		store,
-		inventory.NewStockReleaser(h.store, h.redis, slog.New(slog.DiscardHandler)),
-		nil,
-		slog.New(slog.DiscardHandler),
-	)
+	payments := payment.NewService(h.Orders, store,
+		inventory.NewStockReleaser(h.store, h.redis, slog.New(slog.DiscardHandler)), nil,
+		slog.New(slog.DiscardHandler))
 	var running sync.WaitGroup
 	for i, sn := range sns {
 		running.Go(func() {
 			o, err := payments.Cancel(t.Context(), buyer(int64(i+1)), sn)
 			if i == 0 {
-				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "paid")
+				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err),
+					"a paid order can't be cancelled")
 				return
 			}
 			require.NoError(t, err)

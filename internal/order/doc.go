@@ -1,4 +1,4 @@
-// Package order defines an order, its states, the messages that carry it through RabbitMQ, and
+// Package order defines an order, its states, the messages that transport it through RabbitMQ, and
 // the ports that several of its services share.
 //
 // An order lives in this sequence: queued → created → paid, cancelled or expired; or queued →
@@ -19,5 +19,5 @@
 //	stats         counts orders and refusals for merchants
 //	livesales     lists the sales that the background workers serve
 //
-// The package imports no adapter. It knows neither SQL nor Redis nor AMQP nor HTTP.
+// The package imports no adapter, and neither SQL nor Redis nor AMQP nor HTTP.
 package order

@@ -33,11 +33,11 @@ const (
 	tick   = 5 * time.Millisecond
 )
 
-// fixture is every service on embedded servers. Its workers run between work and stop.
+// fixture is every service on embedded servers. Its workers run from runWorkers until stop.
 type fixture struct {
 	app.Services
 	t     *testing.T
-	file  string // of the database
+	file  string // the path of the database
 	mini  *miniredis.Miniredis
 	store *sqlstore.Store
 	redis *redisstore.Store
@@ -46,7 +46,7 @@ type fixture struct {
 	keys  *ordersn.Keys
 }
 
-// flakyQueue is a queue that can be taken away.
+// flakyQueue is a queue that a test can take down.
 type flakyQueue struct {
 	*memqueue.Queue
 	down atomic.Bool
@@ -66,7 +66,8 @@ func (f *flakyQueue) DownReason() string { return "" }
 
 func settings() app.Settings {
 	return app.Settings{
-		OrderSecrets: [][]byte{[]byte("an order secret")}, PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
+		OrderSecrets:   [][]byte{[]byte("an order secret")},
+		PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
 		BatchSize: 100, BatchLinger: time.Millisecond,
 	}
 }
@@ -82,11 +83,10 @@ func newFixture(t *testing.T) *fixture {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
-		t: t, file: file, mini: mini, store: store, queue: &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
-		redis: redisstore.New(
-			client,
-			redisstore.Options{Lease: "today"},
-		), keys: ordersn.NewKeys(settings().OrderSecrets...),
+		t: t, file: file, mini: mini, store: store,
+		queue: &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		redis: redisstore.New(client, redisstore.Options{Lease: "today"}),
+		keys:  ordersn.NewKeys(settings().OrderSecrets...),
 	}
 	h.parts = app.Parts{
 		Redis:      client,
@@ -122,8 +122,9 @@ func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	h.t.Helper()
 	merchant := seckill.Actor{ID: 1, Role: seckill.Merchant}
 	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
-		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit, Rate: seckill.DefaultRate(),
-		StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
+		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit,
+		Rate: seckill.DefaultRate(), StartAt: time.Now().Add(-time.Hour),
+		EndAt: time.Now().Add(time.Hour),
 	}, salechange.IdempotencyKey{})
 	require.NoError(h.t, err)
 	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)
@@ -160,7 +161,7 @@ func (h *fixture) find(buyerID int64, sn string) order.Order {
 	return o
 }
 
-// becomes waits until an order has a status.
+// becomes waits until an order has the status.
 func (h *fixture) becomes(buyerID int64, sn string, status order.Status) order.Order {
 	h.t.Helper()
 	var o order.Order
@@ -179,7 +180,7 @@ func (h *fixture) ledger(goods int64) seckill.Ledger {
 	return l
 }
 
-// settles waits until the ledger balances with so many units available and sold.
+// settles waits until the ledger balances with these numbers of available and sold units.
 func (h *fixture) settles(goods, available, sold int64) {
 	h.t.Helper()
 	var l seckill.Ledger
@@ -192,7 +193,7 @@ func (h *fixture) settles(goods, available, sold int64) {
 	}, within, tick, "the ledger is %+v", l)
 }
 
-// publish sends a message without the purchase service.
+// publish sends a message to the queue directly, without the purchase service.
 func (h *fixture) publish(goods int64, body []byte) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
@@ -211,7 +212,8 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	return order.EncodeOrders(goods, order.JoinEntries(entries))
 }
 
-// numbered is a line of an expired path, which nobody reserved.
+// numbered returns an order line with the number of an expired path. Redis has no reservation for
+// it.
 func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
 	sn := h.keys.Issue(goods, buyerID, time.Now().Add(-2*ordersn.PathTTL)).String()
 	return reservation.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1, Epoch: epoch}

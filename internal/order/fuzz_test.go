@@ -11,7 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what would be written.
+// FuzzDecode checks that every message decodes to the orders of one goods or to a barrier, or is
+// rejected as malformed. Decoded orders must survive another round of encoding and decoding.
 func FuzzDecode(f *testing.F) {
 	line, _ := EncodeLine(
 		reservation.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"},
@@ -42,7 +43,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDecodeLine: an entry of the outbox or of pending is a line within its bounds, or malformed.
+// FuzzDecodeLine checks that every entry of the outbox or of pending decodes to an order line
+// within its bounds, or is rejected as malformed.
 func FuzzDecodeLine(f *testing.F) {
 	f.Add([]byte(`{"orderSn":"06cq","buyerId":7,"quantity":1,"name":"a","phone":"1"}`))
 	f.Add([]byte(`{"buyerId":9223372036854775808,"quantity":-1}`))
@@ -52,12 +54,8 @@ func FuzzDecodeLine(f *testing.F) {
 			require.True(t, errors.Is(err, ErrMalformed), "%v", err)
 			return
 		}
-		require.True(
-			t,
-			l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
-			"%+v",
-			l,
-		)
+		require.True(t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
+			"%+v", l)
 		text, err := EncodeLine(l)
 		require.NoError(t, err)
 		require.False(t, bytes.ContainsRune(text, '\n'))

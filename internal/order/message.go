@@ -11,32 +11,33 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as JSON:
+// Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as
+// JSON:
 //
 //	{"goodsId":"42","orders":[{"orderSn":"…","buyerId":7,"quantity":1,"name":"…","phone":"…"}, …]}
 //	{"goodsId":"42","barrier":{"epoch":3,"token":9}}
 //
 // The entries of orders are byte for byte those that the reserve script keeps in the outbox and in
-// pending, so that the relay copies them without decoding.
+// pending. The relay can therefore copy them without decoding.
 type Message struct {
 	GoodsID int64                   `json:"goodsId,string"`
 	Orders  []reservation.OrderLine `json:"orders,omitempty"`
 	Barrier *Barrier                `json:"barrier,omitempty"`
 }
 
-// Barrier asks the consumer to record that every message before it is committed.
+// Barrier has the consumer record that every message before it is committed.
 type Barrier struct {
 	Epoch int64 `json:"epoch"` // the epoch that ends
-	Token int64 `json:"token"` // the fencing token of the rebuild that asks
+	Token int64 `json:"token"` // the fencing token of the rebuild
 }
 
 // ErrMalformed means that a message can't be decoded or breaks a rule. No retry can succeed.
 var ErrMalformed = errors.New("malformed message")
 
-// EncodeLine writes one entry.
+// EncodeLine encodes one entry as JSON.
 func EncodeLine(l reservation.OrderLine) ([]byte, error) { return json.Marshal(l) }
 
-// DecodeLine reads one entry and checks it.
+// DecodeLine decodes one entry and checks it. Its error is ErrMalformed.
 func DecodeLine(b []byte) (reservation.OrderLine, error) {
 	var l reservation.OrderLine
 	if err := json.Unmarshal(b, &l); err != nil {
@@ -45,7 +46,7 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 	return l, CheckLine(l)
 }
 
-// EncodeOrder writes the message of one order.
+// EncodeOrder encodes the message of one order.
 func EncodeOrder(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 	entry, err := EncodeLine(l)
 	if err != nil {
@@ -70,13 +71,13 @@ func JoinEntries(entries [][]byte) []byte {
 	return append(b, ']')
 }
 
-// EncodeBarrier writes a barrier message.
+// EncodeBarrier encodes a barrier message.
 func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})
 }
 
-// Decode reads a message. It does not validate the lines (see CheckLine), because one invalid line must
-// not fail the valid ones beside it.
+// Decode decodes a message; its error is ErrMalformed. It does not validate the lines (see
+// CheckLine), because one invalid line must not fail the valid lines of the same message.
 func Decode(body []byte) (Message, error) {
 	var m Message
 	if err := json.Unmarshal(body, &m); err != nil {

@@ -39,18 +39,18 @@ type Order struct {
 }
 
 // Tombstone reports whether an order is only the record that its reservation was lost. Its quantity
-// is unknown, and its buyer is the first one that asked for it.
+// is unknown, and its buyer is the first one that queried it.
 func (o Order) Tombstone() bool {
 	return o.Status == Failed && o.FailureReason == FailedLost && o.Quantity == 0
 }
 
-// FailureReason is the stable code of why an order could not be written.
+// FailureReason is the stable code for the cause of a failed order.
 type FailureReason string
 
 // The reasons of a failed order and of its dead letter.
 const (
 	FailedOversold  FailureReason = "NO_STOCK"      // MySQL has fewer units left than were reserved
-	FailedOverLimit FailureReason = "OVER_LIMIT"    // the buyer would hold more than the sale allows
+	FailedOverLimit FailureReason = "OVER_LIMIT"    // the buyer would exceed the sale's limit
 	FailedMalformed FailureReason = "MALFORMED"     // the message breaks a rule
 	FailedUnwritten FailureReason = "UNWRITABLE"    // MySQL refuses this row on every attempt
 	FailedLost      FailureReason = "LOST"          // its reservation was lost with Redis

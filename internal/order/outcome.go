@@ -42,12 +42,12 @@ const (
 )
 
 // ErrTryAgain marks a transaction that lost to another one or whose connection failed. A new
-// transaction may succeed. Causes are MySQL's errors 1205, 1213 and 1020, a busy SQLite and a failed
-// compare-and-swap.
+// transaction may succeed. Causes are MySQL's errors 1205, 1213 and 1020, a busy SQLite and a
+// failed compare-and-swap.
 var ErrTryAgain = errors.New("transaction lost, try again in a new one")
 
-// ErrSwapMissed is the ErrTryAgain of a failed compare-and-swap: another transaction wrote the goods
-// row between read and write.
+// ErrSwapMissed is the ErrTryAgain of a failed compare-and-swap: another transaction wrote the
+// goods row between read and write.
 var ErrSwapMissed = fmt.Errorf("%w: the goods' version has changed", ErrTryAgain)
 
 // ErrNoSuchOrder means that MySQL has no row of an order number.

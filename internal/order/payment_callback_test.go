@@ -14,20 +14,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// A callback may be quicker than the consumer: it must be repeated, and nothing is kept until there is an order.
+// TestReceive_QueuedOrderIsConflictUntilWritten checks that the payment service refuses a callback
+// until the consumer has written the order. The provider must repeat such a callback, and the
+// service must store nothing of it.
 func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
-	_, err := h.Purchases.Place(
-		t.Context(),
-		purchase.Request{
-			GoodsID:  sale.GoodsID,
-			Buyer:    buyer(7),
-			Path:     h.path(sale.GoodsID, 7),
-			Quantity: 2,
-		},
-	)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "nobody writes orders yet")
+	_, err := h.Purchases.Place(t.Context(), purchase.Request{
+		GoodsID:  sale.GoodsID,
+		Buyer:    buyer(7),
+		Path:     h.path(sale.GoodsID, 7),
+		Quantity: 2,
+	})
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no consumer is running")
 	waiting, _, err := h.redis.PendingPage(t.Context(), sale.GoodsID, 0, 10)
 	require.NoError(t, err)
 	require.Len(t, waiting, 1)
@@ -49,6 +48,6 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	}
 	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
 	_, err = h.Payments.Receive(t.Context(), "p-2", unreserved.OrderSn, 500)
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number that no buyer has")
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number without a reservation")
 	h.settles(sale.GoodsID, 3, 2)
 }

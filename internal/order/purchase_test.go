@@ -13,6 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
+// TestPurchase_IsWrittenSettledAndPaid follows a purchase from its reservation through the order
+// and the settled units to the payment.
 func TestPurchase_IsWrittenSettledAndPaid(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -30,6 +32,8 @@ func TestPurchase_IsWrittenSettledAndPaid(t *testing.T) {
 	h.settles(sale.GoodsID, 7, 3)
 }
 
+// TestPurchase_SucceedsWhileQueueIsDown checks that the purchase service accepts orders without the
+// queue, and that the relay publishes them when the queue is up again.
 func TestPurchase_SucceedsWhileQueueIsDown(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -42,12 +46,14 @@ func TestPurchase_SucceedsWhileQueueIsDown(t *testing.T) {
 	h.queue.down.Store(false)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)
-	require.Eventually(t, func() bool { // the order is settled before its confirm is noted
+	require.Eventually(t, func() bool { // the relay removes the entry after the order is settled
 		v, err := h.redis.View(t.Context(), sale.GoodsID)
 		return err == nil && v.Outbox == 0
 	}, within, tick)
 }
 
+// TestPlace_RepeatedPathReturnsSameOrder checks that a used path returns its first order, even
+// after the buyer cancelled it and with another quantity.
 func TestPlace_RepeatedPathReturnsSameOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -70,6 +76,8 @@ func TestPlace_RepeatedPathReturnsSameOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 10, 0)
 }
 
+// TestCancel_ReturnsUnitsOnce checks that repeated cancellations return the units once, and that
+// the buyer can then buy them again.
 func TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 1)
@@ -99,6 +107,8 @@ func TestExpirer_ReturnsUnitsOfUnpaidOrders(t *testing.T) {
 	h.settles(sale.GoodsID, 2, 0)
 }
 
+// TestWriter_WritesRegroupedDuplicatesOnce checks that the batch writer writes an order once even
+// if several messages contain it.
 func TestWriter_WritesRegroupedDuplicatesOnce(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -119,6 +129,8 @@ func TestWriter_WritesRegroupedDuplicatesOnce(t *testing.T) {
 	require.Empty(t, h.deadLetters())
 }
 
+// TestWriter_BadOrderDoesNotFailBatch checks that an unwritable order and an unreadable message
+// become dead letters. The batch writer writes all other orders of the batch.
 func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -130,7 +142,7 @@ func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 		lines = append(lines, line)
 	}
 	bad := lines[2]
-	lines[2].Name = strings.Repeat("x", 1000) // no column holds it
+	lines[2].Name = strings.Repeat("x", 1000) // longer than the column
 	h.queue.down.Store(false)
 	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, lines...))
 	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
@@ -143,17 +155,15 @@ func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	for _, d := range h.deadLetters() {
 		reasons[d.Reason] = d.OrderSn
 	}
-	require.Equal(
-		t,
-		map[order.FailureReason]string{
-			order.FailedUnwritten: bad.OrderSn,
-			order.FailedMalformed: "",
-		},
-		reasons,
-	)
+	require.Equal(t, map[order.FailureReason]string{
+		order.FailedUnwritten: bad.OrderSn,
+		order.FailedMalformed: "",
+	}, reasons)
 	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
 }
 
+// TestDeadLetters_CarryDeliveriesFirstSightAndOrigin checks that every dead letter records its
+// number of deliveries, its publish time and its queue.
 func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 5)
@@ -162,7 +172,7 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 	unwritable.Name, oversold.Quantity = strings.Repeat("x", 1000), 2
 	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
 	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, unwritable, oversold))
-	for range 2 { // a consumer takes both messages, and dies
+	for range 2 { // a consumer takes both messages and stops without an ack
 		stream, err := h.queue.Open(t.Context(), 0)
 		require.NoError(t, err)
 		<-stream.Deliveries()
@@ -178,19 +188,14 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 		reasons[d.Reason] = true
 		require.Equal(t, 3, d.Attempts, "%+v", d)
 		require.Equal(t, "memory.0", d.Origin, "%+v", d)
-		require.WithinRange(
-			t,
-			d.FirstSeenAt,
-			published.Truncate(time.Millisecond),
-			time.Now(),
-			"%+v",
-			d,
-		)
+		require.WithinRange(t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(),
+			"%+v", d)
 	}
 	require.Len(t, reasons, 3)
 }
 
-// publishLater sends without waiting for the confirm, which comes when the workers run.
+// publishLater sends a message and does not wait for its confirm. The queue confirms it once the
+// workers run.
 func (h *fixture) publishLater(goods int64, body []byte) {
 	h.t.Helper()
 	done := make(chan struct{})
@@ -201,6 +206,8 @@ func (h *fixture) publishLater(goods int64, body []byte) {
 	h.t.Cleanup(func() { <-done })
 }
 
+// TestFind_RefusesForeignAndOthersNumbers checks that a buyer can read neither another buyer's
+// order nor a number without an order.
 func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -220,8 +227,9 @@ func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
 	require.Equal(t, order.Failed, h.find(7, h.numbered(sale.GoodsID, 1, 7).OrderSn).Status)
 }
 
-// TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not confirm in time, the answer is 503: ask
-// again, and the same path then returns the one order that was taken.
+// TestPlace_UnconfirmedOrderIsUnavailable checks that the purchase service answers 503 if an
+// available queue does not confirm in time. A retry with the same path returns the order that the
+// first request reserved.
 func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -231,7 +239,7 @@ func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 		Path:     h.path(sale.GoodsID, 7),
 		Quantity: 1,
 	}
-	for range 2 { // nobody consumes, so nothing is confirmed
+	for range 2 { // no consumer runs, so the queue confirms nothing
 		_, err := h.Purchases.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}

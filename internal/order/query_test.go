@@ -14,8 +14,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestQuery_UnsettledCommitIsQueued: one order is in MySQL and its commit not answered yet, the other's
-// was. A crash of MySQL may take the first back.
+// TestQuery_UnsettledCommitIsQueued checks that the order query reports an order as queued until
+// Redis settles it. MySQL has both orders, and Redis has settled one. A crash of MySQL could still
+// lose the other commit.
 func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -43,29 +44,20 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 		theirs, err := h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
 		require.NoError(t, err)
 		for _, list := range [][]order.Order{mine, theirs} {
-			require.Equal(
-				t,
-				[]order.Status{order.Created, order.Queued},
-				[]order.Status{list[0].Status, list[1].Status},
-			)
+			require.Equal(t, []order.Status{order.Created, order.Queued},
+				[]order.Status{list[0].Status, list[1].Status})
 		}
 	}
 	h.streams(sale.GoodsID, sns)
 }
 
-// streams listens to both orders until the second changes.
+// streams subscribes to both orders. The notifier reports the settled order at once, and the other
+// one after it is settled.
 func (h *fixture) streams(goods int64, sns []string) {
 	h.t.Helper()
 	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
-	unsure, sure := notifier.Subscribe(
-		goods,
-		sns[0],
-		order.Queued,
-	), notifier.Subscribe(
-		goods,
-		sns[1],
-		order.Queued,
-	)
+	unsure, sure := notifier.Subscribe(goods, sns[0], order.Queued), notifier.Subscribe(goods,
+		sns[1], order.Queued)
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	done := make(chan error, 1)
 	go func() { done <- notifier.Run(ctx) }()
@@ -74,14 +66,14 @@ func (h *fixture) streams(goods int64, sns []string) {
 		require.NoError(h.t, <-done)
 	}()
 	require.Equal(h.t, order.Created, (<-sure.Changed).Status)
-	require.Empty(h.t, unsure.Changed, "this one's commit nobody has seen answered")
+	require.Empty(h.t, unsure.Changed, "the order is not settled yet")
 	_, err := h.redis.Settle(h.t.Context(), goods, sns)
 	require.NoError(h.t, err)
 	require.Equal(h.t, order.Created, (<-unsure.Changed).Status)
 }
 
-// TestQuery_ShutGateKeepsCreatedOrder: the order was settled, and Redis, back without its last second, has
-// it pending again behind a shut gate.
+// TestQuery_ShutGateKeepsCreatedOrder checks that a created order does not become queued again.
+// Redis loses its last second, so the settled order is pending again behind a shut gate.
 func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -103,8 +95,9 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	require.Equal(t, order.Created, mine[0].Status)
 }
 
-// TestPayment_UnsettledOrderCanBePaidAndCancelled: a Redis that hung kept the consumer from settling. The buyers, answered
-// "created" meanwhile, need not wait; what settles afterwards changes nothing.
+// TestPayment_UnsettledOrderCanBePaidAndCancelled checks that buyers can pay and cancel orders that
+// MySQL has and Redis has not settled. A Redis that does not answer causes this state. Settling the
+// orders later must not change them.
 func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)

@@ -10,14 +10,15 @@ import (
 
 // Publisher hands messages to the durable queue between Redis and MySQL.
 type Publisher interface {
-	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed it.
-	// A message that the broker returned as unroutable, or nacked, is an error. After an error of the
-	// context's deadline the outcome is unknown. While the queue is known to be down, Publish returns
-	// ErrQueueDown at once. Calls may run concurrently; none waits for another's confirm.
+	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed
+	// it. A message that the broker returned as unroutable, or nacked, is an error. After the
+	// context's deadline the outcome is unknown. While the publisher detects that the queue is
+	// down, Publish returns ErrQueueDown at once. Concurrent calls do not wait for each other's
+	// confirms.
 	Publish(ctx context.Context, goodsID int64, body []byte) error
 }
 
-// ErrQueueDown means that the queue is known to be down and that nothing was sent.
+// ErrQueueDown means that the queue is down and that the publisher sent nothing.
 var ErrQueueDown = errors.New("the order queue is down")
 
 // Delivery is one message that is delivered and not yet acknowledged.
@@ -42,14 +43,16 @@ type Stream interface {
 	Deliveries() <-chan Delivery
 	// Ack acknowledges a delivery and every one before it.
 	Ack(tag uint64) error
-	// Close ends the stream. Unacknowledged messages go back to the queue, in order.
+	// Close ends the stream. Unacknowledged messages return to the queue, in order.
 	Close() error
 }
 
-// Source opens the streams of the shards. Of all the processes that opened a shard's stream, exactly
-// one gets its deliveries.
+// Source opens the streams of the shards. Of all the processes that opened a shard's stream,
+// exactly one gets its deliveries.
 type Source interface {
+	// Shards is the number of shards; they are numbered from 0.
 	Shards() int
+	// Open opens the stream of a shard.
 	Open(ctx context.Context, shard int) (Stream, error)
 }
 

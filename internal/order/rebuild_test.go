@@ -15,6 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
+// TestRebuild_RestoresLostSale checks that the rebuilder restores a sale from MySQL after Redis
+// lost all its data.
 func TestRebuild_RestoresLostSale(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 2)
@@ -27,34 +29,27 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-	_, err = h.Purchases.Place(
-		t.Context(),
-		purchase.Request{
-			GoodsID:  sale.GoodsID,
-			Buyer:    buyer(7),
-			Path:     h.path(sale.GoodsID, 7),
-			Quantity: 1,
-		},
-	)
-	require.Equal(
-		t,
-		seckill.LimitReached,
-		seckill.ReasonOf(err),
-		"what the buyer holds came back from MySQL",
-	)
+	_, err = h.Purchases.Place(t.Context(), purchase.Request{
+		GoodsID:  sale.GoodsID,
+		Buyer:    buyer(7),
+		Path:     h.path(sale.GoodsID, 7),
+		Quantity: 1,
+	})
+	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
+		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
 
+// TestRebuild_WritesPendingOrders checks that a rebuild writes every pending order before it begins
+// the next epoch.
 func TestRebuild_WritesPendingOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(3, 1)
 	h.queue.down.Store(true)
 	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
 	h.queue.down.Store(false)
-	require.NoError(
-		t,
-		h.redis.Shut(t.Context(), sale.GoodsID, 1),
-	) // a rebuild that was left half done
+	require.NoError(t,
+		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // as a rebuild that did not finish
 	h.runWorkers(settings())
 	for i, sn := range promised {
 		h.becomes(int64(i+1), sn, order.Created)
@@ -63,11 +58,13 @@ func TestRebuild_WritesPendingOrders(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
+// TestRebuild_LateOrdersTakeRemainingUnits checks that orders of a lost epoch take the units that
+// are left. Orders beyond them fail.
 func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 1)
 	late, tooLate := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
-	h.mini.FlushAll() // and with it the promises
+	h.mini.FlushAll() // the reservations are lost, too
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 1, 0)
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
@@ -78,8 +75,9 @@ func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 	h.settles(sale.GoodsID, 0, 1)
 }
 
-// TestTombstone_LateMessageDoesNotCreateOrder: its message comes after all, from a publisher that slept through the rebuild, in a group
-// of others and twice.
+// TestTombstone_LateMessageDoesNotCreateOrder checks that an order with a tombstone stays failed
+// when its message arrives. A publisher that was suspended during the rebuild sends the message
+// several times, also in a group.
 func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -96,16 +94,17 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 4, 1)
 	o = h.find(1, asked.OrderSn)
 	require.Equal(t, order.Failed, o.Status)
-	require.EqualValues(t, 1, o.Quantity, "its row says now what it was of")
+	require.EqualValues(t, 1, o.Quantity, "the message completes the row of the tombstone")
 	deadLetters := h.deadLetters()
-	require.Len(t, deadLetters, 1, "what came is kept, once, for an operator to judge")
+	require.Len(t, deadLetters, 1, "the late message is stored once as a dead letter")
 	revived, err := h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }
 
-// TestTombstone_AdoptedUnitsReturn: the consumer has had Redis take the late order in when its buyer asks.
+// TestTombstone_AdoptedUnitsReturn checks that units return to the sale if Redis adopted a late
+// order before the buyer's query wrote its tombstone.
 func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -122,18 +121,16 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.store.WriteTombstone(t.Context(), tombstone)
 	require.NoError(t, err)
-	require.Equal(
-		t,
-		order.Failed,
-		h.find(1, late.OrderSn).Status,
-		"whoever asked first, a number alone belongs to who knows it",
-	)
+	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status,
+		"a tombstone shows the order to any buyer who has its number")
 	h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.settles(sale.GoodsID, 5, 0)
 	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
 }
 
+// TestRebuild_StaleTokenIsFenced checks that MySQL refuses an epoch to a rebuilder whose token is
+// not the newest.
 func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 1)
@@ -152,7 +149,8 @@ func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
-// TestReleaser_AppliesMoveAfterCrash is a crash between the commit of a cancel and the release.
+// TestReleaser_AppliesMoveAfterCrash checks that the releaser applies a stock move after a crash
+// between the commit of a cancellation and the release.
 func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -169,8 +167,8 @@ func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 }
 
-// TestReconcile_SettlesWrittenOrders is a crash between the commit and the settling, after which no message comes
-// again: the audit finds it.
+// TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
+// between the commit and the settling. The queue does not deliver the message again.
 func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -185,27 +183,26 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
 	reconciler := h.reconciler(h.parts.Log)
-	require.Equal(
-		t,
-		order.Queued,
-		h.find(7, sn).Status,
-		"a commit that nobody has seen answered may not be on disk",
-	)
-	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
+	require.Equal(t, order.Queued, h.find(7, sn).Status,
+		"an unsettled commit may still be lost")
+	h.mini.SetTime(now.Add(6e9)) // six seconds after the order, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
 	report, err := reconciler.Reconcile(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	require.Equal(t, reconcile.Report{
-		GoodsID: sale.GoodsID, BacklogAge: report.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
+		GoodsID: sale.GoodsID, BacklogAge: report.BacklogAge, Found: seckill.Differences{
+			Unsettled: 1,
+		}, Repaired: 1,
 	}, report)
 	require.GreaterOrEqual(t, report.BacklogAge, 5*time.Second)
 	h.settles(sale.GoodsID, 0, 5)
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 }
 
-// confirmAll empties the outbox as if the queue had confirmed everything, and lost it.
+// confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
+// lost them.
 func (h *fixture) confirmAll(goods int64) error {
 	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
 	if err != nil {
@@ -219,6 +216,8 @@ func (h *fixture) confirmAll(goods int64) error {
 	return nil
 }
 
+// TestRepublisher_PublishesLostMessages checks that the republisher publishes pending orders again
+// after the broker reports a new queue.
 func TestRepublisher_PublishesLostMessages(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)

@@ -18,7 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// reconciler makes a reconciler that is not running.
+// reconciler returns a reconciler that does not run.
 func (h *fixture) reconciler(log *slog.Logger) *reconcile.Reconciler {
 	return reconcile.NewReconciler(reconcile.Dependencies{
 		Ledgers: reconcile.NewLedgerReader(h.store, h.redis), Store: h.store, Redis: h.redis,
@@ -26,7 +26,7 @@ func (h *fixture) reconciler(log *slog.Logger) *reconcile.Reconciler {
 	})
 }
 
-// reconcileOnce does one round over a sale.
+// reconcileOnce reconciles a sale once.
 func (h *fixture) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.Report {
 	h.t.Helper()
 	report, err := r.Reconcile(h.t.Context(), goods)
@@ -34,6 +34,8 @@ func (h *fixture) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.
 	return report
 }
 
+// TestReconcile_ReportsDifferentTotals checks that the reconciler reports different totals from the
+// second round on. A single round may read Redis and MySQL while a purchase is in flight.
 func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -41,11 +43,8 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
 	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
 	require.NoError(t, err)
-	require.Zero(
-		t,
-		h.reconcileOnce(r, sale.GoodsID).Found,
-		"one round alone may see a sale in flight",
-	)
+	require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found,
+		"one round may read a sale during a purchase")
 	for range 2 {
 		require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, sale.GoodsID).Found)
 	}
@@ -55,20 +54,15 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	require.Equal(t, seckill.Differences{Totals: 1}, l.Differences)
 }
 
-// TestReconcile_ReturnsUnitsOfFailedOrder: Redis adopts the order after MySQL wrote its failure
-// and the releaser applied its stock move.
+// TestReconcile_ReturnsUnitsOfFailedOrder checks that the reconciler returns the units of a failed
+// order. Redis adopted the order after MySQL recorded the failure and the releaser applied its
+// stock move.
 func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
 	l := h.numbered(sale.GoodsID, 1, 7)
-	out, err := h.store.WriteFailed(
-		t.Context(),
-		sale.GoodsID,
-		l,
-		order.FailedUnwritten,
-		order.DeadLetter{},
-		time.Now(),
-	)
+	out, err := h.store.WriteFailed(t.Context(), sale.GoodsID, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now())
 	require.NoError(t, err)
 	releaser := inventory.NewStockReleaser(h.store, h.redis, h.parts.Log)
 	releaser.Release(t.Context(), out.Moves)

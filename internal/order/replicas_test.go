@@ -16,16 +16,14 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// lagging is a Redis whose replicas may not have what it took.
+// lagging is a Redis whose replicas may lack the latest reservations.
 type lagging struct {
 	purchase.ReservationStore
 	behind atomic.Bool
 }
 
 func (l *lagging) Reserve(
-	ctx context.Context,
-	goodsID, epoch int64,
-	rs []reservation.Reservation,
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	g, err := l.ReservationStore.Reserve(ctx, goodsID, epoch, rs)
 	if l.behind.Load() {
@@ -36,9 +34,12 @@ func (l *lagging) Reserve(
 
 func serviceOver(h *fixture, redis purchase.ReservationStore) *purchase.Service {
 	sales := catalog.NewSaleReader(h.redis, h.store)
-	return purchase.NewService(sales, redis, h.store, h.queue, h.keys, nil, nil, nil, time.Second, h.parts.Log)
+	return purchase.NewService(sales, redis, h.store, h.queue, h.keys, nil, nil, nil, time.Second,
+		h.parts.Log)
 }
 
+// TestPlace_UnreplicatedReservationIsUnavailable checks that the purchase service answers 503 while
+// too few replicas have a reservation. A later retry returns the same order.
 func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	h.runWorkers(settings())
@@ -48,31 +49,30 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	p := purchase.Request{GoodsID: goods, Buyer: buyer(7), Path: h.path(goods, 7), Quantity: 1}
 
 	redis.behind.Store(true)
-	for range 2 { // the first takes, the second finds the path used
+	for range 2 { // the first call reserves, and the second finds the path used
 		_, err := service.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
-	h.settles(goods, 4, 1) // it went its way: whoever asks again is promised what is there already
+	h.settles(goods, 4, 1) // the order is written all the same
 	redis.behind.Store(false)
 	sn, err := service.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, sn, order.Created)
 }
 
+// TestPlace_RefusalNeedsNoReplicas checks that the purchase service returns a refusal at once even
+// if replicas lag.
 func TestPlace_RefusalNeedsNoReplicas(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(1, 1).GoodsID
 	redis := &lagging{ReservationStore: h.redis}
 	redis.behind.Store(true)
 	service := serviceOver(h, redis)
-	_, err := service.Place(
-		t.Context(),
-		purchase.Request{
-			GoodsID:  goods,
-			Buyer:    buyer(8),
-			Path:     "0123456789abcdef0123456789abcdef",
-			Quantity: 1,
-		},
-	)
+	_, err := service.Place(t.Context(), purchase.Request{
+		GoodsID:  goods,
+		Buyer:    buyer(8),
+		Path:     "0123456789abcdef0123456789abcdef",
+		Quantity: 1,
+	})
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
 }

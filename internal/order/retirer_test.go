@@ -12,10 +12,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// exec is the test's own hand in the database.
+// exec runs a statement on the test's own connection to the database.
 func (h *fixture) exec(statement string, args ...any) {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", h.file) // the driver is the store's
+	db, err := sql.Open("sqlite", h.file) // the store registers this driver
 	require.NoError(h.t, err)
 	defer db.Close()
 	_, err = db.ExecContext(h.t.Context(), statement, args...)
@@ -29,6 +29,9 @@ func (h *fixture) retired(goods int64) bool {
 	return sale.Retired
 }
 
+// TestRetirer_RemovesEndedSaleFromRedis checks that the retirer waits until every order of an ended
+// sale is final, and then removes the sale from Redis. A late order makes the rebuilder load the
+// sale again.
 func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -39,7 +42,7 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	stop()
 	retirer := rebuild.NewRetirer(h.store, h.redis, h.parts.Log)
 	require.NoError(t, retirer.RunOnce(t.Context()))
-	require.False(t, h.retired(sale.GoodsID), "it is on")
+	require.False(t, h.retired(sale.GoodsID), "the sale has not ended")
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "an order may still be paid")
@@ -56,12 +59,12 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 
 	h.runWorkers(settings())
 	l := h.ledger(sale.GoodsID)
-	require.True(t, l.Balanced, "out of MySQL alone: %+v", l)
+	require.True(t, l.Balanced, "MySQL alone supplies the ledger: %+v", l)
 	require.Equal(t, []int64{5, 3, 2, 1}, []int64{l.Total, l.Available, l.Sold, l.Epoch})
 	require.Equal(t, order.Paid, h.find(7, sn).Status)
 	require.Equal(t, order.Failed, h.find(7, h.numbered(sale.GoodsID, 1, 7).OrderSn).Status)
 
-	// An order that comes after all wakes it: it is built again, and the order is written.
+	// A late order makes the rebuilder load the sale again, and the batch writer writes the order.
 	late := h.numbered(sale.GoodsID, 1, 8)
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.becomes(8, late.OrderSn, order.Created)

@@ -16,7 +16,7 @@ type SaleReader interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// SaleGetter checks who manages a sale; inventory.SaleService implements it.
+// SaleGetter checks that an actor manages a sale; inventory.SaleService implements it.
 type SaleGetter interface {
 	// Get returns a sale that the actor manages; NotFound or Forbidden otherwise.
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)

@@ -12,18 +12,13 @@ type Tracer interface {
 	// Begin starts a span. The first mark that is not empty is its parent, and the others are
 	// links. Without marks the span of ctx is the parent. The caller must call end.
 	Begin(
-		ctx context.Context,
-		step string,
-		marks ...string,
+		ctx context.Context, step string, marks ...string,
 	) (stepCtx context.Context, end func(err error))
 }
 
 // StartSpan starts a span of a tracer that may be nil; see Tracer.Begin.
 func StartSpan(
-	ctx context.Context,
-	t Tracer,
-	step string,
-	marks ...string,
+	ctx context.Context, t Tracer, step string, marks ...string,
 ) (context.Context, func(error)) {
 	if t == nil {
 		return ctx, func(error) {}

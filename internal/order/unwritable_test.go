@@ -12,14 +12,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// rebuildMetrics records rebuilds.
+// rebuildMetrics passes the results of rebuilds to the test.
 type rebuildMetrics struct {
 	rebuilt chan rebuild.Result
 }
 
 func (h *rebuildMetrics) Rebuilt(r rebuild.Result) { h.rebuilt <- r }
 
-// TestRebuild_UnwritableOrderDoesNotBlockSale: the database refuses one order in whatever form, also as a failed one.
+// TestRebuild_UnwritableOrderDoesNotBlockSale checks that a rebuild finishes although the database
+// refuses one order, even as a failed one. The order becomes one dead letter.
 func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -35,26 +36,23 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h.settles(sale.GoodsID, 4, 1)
 	r := <-metrics.rebuilt
 	require.Equal(t, rebuild.Result{
-		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2, Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
+		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2,
+		Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
 	}, r)
 	deadLetters := h.deadLetters()
-	require.Len(t, deadLetters, 1, "one, however often it was tried")
+	require.Len(t, deadLetters, 1, "several attempts leave one dead letter")
 	require.Equal(t, bad, deadLetters[0].OrderSn)
 	m, err := order.Decode(deadLetters[0].Body)
 	require.NoError(t, err)
-	require.Equal(
-		t,
-		[]reservation.OrderLine{
-			{OrderSn: bad, BuyerID: 2, Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
-		},
-		m.Orders,
-	)
+	require.Equal(t, []reservation.OrderLine{
+		{OrderSn: bad, BuyerID: 2, Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
+	}, m.Orders)
 }
 
-// refuse has the database take no row of an order.
+// refuse makes the database reject every row of an order.
 func (h *fixture) refuse(sn string) {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", h.file) // the driver is the store's
+	db, err := sql.Open("sqlite", h.file) // the store registers this driver
 	require.NoError(h.t, err)
 	defer db.Close()
 	_, err = db.ExecContext(

@@ -51,15 +51,19 @@ func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 func (s *Signer) Verify(timestamp, signature string, body []byte) error {
 	given, err := hex.DecodeString(signature)
 	if err != nil || !hmac.Equal(given, s.mac(timestamp, body)) {
-		return seckill.NewError(seckill.Unauthenticated, "%s does not match body and timestamp", SignatureHeader)
+		return seckill.NewError(seckill.Unauthenticated, "%s does not match body and timestamp",
+			SignatureHeader)
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || time.Unix(seconds, 0).Sub(s.now()).Abs() > Tolerance {
-		return seckill.NewError(seckill.Unauthenticated, "%s must be Unix seconds within %s of the server's clock", TimestampHeader, Tolerance)
+		return seckill.NewError(seckill.Unauthenticated,
+			"%s must be Unix seconds within %s of the server's clock", TimestampHeader, Tolerance)
 	}
 	return nil
 }
 
+// mac returns the HMAC of a callback. The full stop separates timestamp and body, so that digits
+// cannot move between them.
 func (s *Signer) mac(timestamp string, body []byte) []byte {
 	h := hmac.New(sha256.New, s.secret)
 	h.Write([]byte(timestamp))

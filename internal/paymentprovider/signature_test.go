@@ -23,7 +23,8 @@ func signerAt(t *testing.T, now time.Time) *Signer {
 	return s
 }
 
-// The value is the output of `printf '%s.%s' "$timestamp" "$body" | openssl dgst -sha256 -hmac "$secret"`.
+// TestSign_MatchesOpenSSL compares Sign with the output of `printf '%s.%s' "$timestamp" "$body" |
+// openssl dgst -sha256 -hmac "$secret"`.
 func TestSign_MatchesOpenSSL(t *testing.T) {
 	timestamp, signature := signerAt(t, time.Unix(1794391200, 0)).Sign([]byte(`{"amount":1}`))
 	require.Equal(t, "1794391200", timestamp)
@@ -41,11 +42,13 @@ func TestVerify_AcceptsOnlySignedCallbacks(t *testing.T) {
 	require.NoError(t, err)
 	_, forged := other.Sign(body)
 	for name, c := range map[string][3]string{
-		"nothing":                  {"", "", ""},
-		"no signature":             {timestamp, "", string(body)},
-		"no timestamp":             {"", signature, string(body)},
-		"another secret's":         {timestamp, forged, string(body)},
-		"another body's":           {timestamp, signature, strings.Replace(string(body), "1", "2", 1)},
+		"nothing":          {"", "", ""},
+		"no signature":     {timestamp, "", string(body)},
+		"no timestamp":     {"", signature, string(body)},
+		"another secret's": {timestamp, forged, string(body)},
+		"another body's": {
+			timestamp, signature, strings.Replace(string(body), "1", "2", 1),
+		},
 		"another timestamp's":      {"1794391201", signature, string(body)},
 		"the point moved":          {timestamp + ".", signature, string(body[1:])},
 		"cut":                      {timestamp, signature[:62], string(body)},
@@ -53,14 +56,19 @@ func TestVerify_AcceptsOnlySignedCallbacks(t *testing.T) {
 		"no hex":                   {timestamp, strings.Repeat("z", 64), string(body)},
 		"a digit changed":          {timestamp, flip(signature), string(body)},
 		"signed, but no timestamp": {"soon", mac(ours, "soon", body), string(body)},
-		"signed for ever":          {"9223372036854775807", mac(ours, "9223372036854775807", body), string(body)},
-		"signed before time":       {"-9223372036854775808", mac(ours, "-9223372036854775808", body), string(body)},
+		"signed for ever": {
+			"9223372036854775807", mac(ours, "9223372036854775807", body), string(body),
+		},
+		"signed before time": {
+			"-9223372036854775808", mac(ours, "-9223372036854775808", body), string(body),
+		},
 	} {
 		err := ours.Verify(c[0], c[1], []byte(c[2]))
 		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), name)
 	}
 	for offset, good := range map[time.Duration]bool{
-		Tolerance: true, -Tolerance: true, Tolerance + time.Second: false, -Tolerance - time.Second: false,
+		Tolerance: true, -Tolerance: true, Tolerance + time.Second: false,
+		-Tolerance - time.Second: false,
 	} {
 		err := signerAt(t, now.Add(offset)).Verify(timestamp, signature, body)
 		require.Equal(t, good, err == nil, "%s later: %v", offset, err)

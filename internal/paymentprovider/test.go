@@ -15,8 +15,10 @@ var _ payment.Provider = Test{}
 
 // Charge returns the only payment of an order, so that it charges once.
 func (Test) Charge(_ context.Context, o order.Order) (payment.Payment, error) {
-	return payment.Payment{ID: o.OrderSn, GoodsID: o.GoodsID, OrderSn: o.OrderSn, Amount: o.Amount}, nil
+	return payment.Payment{
+		ID: o.OrderSn, GoodsID: o.GoodsID, OrderSn: o.OrderSn, Amount: o.Amount,
+	}, nil
 }
 
-// Refund succeeds always.
+// Refund always succeeds.
 func (Test) Refund(context.Context, payment.Payment) error { return nil }

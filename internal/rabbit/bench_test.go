@@ -19,9 +19,9 @@ import (
 )
 
 // BenchmarkPublish measures confirmed publishes of 1 KB to one quorum queue, by the number of
-// concurrent callers. The line beside each one is the floor: a bare channel of the library, where
-// every caller waits for its own confirm. The API pays this process's processor time, which depends
-// less on other load on the machine than the rate does.
+// concurrent callers. The floor benchmark beside each one uses a bare channel of the library, where
+// every caller waits for its own confirm. Both report this process's processor time, which varies
+// less with the machine's other load than the rate does.
 func BenchmarkPublish(b *testing.B) {
 	broker := env.RabbitMQ(b)
 	body := make([]byte, 1024)
@@ -59,14 +59,14 @@ func measure(b *testing.B, callers int, publish func(context.Context) error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "confirmed/s")
 }
 
-// processorTime is the processor time of this process so far.
+// processorTime returns the processor time that this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// bare publishes with nothing but amqp091-go.
+// bare returns a publish function that uses only amqp091-go.
 func bare(b *testing.B, url string, body []byte) func(context.Context) error {
 	runPublisher(b, rabbit.Options{URLs: []string{url}}) // declares the queue
 	conn := must.Get(amqp.Dial(url))(b)

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// onCluster is a publisher on three nodes that has marked all shards.
+// onCluster is a cluster of three nodes on which a publisher has marked all shards.
 type onCluster struct {
 	nodes    *servers.RabbitNodes
 	vhost    string
@@ -22,9 +22,10 @@ type onCluster struct {
 	reported queueReports
 }
 
-// The parts share one cluster, because starting one takes many seconds.
+// TestPublisher_OnACluster runs its parts on one cluster, because starting a cluster takes many
+// seconds.
 func TestPublisher_OnACluster(t *testing.T) {
-	t.Parallel() // it mostly waits for the nodes
+	t.Parallel() // the test mostly waits for the nodes
 	nodes := servers.RabbitCluster(t)
 	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), reported: make(queueReports, 64)}
 	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnNewQueue: c.reported.add}
@@ -77,17 +78,17 @@ func (c onCluster) loseNode(t *testing.T, p *rabbit.Publisher) {
 	t.Logf("200 more confirmed %v after its leader was killed", time.Since(killed))
 	require.NoError(t, leader.RestartEmpty(t.Context()))
 	load.await(len(load.confirmed()) + 200)
-	// The reconnected publisher has reported its shards by now. New publishers, on any node, must
-	// find the marks.
+	// The reconnected publisher has reported its shards by now. New publishers must find the marks
+	// on every node.
 	for range c.nodes.Nodes {
 		runPublisher(t, c.opt)
 	}
-	require.Empty(t, c.reported, "a node's lost disk passed for a broker's lost data")
+	require.Empty(t, c.reported, "a publisher reported a node's lost disk as a broker's lost data")
 	takeAll(t, source, order.Shard(goods, c.opt.Shards), load.stop())
 }
 
-// startAtOnce starts publishers while the queue has no leader. All must publish after the election,
-// although RabbitMQ 3.10.8 nacks everything on a channel whose first message came in that moment.
+// startAtOnce starts publishers while the queue has no leader. All must publish after the election.
+// RabbitMQ 3.10.8 nacks everything on a channel whose first message arrived before the election.
 func (c onCluster) startAtOnce(t *testing.T) {
 	t.Helper()
 	var starting errgroup.Group

@@ -23,9 +23,9 @@ var (
 
 // confirmChannel is a channel in confirm mode.
 //
-// RabbitMQ confirms a returned message too, after the return. amqp091-go passes a return to one
-// listener after the other before it reads on. Two unbuffered listeners therefore fix the order:
-// the return is recorded between the two, and the confirm can only follow.
+// RabbitMQ confirms a returned message too, after the return. amqp091-go delivers a return to one
+// listener after the other before it reads the next frame. Two unbuffered listeners therefore fix
+// the order: recordReturns stores the return between the two, before the confirm can arrive.
 type confirmChannel struct {
 	ch     *amqp.Channel
 	closed chan *amqp.Error
@@ -33,7 +33,7 @@ type confirmChannel struct {
 
 	mu        sync.Mutex
 	returned  map[string]string // reason by message id
-	abandoned []unconfirmed     // their callers have gone
+	abandoned []unconfirmed     // messages whose callers no longer wait
 }
 
 // unconfirmed is a sent message.
@@ -43,9 +43,10 @@ type unconfirmed struct {
 	confirm *amqp.DeferredConfirmation
 }
 
-// openConfirmChannel calls onReturn after each returned message. It registers the listeners before
-// the first message, because the library drops a return that finds no listener.
-func openConfirmChannel(c *connection, onReturn func()) (*confirmChannel, error) {
+// openConfirmChannel opens a channel that signals onReturn after each returned message. It
+// registers the listeners before the first message, because the library drops a return without a
+// listener.
+func openConfirmChannel(c *connection, onReturn chan<- struct{}) (*confirmChannel, error) {
 	ch, err := c.channel()
 	if err != nil {
 		return nil, err
@@ -60,17 +61,19 @@ func openConfirmChannel(c *connection, onReturn func()) (*confirmChannel, error)
 }
 
 // recordReturns runs until the channel ends.
-func (cc *confirmChannel) recordReturns(first, second <-chan amqp.Return, onReturn func()) {
+func (cc *confirmChannel) recordReturns(
+	first, second <-chan amqp.Return, onReturn chan<- struct{},
+) {
 	for r := range first {
 		cc.mu.Lock()
 		cc.returned[r.MessageId] = r.ReplyText
 		cc.mu.Unlock()
-		onReturn()
+		signal(onReturn)
 		<-second
 	}
 }
 
-// publish sends a message. After an error the message has not reached the broker as a whole.
+// publish sends a message. After an error the broker has not received the complete message.
 func (cc *confirmChannel) publish(
 	shard int, body []byte, now time.Time, headers amqp.Table,
 ) (unconfirmed, error) {
@@ -101,7 +104,7 @@ func (cc *confirmChannel) wait(ctx context.Context, m unconfirmed) (settled bool
 	return false, fmt.Errorf("wait for the confirm: %w", ctx.Err())
 }
 
-// outcome returns what became of a message whose confirm has come. It forgets the message's return.
+// outcome returns the outcome of a confirmed message and deletes its recorded return.
 func (cc *confirmChannel) outcome(m unconfirmed) error {
 	cc.mu.Lock()
 	reason, returned := cc.returned[m.id]

@@ -11,8 +11,8 @@ import (
 )
 
 // connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers
-// without a limit, so each of its calls runs within withTimeout, which closes the socket when the
-// time is up.
+// without a limit. Each of its calls therefore runs within withTimeout, which closes the socket
+// when the time is up.
 type connection struct {
 	*amqp.Connection
 	socket *socket

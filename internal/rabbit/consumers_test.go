@@ -18,14 +18,14 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// written records what consumers write, as MySQL would.
+// written records the messages that consumers write, in place of MySQL.
 type written struct {
 	t        *testing.T
-	writing  []sync.Mutex // one per shard: held from a delivery until its ack
+	writing  []sync.Mutex // one per shard, held from a delivery until its ack
 	overlaps atomic.Int64 // writes that began during another write to the same shard
 
 	mu     sync.Mutex
-	by     []string // the process that wrote last, by shard
+	by     []string // by shard: the process of the latest write
 	bodies [][]string
 	seen   map[string]bool
 }
@@ -37,31 +37,31 @@ func newWritten(t *testing.T, shards int) *written {
 	}
 }
 
-// write writes one message unless it is known, and acknowledges it.
+// write records one message unless it is known, and acknowledges it.
 func (w *written) write(process string, shard int, ack func() error, body string) {
 	if !w.writing[shard].TryLock() {
 		w.overlaps.Add(1)
 		w.writing[shard].Lock()
 	}
 	defer w.writing[shard].Unlock()
-	time.Sleep(200 * time.Microsecond) // as long as MySQL takes
+	time.Sleep(200 * time.Microsecond) // MySQL takes about as long
 	w.mu.Lock()
 	w.by[shard] = process
 	if !w.seen[body] {
 		w.seen[body], w.bodies[shard] = true, append(w.bodies[shard], body)
 	}
 	w.mu.Unlock()
-	_ = ack() // it may fail: its connection may be gone, and the message is delivered again
+	_ = ack() // an ack may fail on a lost connection; the broker then delivers the message again
 }
 
-// writers lists the processes that wrote last, each once.
+// writers lists the processes of the shards' latest writes, each once.
 func (w *written) writers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Compact(slices.Sorted(slices.Values(w.by)))
 }
 
-// has is true if all these messages are written.
+// has reports whether all these messages are written.
 func (w *written) has(bodies map[string]bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,15 +127,15 @@ func goodsOf(shards int) []int64 {
 	return all
 }
 
-// consumer is one that the broker lists.
+// consumer is an entry of the broker's list of consumers.
 type consumer struct {
 	Queue     string  `json:"queue_name"`
 	Active    bool    `json:"active"`
 	Arguments [][]any `json:"arguments"` // name, type, value
 }
 
-// awaitOneActive waits until the broker lists so many consumers of each shard, all with a
-// priority, and one active among them.
+// awaitOneActive waits until the broker lists this number of consumers for each shard. All need a
+// priority, and exactly one must be active.
 func awaitOneActive(
 	t *testing.T, broker *servers.RabbitServer, vhost string, shards, consumers int,
 ) {
@@ -166,8 +166,9 @@ func awaitOneActive(
 	}, "each shard has that many consumers, one of them active")
 }
 
-// Two processes consume all shards. Each shard has one active consumer, and when a process dies the
-// other one has all shards. Every confirmed message is written, in order.
+// TestConsumers_OneActivePerShardAndTakeoverAfterDeath checks that each shard has one active
+// consumer while two processes consume all shards. When a process dies or leaves, another one takes
+// over all shards. Every confirmed message is written, in order.
 func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	broker := env.RabbitMQ(t)
 	address := broker.NewVHost(t)
@@ -195,10 +196,10 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	w.overlaps.Store(0)
 	stopSurvivor()
 	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" })
-	require.Zero(t, w.overlaps.Load(), "a graceful leave made two write to one shard at once")
+	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard during a graceful leave")
 	sent := load.stop()
 	require.NotEmpty(t, sent)
-	eventually(t, func() bool { return w.has(sent) }, "confirmed and not written")
+	eventually(t, func() bool { return w.has(sent) }, "a confirmed message is not written")
 	w.mu.Lock() // unconfirmed messages may still be written
 	defer w.mu.Unlock()
 	for shard, bodies := range w.bodies {

@@ -8,15 +8,16 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// reasonDeliveryLimit is the x-first-death-reason of a message that came back too often.
+// reasonDeliveryLimit is the x-first-death-reason of a message that returned to its queue too
+// often.
 const reasonDeliveryLimit = "delivery_limit"
 
-// newDelivery reads a message with what RabbitMQ reports about its past.
+// newDelivery converts a message and its history in RabbitMQ.
 //
 // A quorum queue reports earlier deliveries as x-delivery-count; since RabbitMQ 4.3
-// x-acquired-count also counts the deliveries that did not fail. Both start anew in the queue of
-// dead letters. There x-first-death-queue names the original queue, and the deliveries from it
-// follow from its limit.
+// x-acquired-count also counts the deliveries that did not fail. Both restart at 0 in the queue of
+// dead letters. There x-first-death-queue names the original queue, and its delivery limit gives
+// the deliveries from it.
 func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Delivery {
 	earlier := max(toInt(d.Headers["x-delivery-count"]), toInt(d.Headers["x-acquired-count"]))
 	out := order.Delivery{

@@ -1,10 +1,11 @@
 // Package rabbit is the order queue on RabbitMQ. It implements order.Publisher and order.Source,
-// and it is the only package that speaks AMQP.
+// and it is the only package that uses AMQP.
 //
-// Topology, which every connection declares: the direct exchange seckill.orders; per shard a quorum
-// queue seckill.orders.<n> with a single active consumer, bound by the shard's number; the fanout
-// exchange and quorum queue seckill.dead. RabbitMQ moves a message there that it has delivered more
-// often than the delivery limit allows. Nothing here ever nacks a message.
+// Every connection declares the topology. It has the direct exchange seckill.orders, and the fanout
+// exchange and quorum queue seckill.dead. Each shard has a quorum queue seckill.orders.<n> with a
+// single active consumer, bound by the shard's number. RabbitMQ moves a message to seckill.dead
+// after more deliveries than the delivery limit allows. No consumer of this package nacks a
+// message.
 //
 // Guarantees: Publish returns nil only after the broker has confirmed a persistent message that it
 // routed to a queue. A returned message is an error, and the publisher declares the topology again.

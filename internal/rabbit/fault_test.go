@@ -2,7 +2,6 @@ package rabbit_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +15,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// The faults share one broker, one after the other.
+// TestBroker_Faults injects faults into one shared broker, one after the other.
 func TestBroker_Faults(t *testing.T) {
-	t.Parallel() // it mostly waits for the broker
+	t.Parallel() // the test mostly waits for the broker
 	f := faults{broker: servers.RabbitMQ(t)}
 	t.Run("killed and restarted under load: nothing confirmed is lost", f.killedUnderLoad)
 	t.Run("paused: publishes end at their deadline, then at once, and go on afterwards", f.paused)
@@ -41,7 +40,7 @@ func (f faults) killedUnderLoad(t *testing.T) {
 	awaitEnd(t, stream)
 	require.NoError(t, stream.Close())
 	eventually(t, func() bool { return !p.Up() })
-	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
+	require.ErrorIs(t, publish(t, p), order.ErrQueueDown)
 	_, err := source.Open(t.Context(), 0)
 	require.Error(t, err)
 	require.NoError(t, f.broker.Restart(t.Context()))
@@ -56,11 +55,9 @@ func (f faults) paused(t *testing.T) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{f.broker.NewVHost(t)}})
 	awaitPublish(t, p)
 	require.NoError(t, f.broker.Pause())
-	defer f.broker.Resume() //nolint:errcheck // a second call if the test passes
-	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), context.DeadlineExceeded)
-	eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	})
+	defer f.broker.Resume() //nolint:errcheck // the second call, if the test passes
+	require.ErrorIs(t, publish(t, p), context.DeadlineExceeded)
+	awaitError(t, p, order.ErrQueueDown)
 	require.Contains(t, p.DownReason(), "confirmed nothing")
 	require.NoError(t, f.broker.Resume())
 	awaitPublish(t, p)
@@ -72,9 +69,9 @@ func (f faults) givenUp(t *testing.T) {
 	}
 	p := runPublisher(t, opt)
 	require.NoError(t, f.broker.Pause())
-	defer f.broker.Resume() //nolint:errcheck // a second call if the test passes
+	defer f.broker.Resume() //nolint:errcheck // the second call, if the test passes
 	published := make(chan error, 2)
-	for range 2 { // one is sent, the other waits for room
+	for range 2 { // the first is sent, and the second waits for room
 		go func() {
 			published <- p.Publish(context.WithoutCancel(t.Context()), goods, []byte("x"))
 		}()
@@ -86,8 +83,8 @@ func (f faults) givenUp(t *testing.T) {
 	awaitPublish(t, p)
 }
 
-// refusing fills the queue, so that RabbitMQ nacks every publish, as it does on the channel that
-// startAtOnce describes.
+// refusing fills the queue, so that RabbitMQ nacks every publish. The channel that startAtOnce
+// describes does the same.
 func (f faults) refusing(t *testing.T) {
 	address := f.broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
@@ -96,12 +93,8 @@ func (f faults) refusing(t *testing.T) {
 	awaitPublish(t, p)
 	must.Get(f.broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders",
 		`{"max-length":1}`))(t)
-	eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrNacked)
-	})
-	eventually(t, func() bool { // nacks are no sign of life
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	})
+	awaitError(t, p, rabbit.ErrNacked)
+	awaitError(t, p, order.ErrQueueDown) // a nack must not reset the stall timer
 	must.Get(f.broker.Ctl(t.Context(), "clear_policy", "-p", vhost, "full"))(t)
 	awaitPublish(t, p)
 }
@@ -114,9 +107,7 @@ func (f faults) memoryAlarm(t *testing.T) {
 		must.Get(f.broker.Ctl(t.Context(), "set_vm_memory_high_watermark", fraction))(t)
 	}
 	watermark("0.0001")
-	eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	})
+	awaitError(t, p, order.ErrQueueDown)
 	require.Contains(t, p.DownReason(), "blocked")
 	watermark("0.4")
 	awaitPublish(t, p)
@@ -130,17 +121,17 @@ func (f faults) restartedEmpty(t *testing.T) {
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	require.NoError(t, p.MarkRepublished(t.Context(), 1))
 	require.NoError(t, f.broker.RestartEmpty(t.Context()))
-	// A publisher without a callback may declare the queues first. It must not hide the loss.
+	// A publisher without a callback may declare the queues first. It must not hide the data loss.
 	runPublisher(t, rabbit.Options{URLs: opt.URLs, Shards: 2})
 	awaitUp(t, p)
 	reported.await(t, 0, 1)
 	awaitPublish(t, p)
 }
 
-// syncQueueNames makes the broker store which log belongs to which quorum queue. Without it the
-// broker does so within 3 s of a declaration (the write cache of dets in ra 2.2, RabbitMQ 3.10). If
-// it is killed before, it takes the latest queue for a new one, empty and without a leader. See ADR
-// 21.
+// syncQueueNames makes the broker store which log belongs to which quorum queue. Otherwise the
+// broker does so up to 3 s after a declaration (the write cache of dets in ra 2.2, RabbitMQ 3.10).
+// A broker that is killed earlier treats the latest queue as new: empty and without a leader. See
+// ADR 21.
 func syncQueueNames(t *testing.T, broker *servers.RabbitServer) {
 	t.Helper()
 	must.Get(broker.Ctl(t.Context(), "eval", "dets:sync(ra_directory_reverse)."))(t)
@@ -176,7 +167,7 @@ func takeAll(t *testing.T, source order.Source, shard int, confirmed map[string]
 				require.NoError(t, s.Ack(d.Tag))
 			}
 		case <-deadline:
-			require.Empty(t, confirmed, "confirmed and not delivered")
+			require.Empty(t, confirmed, "confirmed messages were not delivered")
 		}
 	}
 }

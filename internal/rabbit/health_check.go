@@ -10,11 +10,11 @@ import (
 // healthCheckEvery is the period of a publisher connection's health check.
 const healthCheckEvery = 100 * time.Millisecond
 
-// A connection ends after so many times StallAfter: without any confirm at all, because its node
-// may be partitioned or paused; without a confirm of one shard while others confirm; and with nacks
-// only from one shard. RabbitMQ 3.10.8 nacks everything on a channel whose first message for a
-// quorum queue arrived between the death of the queue's leader and the next election. Only a new
-// channel ends that (ADR 52).
+// A connection ends after so many times StallAfter in three cases. It gets no confirm at all,
+// because its node may be partitioned or paused. It gets no confirm of one shard while others
+// confirm. It gets only nacks from one shard, which is a defect of RabbitMQ 3.10.8. A channel nacks
+// everything if its first message for a quorum queue arrived between the death of the queue's
+// leader and the next election. Only a new channel ends that (ADR 52).
 const (
 	endAfterStalls      = 2
 	endAfterShardStalls = 5
@@ -29,7 +29,8 @@ type healthCheck struct {
 }
 
 // checkHealth settles the late confirms, updates each shard's state, and returns an error if the
-// connection is of no more use. A blocked broker reports by itself when it goes on.
+// connection is unusable. A blocked connection stays open, because the broker reports when it is
+// unblocked.
 func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
 	p.settleAbandoned()
 	for _, ch := range p.channels {
@@ -54,7 +55,7 @@ func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
 }
 
 // checkShard updates one shard's state. A shard that is down fails its publishes at once, so that
-// callers do not wait for their deadlines; the other shards go on.
+// callers do not wait for their deadlines. The other shards are not affected.
 func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Time) error {
 	s := &p.shards[shard]
 	stall := h.shards[shard].elapsed(s.settled.Load(), s.idle() || h.blocked.Active, now)
@@ -68,7 +69,7 @@ func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Tim
 	return nil
 }
 
-// downReason is nil while messages may be sent.
+// downReason returns the reason for which no messages may be sent, or nil.
 func (h *healthCheck) downReason(stall, stallAfter time.Duration) *string {
 	var reason string
 	switch {

@@ -21,10 +21,10 @@ type load struct {
 
 	mu     sync.Mutex
 	done   map[string]bool
-	failed error // of the latest publish that failed
+	failed error // the error of the latest publish that failed
 }
 
-// startLoad publishes numbered messages of each goods, again and again, until stop or cleanup.
+// startLoad publishes numbered messages of each goods until stop or cleanup.
 func startLoad(t *testing.T, p order.Publisher, goods ...int64) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &load{t: t, cancel: cancel, done: make(map[string]bool)}

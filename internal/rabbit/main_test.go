@@ -2,6 +2,8 @@ package rabbit_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,10 +29,20 @@ func eventually(tb testing.TB, condition func() bool, message ...any) {
 	require.Eventually(tb, condition, timeout, time.Millisecond, message...)
 }
 
+func publish(tb testing.TB, p *rabbit.Publisher) error {
+	return p.Publish(tb.Context(), goods, []byte("x"))
+}
+
 // awaitPublish publishes until the broker confirms.
 func awaitPublish(tb testing.TB, p *rabbit.Publisher) {
 	tb.Helper()
 	require.NoError(tb, firstConfirm(tb.Context(), p))
+}
+
+// awaitError publishes until a publish fails with this error.
+func awaitError(tb testing.TB, p *rabbit.Publisher, want error) {
+	tb.Helper()
+	eventually(tb, func() bool { return errors.Is(publish(tb, p), want) })
 }
 
 func firstConfirm(ctx context.Context, p *rabbit.Publisher) error {
@@ -54,16 +66,19 @@ func runPublisher(tb testing.TB, opt rabbit.Options) *rabbit.Publisher {
 	return p
 }
 
-func run(tb testing.TB, p *rabbit.Publisher) {
+// run runs a publisher until stop or cleanup.
+func run(tb testing.TB, p *rabbit.Publisher) (stop func()) {
 	tb.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	tb.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		require.NoError(tb, <-ended)
 		require.False(tb, p.Up(), "a stopped publisher is down")
 	})
+	tb.Cleanup(stop)
+	return stop
 }
 
 func awaitUp(tb testing.TB, p *rabbit.Publisher) {

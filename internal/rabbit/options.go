@@ -26,17 +26,16 @@ type Options struct {
 	// 4096.
 	MaxUnconfirmed int
 	// StallAfter is how long the broker may confirm no message of a shard, while some are in
-	// flight, before the shard counts as down: 2 s. Longer stalls end the connection (see
-	// healthCheck).
+	// flight, before the shard is down: 2 s. Longer stalls end the connection (see healthCheck).
 	StallAfter time.Duration
-	// OnNewQueue is called with each shard whose queue may lack pending orders: it is new, or the
-	// broker lost its data. The publisher repeats the call after every connect until
+	// OnNewQueue is called with each shard whose queue may lack pending orders, because it is new
+	// or the broker lost its data. The publisher repeats the call after every connect until
 	// MarkRepublished. The function must not block.
 	OnNewQueue func(shard int)
 
 	// Metrics may be nil.
 	Metrics Metrics
-	// TraceParent returns the W3C traceparent that a message carries; nil, or "": none.
+	// TraceParent returns the W3C traceparent of a message; nil, or "": none.
 	TraceParent func(ctx context.Context) string
 
 	// DeliveryLimit is how often a message may return to its queue before it becomes a dead letter:

@@ -11,10 +11,10 @@ const placementTimeout = 500 * time.Millisecond
 
 // declare declares the whole topology. The caller bounds the time.
 //
-// RabbitMQ lets the node lead a new queue to which the declaring client is connected. So a missing
-// queue is declared over a connection to the address of the shard's turn, which spreads the leaders
-// over the nodes. The queue argument x-queue-leader-locator would do the same, but programs of
-// older releases, which declare the queue without it, would then be refused.
+// RabbitMQ makes the node of the declaring client the leader of a new queue. So declare declares a
+// missing queue over a connection to the address of the shard's turn, which spreads the leaders
+// over the nodes. The queue argument x-queue-leader-locator would do the same. Programs of older
+// releases declare the queue without it, and RabbitMQ would then refuse them.
 func (o Options) declare(ctx context.Context, c *connection) error {
 	if err := c.declareDead(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// through returns the broker's URL by way of a new proxy.
+// through starts a proxy to the broker and returns the URL of the broker through it.
 func through(t *testing.T, address string) (*netfault.Proxy, string) {
 	t.Helper()
 	u := must.Get(url.Parse(address))(t)
@@ -18,10 +18,10 @@ func through(t *testing.T, address string) (*netfault.Proxy, string) {
 	return p, u.String()
 }
 
-// silentBroker accepts connections and never answers.
+// silentBroker returns the URL of a server that accepts connections and never answers.
 func silentBroker(t *testing.T) string {
 	t.Helper()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
-	return "amqp://guest:secret@" + l.Addr().String() + "/" // the kernel accepts; nothing reads
+	return "amqp://guest:secret@" + l.Addr().String() + "/" // only the kernel accepts
 }

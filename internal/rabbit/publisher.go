@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// Publisher publishes orders on a connection of its own, which Run maintains. Safe for concurrent
-// use.
+// Publisher publishes orders on a connection of its own, which Run maintains. It is safe for
+// concurrent use.
 type Publisher struct {
 	opt    Options
 	conn   atomic.Pointer[publisherConnection] // nil while there is no connection
@@ -35,7 +35,7 @@ func NewPublisher(opt Options) (*Publisher, error) {
 }
 
 // Publish sends one message to the goods' shard and returns nil when the broker has confirmed it.
-// Its errors are those of order.Publisher: after order.ErrQueueDown nothing was sent.
+// Its errors are those of order.Publisher: after order.ErrQueueDown it sent nothing.
 func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -45,8 +45,8 @@ func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) err
 	return wrap(p.publish(ctx, order.Shard(goodsID, p.opt.Shards), body), "publish to RabbitMQ")
 }
 
-// publish fails at once without a connection: the reservation is in the outbox, and the relay
-// publishes it.
+// publish fails at once without a connection, because the outbox has the reservation and the relay
+// will publish it.
 func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -58,11 +58,11 @@ func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 	return conn.publish(ctx, shard, body)
 }
 
-// Up is true if every Publish would be sent now.
+// Up reports whether the connection accepts messages of every shard now.
 func (p *Publisher) Up() bool { return p.DownReason() == "" }
 
-// DownReason explains to operators why Publish would return order.ErrQueueDown for at least one
-// shard. It is empty if it would not.
+// DownReason returns the reason for which Publish would return order.ErrQueueDown for at least one
+// shard, for operators. It is "" if no shard is down.
 func (p *Publisher) DownReason() string {
 	conn := p.conn.Load()
 	if conn == nil {
@@ -76,13 +76,13 @@ func (p *Publisher) DownReason() string {
 	return ""
 }
 
-// MarkRepublished records in the broker that a shard's queue has all pending orders. OnNewQueue is
-// not called for the shard again until the broker loses the record.
+// MarkRepublished records in the broker that a shard's queue has all pending orders. The publisher
+// then does not call OnNewQueue for the shard until the broker loses the record.
 func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
 	return wrap(p.mark(ctx, shard), "mark shard %d as republished", shard)
 }
 
-// mark hands the request to the serving goroutine, the only one that declares on the connection.
+// mark passes the request to the serving goroutine, the only one that declares on the connection.
 func (p *Publisher) mark(ctx context.Context, shard int) error {
 	conn := p.conn.Load()
 	if conn == nil {
@@ -101,7 +101,7 @@ func (p *Publisher) mark(ctx context.Context, shard int) error {
 
 // Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil.
 // It must be called once. It starts with a random address, so that many programs do not all connect
-// to the first one, and goes to the next when a connection ends.
+// to the first one. When a connection ends, it tries the next address.
 func (p *Publisher) Run(ctx context.Context) error {
 	pause := newBackoff()
 	first := rand.IntN(len(p.opt.URLs))
@@ -137,14 +137,15 @@ func (p *Publisher) serve(ctx context.Context, address string, pause backoff.Bac
 	return err
 }
 
-// setDown stores the reason first, so that a caller who finds no connection finds a reason.
+// setDown stores the reason before it removes the connection, so that a caller without a connection
+// always has a reason.
 func (p *Publisher) setDown(reason string) {
 	p.reason.Store(&reason)
 	p.conn.Store(nil)
 }
 
-// newBackoff grows from retryFirst to retryMost with a jitter of a quarter, so that the clients of
-// a broker that returns reconnect within two seconds and not all at once.
+// newBackoff grows from retryFirst to retryMost with a jitter of a quarter. The clients of a
+// restarted broker then reconnect within two seconds and not all at once.
 func newBackoff() backoff.BackOff {
 	return &backoff.ExponentialBackOff{
 		InitialInterval: retryFirst, MaxInterval: retryMost, Multiplier: 2,

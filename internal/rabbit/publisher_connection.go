@@ -24,7 +24,7 @@ type publisherConnection struct {
 	closed   chan struct{} // closed when serve has ended
 }
 
-// markRequest asks the serving goroutine to mark a shard.
+// markRequest is a request to the serving goroutine to mark a shard.
 type markRequest struct {
 	shard int
 	done  chan error
@@ -52,29 +52,20 @@ func openPublisherConnection(
 	return p, nil
 }
 
-// setUp opens at most one channel per shard. More channels on one queue did not raise its rate (ADR
-// 20).
+// setUp declares the topology and opens at most one channel per shard. More channels on one queue
+// did not raise its rate (ADR 20).
 func (p *publisherConnection) setUp(ctx context.Context) error {
 	if err := p.opt.declare(ctx, p.conn); err != nil {
 		return err
 	}
 	for range min(channels, p.opt.Shards) {
-		ch, err := openConfirmChannel(p.conn, p.noteReturn)
+		ch, err := openConfirmChannel(p.conn, p.returned)
 		if err != nil {
 			return err
 		}
 		p.channels = append(p.channels, ch)
 	}
 	return nil
-}
-
-// noteReturn must not block, because the library's reader waits for it. One pending signal is
-// enough.
-func (p *publisherConnection) noteReturn() {
-	select {
-	case p.returned <- struct{}{}:
-	default:
-	}
 }
 
 // publish sends one message and returns its outcome.
@@ -114,7 +105,7 @@ func (p *publisherConnection) settle(shard int, outcome error) {
 	<-p.inFlight
 }
 
-// settleAbandoned settles the messages that were confirmed after their callers had gone.
+// settleAbandoned settles the messages that were confirmed after their callers stopped waiting.
 func (p *publisherConnection) settleAbandoned() {
 	for _, ch := range p.channels {
 		for _, m := range ch.takeAbandoned() {
@@ -174,9 +165,9 @@ func (p *publisherConnection) redeclare(ctx context.Context) error {
 	return p.reportNewQueues(ctx)
 }
 
-// reportNewQueues reports every unmarked shard after each declaration, also those that another
-// process declared or that this process has reported before: the one that was notified may have
-// died since.
+// reportNewQueues reports every unmarked shard after each declaration. It includes shards that
+// another process declared or that this process has reported before, because the notified process
+// may have died since.
 func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	if p.opt.OnNewQueue == nil {
 		return nil
@@ -192,15 +183,15 @@ func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	return err
 }
 
-// mark answers the request. An error ends the connection as well, since the broker then did not
-// answer.
+// mark marks a shard and returns the result to the caller. An error ends the connection as well,
+// since the broker then did not answer.
 func (p *publisherConnection) mark(ctx context.Context, request markRequest) error {
 	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.conn.mark(request.shard) })
 	request.done <- err
 	return err
 }
 
-// finish waits for the messages in flight, for PublishTimeout at most, and closes.
+// finish waits for the messages in flight, for PublishTimeout at most, and closes the connection.
 func (p *publisherConnection) finish() error {
 	stopping := "the publisher is stopping"
 	for i := range p.shards {

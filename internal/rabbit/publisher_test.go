@@ -12,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestOptions_AreValidated checks that the constructors reject invalid options, and that their
+// errors do not contain the password.
 func TestOptions_AreValidated(t *testing.T) {
 	_, err := rabbit.NewPublisher(rabbit.Options{})
 	require.Error(t, err)
@@ -20,6 +22,8 @@ func TestOptions_AreValidated(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
+// TestPublisher_DeclaresADeletedQueueAgain checks that a publisher declares a deleted queue again
+// and reports its shard as new.
 func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	reported := make(queueReports, 64)
@@ -27,11 +31,13 @@ func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	reported.await(t, 0)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	deleteQueue(t, address, "seckill.orders.0")
-	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrReturned)
+	require.ErrorIs(t, publish(t, p), rabbit.ErrReturned)
 	reported.await(t, 0)
-	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+	require.NoError(t, publish(t, p))
 }
 
+// TestPublisher_ReportsAMarkedShardNoMore checks that a reconnected publisher reports only the
+// shards without a mark.
 func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
@@ -46,20 +52,21 @@ func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	require.Empty(t, reported)
 }
 
+// TestSilentBroker_BlocksNothing checks that publishers and sources do not hang on a server that
+// never answers.
 func TestSilentBroker_BlocksNothing(t *testing.T) {
-	t.Parallel() // it mostly waits for timeouts
+	t.Parallel() // the test mostly waits for timeouts
 	t.Run("it is passed over for the next address", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)
-		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
-		s := must.Get(openSource(t, opt).Open(t.Context(), 0))(t)
-		require.NoError(t, s.Close())
+		require.NoError(t, publish(t, p))
+		require.NoError(t, must.Get(openSource(t, opt).Open(t.Context(), 0))(t).Close())
 	})
 	t.Run("alone, it is down and everything returns", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t)}}
 		p := must.Get(rabbit.NewPublisher(opt))(t)
 		run(t, p)
-		require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
+		require.ErrorIs(t, publish(t, p), order.ErrQueueDown)
 		require.ErrorIs(t, p.MarkRepublished(t.Context(), 0), order.ErrQueueDown)
 		_, err := openSource(t, opt).Open(t.Context(), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -83,37 +90,36 @@ func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 	cutter, address := through(t, env.RabbitMQ(t).NewVHost(t))
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
 	for range 5 {
-		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+		require.NoError(t, publish(t, p))
 		cutter.Drop()
 		eventually(t, func() bool { return !p.Up() })
 		awaitUp(t, p)
 	}
 }
 
+// TestPublisher_StopWaitsForConfirms checks that a stopping publisher waits for the confirms of the
+// messages that it has sent.
 func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
+	stop := run(t, p)
 	awaitUp(t, p)
 	const n = 500
 	published := make(chan error, n)
 	for range n {
-		go func() { published <- p.Publish(t.Context(), goods, []byte("x")) }()
+		go func() { published <- publish(t, p) }()
 	}
 	require.NoError(t, <-published)
 	stop()
-	require.NoError(t, <-ended)
 	for range n - 1 {
 		if err := <-published; err != nil {
-			require.ErrorIs(t, err, order.ErrQueueDown, "sent before the end and not confirmed")
+			require.ErrorIs(t, err, order.ErrQueueDown, "only a message that was not sent may fail")
 		}
 	}
 }
 
-// An abandoned message must release its room, and must not make a broker that answers appear
-// stalled.
+// TestPublish_AbandonedMessagesReleaseTheirRoom checks that a publish with an ended context
+// releases its room. Such publishes must not make an answering broker appear stalled.
 func TestPublish_AbandonedMessagesReleaseTheirRoom(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	opt := rabbit.Options{

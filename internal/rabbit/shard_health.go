@@ -10,13 +10,13 @@ import (
 )
 
 // shardHealth counts one shard's messages on a connection. A cluster may have no leader for one
-// queue while the others confirm, so each shard is judged by its own confirms.
+// queue while the others confirm. The health check therefore judges each shard by its own confirms.
 type shardHealth struct {
 	sent    atomic.Uint64
 	settled atomic.Uint64 // messages with an outcome other than a nack
 	nacked  atomic.Uint64
 	nacking atomic.Bool            // the latest outcome was a nack
-	reason  atomic.Pointer[string] // why the shard is down; nil if it is up
+	reason  atomic.Pointer[string] // cause while the shard is down; nil if it is up
 }
 
 // settle counts one outcome.

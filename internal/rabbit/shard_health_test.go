@@ -19,6 +19,8 @@ func TestStallTimer_RunsOnlyWhileMessagesAreInFlight(t *testing.T) {
 	require.Zero(t, s.elapsed(1, false, at(time.Minute+4*time.Second)), "a message was confirmed")
 }
 
+// TestConsumerPriority_SpreadsShardsAndMovesOnlyThoseOfALeaver checks that processes prefer about
+// equally many shards. When one process leaves, the others keep the shards that they prefer.
 func TestConsumerPriority_SpreadsShardsAndMovesOnlyThoseOfALeaver(t *testing.T) {
 	const shards, processes = 300, 3
 	preferred := func(n int) (by [shards]int) {

@@ -52,15 +52,15 @@ func (s *socket) Write(p []byte) (int, error) {
 		return 0, errBufferFull
 	}
 	s.buffered = append(s.buffered, p...)
-	s.signal()
+	signal(s.wake)
 	return len(p), nil
 }
 
-// signal wakes the sender. One pending signal covers everything that is buffered before the next
-// swap.
-func (s *socket) signal() {
+// signal wakes the goroutine that reads c and never blocks. One pending signal is enough, because
+// the reader handles everything that is in the buffer.
+func signal(c chan<- struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -96,7 +96,7 @@ func (s *socket) swap(spare []byte) (batch []byte, closed bool) {
 	return batch, s.err != nil
 }
 
-// fail closes the connection, so that its reader sees the failed write too.
+// fail closes the connection, so that the reader of the connection gets an error too.
 func (s *socket) fail(err error) {
 	s.mu.Lock()
 	if s.err == nil {
@@ -111,7 +111,7 @@ func (s *socket) Close() error {
 	s.mu.Lock()
 	if s.err == nil {
 		s.err = net.ErrClosed
-		s.signal()
+		signal(s.wake)
 	}
 	s.mu.Unlock()
 	_ = s.SetWriteDeadline(time.Now().Add(flushTimeout))
@@ -122,5 +122,5 @@ func (s *socket) Close() error {
 // abort closes at once.
 func (s *socket) abort() {
 	s.fail(net.ErrClosed)
-	s.signal()
+	signal(s.wake)
 }

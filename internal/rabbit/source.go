@@ -14,9 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Source opens streams. Each stream has a connection of its own, so that one can be aborted without
-// touching the others, and their connections are read in parallel. A process has a handful of
-// shards.
+// Source opens streams. Each stream has a connection of its own. One can then be aborted without
+// the others, and several goroutines read them in parallel. A process has a handful of shards.
 type Source struct {
 	opt     Options
 	first   int    // address of shard 0, at random
@@ -25,7 +24,7 @@ type Source struct {
 
 var _ order.Source = (*Source)(nil)
 
-// NewSource validates the options.
+// NewSource validates the options. It does not connect.
 func NewSource(opt Options) (*Source, error) {
 	opt, err := opt.withDefaults()
 	if err != nil {
@@ -38,8 +37,8 @@ func NewSource(opt Options) (*Source, error) {
 func (s *Source) Shards() int { return s.opt.Shards }
 
 // Open connects to an address that answers, declares the shard's queue and consumes it. The first
-// address that it tries differs from shard to shard. Of all consumers of the shard the broker
-// delivers to one, and to the next when that one's connection ends. Open returns within seconds.
+// address that it tries differs from shard to shard. The broker delivers to one consumer of the
+// shard, and to the next when that connection ends. Open returns within seconds.
 func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 	if shard < 0 || shard >= s.opt.Shards {
 		return nil, fmt.Errorf("open shard %d of %d: no such shard", shard, s.opt.Shards)
@@ -63,8 +62,9 @@ func (s *Source) OpenDead(ctx context.Context) (order.Stream, error) {
 	return st, nil
 }
 
-// open declares the queue of dead letters as well: a message that exceeds its delivery limit before
-// that queue exists would stay where it is, as at-least-once dead lettering demands.
+// open connects, declares and consumes one queue. It also declares the queue of dead letters.
+// Before that queue exists, at-least-once dead lettering would keep a message beyond its delivery
+// limit in its queue.
 func (s *Source) open(
 	ctx context.Context, turn int, queue string, args amqp.Table, declare func(*connection) error,
 ) (*stream, error) {
@@ -104,10 +104,11 @@ func (s *Source) connect(ctx context.Context, turn int) (*connection, error) {
 	return nil, errors.Join(failed...)
 }
 
-// consumerPriority ranks a process for a shard by rendezvous hashing: among any set of processes
+// consumerPriority ranks a process for a shard by rendezvous hashing. Among any set of processes
 // each shard prefers one, the shards spread evenly, and a process that leaves moves only its own
-// shards. No process needs to know the others, because the broker compares the priorities. RabbitMQ
-// activates a consumer of higher priority once the present one has acknowledged its messages.
+// shards. Processes need no list of each other, because the broker compares the priorities.
+// RabbitMQ activates a consumer of higher priority once the present one has acknowledged its
+// messages.
 func consumerPriority(process string, shard int) int32 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", process, shard))
 	return int32(binary.BigEndian.Uint32(sum[:]) >> 1)

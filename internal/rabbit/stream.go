@@ -11,9 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// A stream asks its broker for its queue every livenessEvery and disconnects if no answer comes
-// within livenessTimeout. AMQP's heartbeats take three times as long to notice a node that is
-// paused.
+// A stream queries its queue every livenessEvery and disconnects if the broker does not answer
+// within livenessTimeout. AMQP's heartbeats need three times as long to detect a paused node.
 const (
 	livenessEvery   = time.Second
 	livenessTimeout = 5 * time.Second
@@ -42,8 +41,8 @@ func newStream(conn *connection, queue string, opt Options) *stream {
 	}
 }
 
-// consume sets the prefetch first, because RabbitMQ applies it to later consumers of the channel
-// only.
+// consume starts the consumer. It sets the prefetch first, because RabbitMQ applies it to later
+// consumers of the channel only.
 func (st *stream) consume(args amqp.Table) error {
 	var err error
 	if st.ch, err = st.conn.channel(); err != nil {
@@ -101,7 +100,7 @@ func (st *stream) checkLiveness() {
 	}
 }
 
-// alive is true if the broker answers, even if it answers that there is no such queue.
+// alive reports whether the broker answers. An answer that there is no such queue counts too.
 func (st *stream) alive() bool {
 	err := st.conn.withTimeout(context.Background(), livenessTimeout, func() error {
 		_, err := st.conn.queueExists(st.queue)
@@ -115,8 +114,8 @@ func (st *stream) alive() bool {
 // user then calls Close and opens the shard again.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
-// Ack acknowledges the delivery and all before it. It does not wait for the broker: an ack that is
-// lost with the connection leads to a redelivery.
+// Ack acknowledges the delivery and all before it. It does not wait for the broker. If the
+// connection loses the ack, the broker delivers the messages again.
 func (st *stream) Ack(tag uint64) error {
 	return wrap(st.ch.Ack(tag, true), "ack %s", st.queue)
 }
@@ -124,8 +123,8 @@ func (st *stream) Ack(tag uint64) error {
 // Close sends the acks in flight and closes the connection, which returns the unacknowledged
 // messages to the queue. It returns within two seconds. A second call returns the same error.
 //
-// It does not cancel the consumer instead: RabbitMQ 3.10 then starts the next consumer beside the
-// first one's unacknowledged messages.
+// It does not cancel the consumer first. RabbitMQ 3.10 would then start the next consumer while the
+// first one still has unacknowledged messages.
 func (st *stream) Close() error {
 	st.once.Do(func() {
 		close(st.done)

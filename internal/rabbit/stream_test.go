@@ -24,6 +24,8 @@ func take(t *testing.T, s order.Stream) order.Delivery {
 	}
 }
 
+// TestStream_ConsumerKilled25TimesDeadLettersNothing checks that 25 lost connections of a consumer
+// make no message a dead letter. The broker delivers all messages again, in order.
 func TestStream_ConsumerKilled25TimesDeadLettersNothing(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
@@ -49,6 +51,8 @@ func TestStream_ConsumerKilled25TimesDeadLettersNothing(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// TestDeadLetter_CarriesAttemptsAndOrigin checks that a dead letter keeps its number of deliveries,
+// its publish time and its queue.
 func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}, Shards: 2, DeliveryLimit: 2}
 	p, source := runPublisher(t, opt), openSource(t, opt)
@@ -64,7 +68,8 @@ func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
 	d := take(t, dead)
 	require.Equal(t, "poison", string(d.Body))
 	require.Equal(t, fmt.Sprint("seckill.orders.", shard), d.Origin)
-	require.Equal(t, 4, d.Attempts, "three from its queue, one from that of dead letters")
+	require.Equal(t, 4, d.Attempts,
+		"three deliveries from its queue and one from the dead letter queue")
 	require.False(t, d.FirstSeenAt.Before(began), "first seen too early: %v", d.FirstSeenAt)
 	require.NoError(t, dead.Close())
 	dead = must.Get(source.OpenDead(t.Context()))(t)
@@ -75,6 +80,8 @@ func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
 	require.NoError(t, dead.Close())
 }
 
+// TestStream_EndsWithADeletedQueue checks that a stream ends if its queue is deleted, and that the
+// next stream declares the queue again.
 func TestStream_EndsWithADeletedQueue(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
 	source := openSource(t, opt)
@@ -82,16 +89,17 @@ func TestStream_EndsWithADeletedQueue(t *testing.T) {
 	deleteQueue(t, opt.URLs[0], "seckill.orders.0")
 	awaitEnd(t, s)
 	require.NoError(t, s.Close())
-	s = must.Get(source.Open(t.Context(), 0))(t, "it is declared again")
+	s = must.Get(source.Open(t.Context(), 0))(t, "the stream declares the queue again")
 	require.NoError(t, s.Close())
 }
 
-// Close must not wait for a consumer that has stopped reading.
+// TestStream_CloseWithUnreadDeliveries checks that Close does not wait for a consumer that has
+// stopped reading.
 func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	for range 10 {
-		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+		require.NoError(t, publish(t, p))
 	}
 	s := must.Get(source.Open(t.Context(), 0))(t)
 	take(t, s)

@@ -7,6 +7,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/queuesuite"
 )
 
+// TestQueue_KeepsTheContract runs the tests that every queue must pass.
 func TestQueue_KeepsTheContract(t *testing.T) {
 	broker := env.RabbitMQ(t)
 	queuesuite.Run(t, func(t *testing.T) queuesuite.Queue {

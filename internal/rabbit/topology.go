@@ -16,9 +16,8 @@ const (
 
 func queueName(shard int) string { return ordersName + "." + strconv.Itoa(shard) }
 
-// markName names an exchange without bindings. Its existence says that all pending orders of the
-// shard have been published to the present queue. The broker keeps and loses it together with the
-// queue.
+// markName names an exchange without bindings. It exists if all pending orders of the shard have
+// been published to the present queue. The broker keeps and loses it together with the queue.
 func markName(shard int) string { return markPrefix + "." + strconv.Itoa(shard) }
 
 // orderQueue returns the arguments of a shard's queue. They never change between releases, because
@@ -54,7 +53,7 @@ func (c *connection) declareDead() error {
 }
 
 // declareShard declares one shard's queue. Before it makes a missing queue, it deletes the shard's
-// mark: a crash between the two leaves a missing queue, never a new queue with an old mark.
+// mark. A crash between the two leaves a missing queue, and never a new queue with an old mark.
 func (c *connection) declareShard(shard, deliveryLimit int) error {
 	name := queueName(shard)
 	exists, err := c.queueExists(name)
@@ -90,7 +89,8 @@ func declareQueue(ch *amqp.Channel, name string, args amqp.Table) error {
 	return wrap(err, "declare queue %s", name)
 }
 
-// queueExists asks without creating: the connected node answers from its own metadata.
+// queueExists checks for a queue without creating it. The connected node answers from its own
+// metadata.
 func (c *connection) queueExists(name string) (bool, error) {
 	exists, err := c.exists(func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
@@ -99,10 +99,10 @@ func (c *connection) queueExists(name string) (bool, error) {
 	return exists, wrap(err, "ask for queue %s", name)
 }
 
-// bind binds a queue. A binding is a transaction over all nodes of a cluster, which blocks while
-// one of them is silent and not yet declared down (net_ticktime, a minute by default). A queue that
-// exists is nearly always bound, so its binding is sent without waiting for an answer. Should it be
-// missing after all, messages are returned until the broker has made it.
+// bind binds a queue. A binding is a transaction over all nodes of a cluster. It blocks while one
+// of them is silent and not yet declared down (net_ticktime, a minute by default). A queue that
+// exists is nearly always bound, so bind does not wait for an answer then. If the binding is
+// missing, the broker returns messages until it has made it.
 func (c *connection) bind(queue, key, exchange string, exists bool) (err error) {
 	if !exists {
 		return c.onChannel(func(ch *amqp.Channel) error {

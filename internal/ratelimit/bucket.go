@@ -1,12 +1,12 @@
 package ratelimit
 
-// backStep is how many µs a clock must step back to count as another clock (after a
-// failover or a reset). A smaller step is a correction that time catches up with.
+// backStep is how many µs a clock must step back to count as another clock (after a failover or a
+// reset). A smaller step is a correction; the state then stays ahead until the clock has caught up.
 const backStep = int64(2_000_000)
 
-// bucketState is the whole state of a bucket: GCRA's theoretical arrival time (TAT),
-// tat + r/scale µs since the epoch. At that time all admitted permits are paid for. A
-// clock that reads less than writtenAt has stepped back.
+// bucketState is the whole state of a bucket: GCRA's theoretical arrival time (TAT), tat + r/scale
+// µs since the epoch. At that time all admitted permits are paid for. A clock that reads less than
+// writtenAt has stepped back.
 type bucketState struct{ tat, r, scale, writtenAt int64 }
 
 // level is how far the TAT is ahead of the clock: d + r/scale µs, d ≥ 0.
@@ -53,8 +53,8 @@ func (t Params) capFor(maxWait int64) int64 {
 	return t.Free + maxWait*t.Scale
 }
 
-// decide never multiplies the level but compares d with (limit − r − n·Cost)/Scale, so
-// that the doubles of Lua are exact too.
+// decide compares d with (limit − r − n·Cost)/Scale instead of multiplying the level, so that the
+// doubles of Lua are exact too.
 func (s bucketState) decide(t Params, now int64, a request) (bucketState, Decision) {
 	at, most := s.level(t, now), t.capFor(a.maxWait)
 	never := a.n > t.MaxPermits
@@ -74,9 +74,10 @@ func (s bucketState) decide(t Params, now int64, a request) (bucketState, Decisi
 	return bucketState{tat: now + after.d, r: after.r, scale: t.Scale, writtenAt: now}, d
 }
 
+// status reads the state without taking permits.
 func (s bucketState) status(t Params, now int64) Decision { return s.level(t, now).status(t) }
 
-// refund takes n permits off the level, but not those that have drained.
+// refund subtracts n permits from the level, but not those that have drained.
 func (s bucketState) refund(t Params, now, _, n int64) bucketState {
 	if s == (bucketState{}) {
 		return s
@@ -92,8 +93,8 @@ func (s bucketState) refund(t Params, now, _, n int64) bucketState {
 	return t.bucketOf(at, now)
 }
 
-// retry is how many µs pass until the level leaves room for n permits below most ticks;
-// ≤ 0 is now. Guava decides by the level before the request, so n does not count.
+// retry is how many µs pass until the level has room for n permits below most ticks; ≤ 0 is now.
+// Guava decides by the level before the request, so n does not count.
 func (at level) retry(t Params, n, most int64) int64 {
 	if t.Kind == KindBursty {
 		n = 0
@@ -101,7 +102,7 @@ func (at level) retry(t Params, n, most int64) int64 {
 	return at.d + ceilDiv(at.r+n*t.Cost-most, t.Scale)
 }
 
-// fitting is how many permits there is room for.
+// fitting is how many permits fit below most ticks.
 func (at level) fitting(t Params, most int64) int64 {
 	if at.d > most/t.Scale {
 		return 0
@@ -109,11 +110,13 @@ func (at level) fitting(t Params, most int64) int64 {
 	return max(0, most-at.d*t.Scale-at.r) / t.Cost
 }
 
+// charge adds the ticks of n permits to the level.
 func (at level) charge(t Params, n int64) level {
 	ticks := at.r + n*t.Cost
 	return level{at.d + ticks/t.Scale, ticks % t.Scale}
 }
 
+// status returns the permits available without a wait, and the time until the bucket is full.
 func (at level) status(t Params) Decision {
 	reset := at.d
 	if at.r > 0 {

@@ -12,6 +12,7 @@ type engine interface {
 	set(t Params, now int64)
 }
 
+// newEngine returns the engine of the limit's algorithm.
 func newEngine(t Params, now int64) engine {
 	switch t.limit.Algorithm {
 	case FixedWindow:
@@ -34,12 +35,12 @@ type request struct {
 	maxWait int64
 }
 
-// state is what Redis stores under a limiter's key; its zero value is a missing key. The
-// methods are the arithmetic that scripts/lua/ratelimit_decide.lua has too.
+// state is what Redis stores under a limiter's key; its zero value is a missing key. Its methods
+// are the Go form of scripts/lua/ratelimit_decide.lua.
 type state[S any] interface {
-	// reanchor moves the state to another clock, as far ahead of it as before. The result
-	// is stored even when a request is denied: else the limiter would not drain until the
-	// new clock reaches the old one.
+	// reanchor moves the state to another clock, as far ahead of it as before. The result is stored
+	// even after a denial. Otherwise the limiter would not drain until the new clock reaches the
+	// old one.
 	reanchor(t Params, now int64) S
 	// decide returns the state to store; a denial changes nothing.
 	decide(t Params, now int64, a request) (S, Decision)
@@ -47,7 +48,7 @@ type state[S any] interface {
 	status(t Params, now int64) Decision
 }
 
-// stateEngine keeps in memory the state that Redis would keep.
+// stateEngine holds in memory the same state as Redis.
 type stateEngine[S state[S]] struct {
 	params Params
 	state  S
@@ -77,8 +78,8 @@ func (d Decision) allowed(n int64) Decision {
 	return d
 }
 
-// denied completes the status of a limiter that denies. A request that is larger than
-// all the limiter grants gets no time to retry after: none would help.
+// denied completes the status of a limiter that denies. A request above the limiter's maximum gets
+// no RetryAfter, because no retry can succeed.
 func (d Decision) denied(never bool, retry int64) Decision {
 	d.Never = never
 	if !never {

@@ -17,7 +17,8 @@ type logged struct{ at, n int64 }
 
 func (e *logEngine) set(t Params, _ int64) { e.params = t }
 
-// expire drops entries that are an interval old. A permit is free at the very end.
+// expire drops entries that are an interval old. A permit becomes free exactly at the end of the
+// interval.
 func (e *logEngine) expire(now int64) {
 	gone := sort.Search(len(e.entries),
 		func(i int) bool { return e.entries[i].at > now-e.params.Cost })

@@ -2,10 +2,10 @@ package ratelimit
 
 import "slices"
 
-// subEngine is a sliding window in parts, like LeapArray of Alibaba Sentinel: a ring of
-// counts, each with the start of its part. Writing another start resets a part, under
-// the limiter's lock, so no count is lost. The oldest part counts whole: no window
-// exceeds the limit, and a permit returns up to one part late.
+// subEngine is a sliding window in parts, like LeapArray of Alibaba Sentinel: a ring of counts,
+// each with the start of its part. Writing another start resets a part, under the limiter's lock,
+// so no count is lost. The oldest part counts in full. No window therefore exceeds the limit, and a
+// permit returns up to one part late.
 type subEngine struct {
 	params Params
 	parts  []part
@@ -89,7 +89,7 @@ func (e *subEngine) decide(now int64, a request) Decision {
 	return e.status(now).allowed(a.n)
 }
 
-// retry goes through the parts from the oldest, until enough permits have expired.
+// retry adds up the parts from the oldest, until enough permits have expired.
 func (e *subEngine) retry(now, n int64) int64 {
 	over := e.used(now) + n - e.params.Free
 	oldest := now - now%e.width() - e.params.Cost

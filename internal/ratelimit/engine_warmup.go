@@ -109,7 +109,7 @@ func (e *warmEngine) status(now int64) Decision {
 	return d
 }
 
-// refund takes back debt at the stable rate, but nothing that is paid already.
+// refund reduces the debt at the stable rate, but not below what is already paid.
 func (e *warmEngine) refund(now, _, n int64) {
 	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))
 }

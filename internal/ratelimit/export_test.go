@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Len is how many limiters are kept.
+// Len returns the number of limiters in the store.
 func (m *Memory) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.entries)
 }
 
-// Peek decides like TakeEach for one group and takes nothing. The programs peek in Redis
-// alone; the tests compare that with this.
+// Peek decides as TakeEach does for one group, but takes no permit. The programs peek only in
+// Redis. The tests compare both stores.
 func (m *Memory) Peek(_ context.Context, requests ...Request) (Decision, error) {
 	if err := Check(requests); err != nil {
 		return Decision{}, err

@@ -13,14 +13,13 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// One test for each fault that well-known limiters have.
+// Each test covers one fault that a well-known limiter has.
 
 const us = time.Microsecond
 
 func tokenBucket(rate, burstSeconds float64) ratelimit.Limit {
 	return ratelimit.Limit{
-		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate,
-		MaxBurstSeconds: burstSeconds,
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, MaxBurstSeconds: burstSeconds,
 	}
 }
 
@@ -28,7 +27,7 @@ func window(a ratelimit.Algorithm, limit int64, seconds float64) ratelimit.Limit
 	return ratelimit.Limit{Algorithm: a, Limit: limit, IntervalSeconds: seconds, Parts: 10}
 }
 
-// kinds has a limit of five for each kind of state that Redis stores.
+// kinds returns a limit of five for each kind of state in Redis.
 func kinds(interval float64) []ratelimit.Limit {
 	return []ratelimit.Limit{
 		tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, interval),
@@ -36,7 +35,7 @@ func kinds(interval float64) []ratelimit.Limit {
 	}
 }
 
-// passed counts the calls that pass, one each step until the time is over.
+// passed sends one call per step until total has elapsed. It counts the admitted calls.
 func passed(s *limiter, clock *testclock.Clock, step, total time.Duration) int {
 	n := 0
 	for at := time.Duration(0); at < total; at += step {
@@ -51,17 +50,20 @@ func passed(s *limiter, clock *testclock.Clock, step, total time.Duration) int {
 func TestLimiter_RefillIsNotRoundedDown(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
-		// 2/s, a call each 499 ms for 100 s: the burst of 2 is never the limit,
-		// so all 201 calls pass; flooring the refill passes 101.
+		// The rate is 2/s, with a call every 499 ms for 100 s. The burst of 2 never limits, so all
+		// 201 calls pass. A refill that rounds down would pass 101.
 		require.Equal(t, 201,
 			passed(made(tokenBucket(2, 1), clock), clock, 499*ms, 100*time.Second))
-		// 1000/s with 1 s of burst, a call each 0.9 ms for 10 s: 10,000 refilled,
-		// 1,000 saved: 10,999 of the 11,112 (the last permit is not whole yet).
+		// The rate is 1000/s with 1 s of burst, and a call every 0.9 ms for 10 s. Of 11,112 calls
+		// 10,999 pass: 10,000 refilled and 1,000 saved permits. The last permit is still
+		// incomplete.
 		require.Equal(t, 10_999,
 			passed(made(tokenBucket(1000, 1), clock), clock, 900*us, 10*time.Second))
 	})
 }
 
+// TestLimiter_RefillIsNotRoundedUp calls a limiter of 1/s every millisecond for 10 s. Rounding up
+// each refill would admit more than 11 calls.
 func TestLimiter_RefillIsNotRoundedUp(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
@@ -70,13 +72,14 @@ func TestLimiter_RefillIsNotRoundedUp(t *testing.T) {
 	})
 }
 
+// TestLimiter_IntervalIsNotRoundedToMillis checks rates whose interval between permits is not a
+// whole number of milliseconds.
 func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		for _, rate := range []float64{700, 999, 1500, 3000} {
 			clock := testclock.New()
 			s := made(ratelimit.Limit{
-				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate,
-				Burst: 10,
+				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10,
 			}, clock)
 			admittedNow(s)
 			n := 0
@@ -89,22 +92,23 @@ func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
 	})
 }
 
+// TestLimiter_RatesBelowOneASecond checks that rates below 1/s admit their exact number of calls in
+// 100 s.
 func TestLimiter_RatesBelowOneASecond(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3,
-			Burst: 1,
+			Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1,
 		}, clock)
 		require.Equal(t, 34, passed(s, clock, 500*ms, 100*time.Second))
-		slow := made(tokenBucket(0.1, 1), clock) // less than a permit of burst counts as one
+		slow := made(tokenBucket(0.1, 1), clock) // the burst is at least one permit
 		require.Equal(t, 10, passed(slow, clock, 500*ms, 100*time.Second))
 	})
 }
 
 func TestLimiter_CallersClockIsIgnored(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
-	// The node's clock is no part of it: only tests can pass one in.
+	// Redis uses its own clock in production. Only tests can pass a clock.
 	terms := termsOf(t, tokenBucket(0.01, 500))
 	a, b := redislimit.New(client, nil), redislimit.New(client, nil)
 	granted := 0
@@ -119,8 +123,8 @@ func TestLimiter_CallersClockIsIgnored(t *testing.T) {
 	}
 	require.Equal(t, 5, granted)
 
-	// And were a clock passed in that is 1.5 s ahead, the one behind waits for
-	// it: alternating between the two mints nothing.
+	// Two nodes alternate, and one clock is 1.5 s ahead. The limiter never moves back to the slow
+	// clock, so the alternation creates no permits.
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(tokenBucket(10, 1), clock)
@@ -132,11 +136,12 @@ func TestLimiter_CallersClockIsIgnored(t *testing.T) {
 			n += admittedNow(s)
 			clock.Add(10 * ms)
 		}
-		require.LessOrEqual(t, n, 10+15+20, "burst, 1.5 s ahead, 2 s gone by at 10/s")
+		require.LessOrEqual(t, n, 10+15+20,
+			"10 of burst, 15 for the clock ahead, 20 for 2 s at 10/s")
 	})
 }
 
-// admittedNow asks until it is refused.
+// admittedNow takes permits until the limiter denies one.
 func admittedNow(s *limiter) int {
 	n := 0
 	for s.take(1, 0).Allowed {
@@ -145,6 +150,8 @@ func admittedNow(s *limiter) int {
 	return n
 }
 
+// TestLimiter_ClockStepsBack moves the clock back by an hour. The limiter grants no extra permits
+// and recovers within seconds.
 func TestLimiter_ClockStepsBack(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range kinds(5) {
@@ -153,9 +160,10 @@ func TestLimiter_ClockStepsBack(t *testing.T) {
 			s := made(l, clock)
 			require.Equal(t, 5, admittedNow(s), l.Algorithm)
 			clock.Add(-time.Hour)
-			require.Zero(t, admittedNow(s), "%s: another clock mints nothing", l.Algorithm)
+			require.Zero(t, admittedNow(s), "%s: a clock step creates no permits", l.Algorithm)
 			clock.Add(10 * time.Second)
-			require.Equal(t, 5, admittedNow(s), "%s: nor shuts out for an hour", l.Algorithm)
+			require.Equal(t, 5, admittedNow(s),
+				"%s: a clock step does not block the limiter for an hour", l.Algorithm)
 		}
 	})
 }
@@ -167,13 +175,15 @@ func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
 			admittedNow(s)
 			s.setLimit(l)
 			require.Zero(t, admittedNow(s), l.Algorithm)
-			l.PermitsPerSecond *= 2 // and a new rate: what is booked stays booked
+			l.PermitsPerSecond *= 2 // a new rate keeps the booked permits
 			s.setLimit(l)
 			require.Zero(t, admittedNow(s), l.Algorithm)
 		}
 	})
 }
 
+// TestLimiter_ChangedIntervalRefillsNothing checks that a new window length keeps the count of the
+// current window.
 func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, algorithm := range []ratelimit.Algorithm{
@@ -214,8 +224,8 @@ func TestStore_DeletedOrForeignKeyIsANewLimiter(t *testing.T) {
 		require.NoError(t, client.Del(ctx, "k").Err())
 		require.True(t, s.take(1, 0).Allowed, "deleted")
 		require.NoError(t, client.Set(ctx, "k", "12", 0).Err())
-		require.True(t, s.take(1, 0).Allowed, "a plain counter of somebody's, without a TTL")
-		require.Positive(t, client.PTTL(ctx, "k").Val(), "and it has one now")
+		require.True(t, s.take(1, 0).Allowed, "a foreign counter without a TTL")
+		require.Positive(t, client.PTTL(ctx, "k").Val(), "the store sets a TTL")
 		require.NoError(t, client.Del(ctx, "k").Err())
 		require.NoError(t, client.HSet(ctx, "k", "tokens", "3").Err())
 		require.True(t, s.take(1, 0).Allowed, "another type")
@@ -234,7 +244,7 @@ func TestFixedWindow_EndsExactly(t *testing.T) {
 		require.Equal(t, us, d.RetryAfter)
 		clock.Add(us)
 		require.Equal(t, 3, admittedNow(s),
-			"exactly at the end, and its first request is not dropped")
+			"the new window starts exactly at the end")
 	})
 }
 
@@ -268,8 +278,9 @@ func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
 		require.NoError(t, client.Persist(ctx, "k").Err())
 		require.Zero(t, admittedNow(s))
 		clock.Add(10 * time.Second)
-		require.Positive(t, admittedNow(s), "%s bans nobody for ever", l.Algorithm)
-		require.Positive(t, client.PTTL(ctx, "k").Val(), "and the TTL is back")
+		require.Positive(t, admittedNow(s),
+			"%s: a key without a TTL must not block for ever", l.Algorithm)
+		require.Positive(t, client.PTTL(ctx, "k").Val(), "the store sets the TTL again")
 		require.NoError(t, client.Del(ctx, "k").Err())
 	}
 }
@@ -285,7 +296,7 @@ func TestStore_KeyLivesAsLongAsItsDebt(t *testing.T) {
 	}
 	ttl := client.PTTL(t.Context(), "k").Val()
 	require.Greater(t, ttl, 990*time.Second, "the key lives as long as the debt")
-	require.LessOrEqual(t, ttl, 1001*time.Second, "and no longer")
+	require.LessOrEqual(t, ttl, 1001*time.Second, "the key ends with the debt")
 }
 
 func TestLimit_ZeroIsNotUnlimited(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// FuzzLimit: any limit is refused by field, or never admits more than its
-// quota at once and never reports a negative time.
+// FuzzLimit checks that validation rejects a limit by field, or the limiter keeps its bounds. An
+// accepted limit never admits more than its quota at one moment. It never reports a negative time.
 func FuzzLimit(f *testing.F) {
 	f.Add(
 		[]byte(

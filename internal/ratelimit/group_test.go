@@ -29,15 +29,15 @@ func TestStore_DeniedGroupTakesNothing(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		wide := ratelimit.Request{Key: "{g}:wide", Params: termsOf(t, tokenBucket(1, 10)), N: 1}
 		narrow := ratelimit.Request{
-			Key:    "{g}:narrow",
-			Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1,
+			Key: "{g}:narrow", Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1,
 		}
 		for _, want := range []bool{true, true, false, false, false} {
 			got, err := store.TakeEach(t.Context(), []ratelimit.Request{wide, narrow})
 			require.NoError(t, err)
 			require.Equal(t, want, got[0].Allowed)
 			if !want {
-				require.Equal(t, time.Minute, got[0].RetryAfter, "the longest of the two")
+				require.Equal(t, time.Minute, got[0].RetryAfter,
+					"RetryAfter is the longer of the two")
 			}
 		}
 		left, err := store.Peek(t.Context(), wide)
@@ -46,11 +46,13 @@ func TestStore_DeniedGroupTakesNothing(t *testing.T) {
 	})
 }
 
+// TestStore_GroupsAreDecidedInOrder checks that the store decides each group with the permits that
+// earlier groups left.
 func TestStore_GroupsAreDecidedInOrder(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		ask := ratelimit.Request{Key: "k", Params: termsOf(t, tokenBucket(1, 3)), N: 1}
 		group := []ratelimit.Request{ask}
-		pair := []ratelimit.Request{ask, ask} // one key twice: both or none
+		pair := []ratelimit.Request{ask, ask} // one key twice: both permits or none
 		got, err := store.TakeEach(t.Context(), pair, pair, group, group)
 		require.NoError(t, err)
 		allowed := []bool{got[0].Allowed, got[1].Allowed, got[2].Allowed, got[3].Allowed}
@@ -58,12 +60,13 @@ func TestStore_GroupsAreDecidedInOrder(t *testing.T) {
 	})
 }
 
+// TestStore_MinGrantsAPart checks that a request with Min gets the remaining permits if they are at
+// least Min.
 func TestStore_MinGrantsAPart(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		for _, l := range kinds(60) {
 			ask := ratelimit.Request{
-				Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l),
-				N: 8, Min: 2,
+				Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l), N: 8, Min: 2,
 			}
 			got, err := store.TakeEach(t.Context(), []ratelimit.Request{ask},
 				[]ratelimit.Request{ask})
@@ -84,13 +87,13 @@ func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
 			require.Equal(t, 5, admittedNow(s))
 			s.refund(2, booked)
 			require.Equal(t, 2, admittedNow(s), l.Algorithm)
-			clock.Add(20 * time.Second) // all has drained, every window is over
+			clock.Add(20 * time.Second) // every bucket is full, every window is over
 			require.True(t, s.take(1, 0).Allowed)
 			s.refund(5, booked)
 			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
 			if l.Algorithm != ratelimit.TokenBucket {
 				require.Zero(t, admittedNow(s),
-					"%s: an old window's refund is no credit for a new one", l.Algorithm)
+					"%s: a refund of an old window must not credit a new one", l.Algorithm)
 			}
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// The cases of com.google.common.util.concurrent.RateLimiterTest, by its names. Infinite
-// rates are no limits here: Params refuses them.
+// These are the cases of com.google.common.util.concurrent.RateLimiterTest, under its names. Params
+// rejects infinite rates, so those cases are absent.
 
 func bursty(rate float64) ratelimit.Limit {
 	return ratelimit.Limit{
@@ -31,7 +31,7 @@ func warming(rate, warmup, cold float64) ratelimit.Limit {
 	}
 }
 
-// acquire is Guava's: it books, and the clock sleeps the wait away.
+// acquire works as Guava's acquire: it books permits and advances the clock by the wait.
 func acquire(t *testing.T, s *limiter, clock *testclock.Clock, n int64) time.Duration {
 	d := s.take(n, anyWait)
 	require.True(t, d.Allowed, "%+v", d)
@@ -39,8 +39,8 @@ func acquire(t *testing.T, s *limiter, clock *testclock.Clock, n int64) time.Dur
 	return d.Wait
 }
 
-// guavaCases are limits, and what happens to a new limiter of each. As in Guava's test,
-// R is a wait in seconds that the limiter causes and U one that the user chooses:
+// guavaCases are limits with the steps for a new limiter of each. As in Guava's test, R is a wait
+// in seconds that the limiter causes. U is a wait that the user chooses:
 //
 //	R0.50   acquires a permit and waits that long; R0.50:2 acquires two
 //	U0.50   sleeps that long
@@ -58,7 +58,7 @@ func (c guavaCases) run(t *testing.T, made newFunc) {
 			s := made(c.limit, clock)
 			for i, event := range strings.Fields(c.events) {
 				event, weight, _ := strings.Cut(event, ":")
-				n, _ := strconv.ParseInt(weight, 10, 64) // absent: 1
+				n, _ := strconv.ParseInt(weight, 10, 64) // 1 if absent
 				playGuava(t, s, clock, fmt.Sprintf("%d. %s", i, event), event, max(1, n))
 				if event == "rate" {
 					c.limit.PermitsPerSecond = float64(n)
@@ -82,7 +82,7 @@ func playGuava(t *testing.T, s *limiter, clock *testclock.Clock, label, event st
 		require.Equal(t, answer == "yes", d.Allowed, label)
 		clock.Add(d.Wait)
 	case event[0] == 'R':
-		// Hundredths of a second, rounded half up as Java's format does.
+		// The result is in hundredths of a second, rounded half up as Java's format does.
 		h := (acquire(t, s, clock, n) + 5*ms) / (10 * ms)
 		require.Equal(t, event, fmt.Sprintf("R%d.%02d", h/100, h%100), label)
 	case event[0] == 'U':
@@ -97,19 +97,15 @@ func TestGuava_Bursty(t *testing.T) {
 		"testSimple":         {bursty(5), "R0.00 R0.20 R0.20"},
 		"testSimpleWeights":  {bursty(1), "R0.00 R1.00 R1.00:2 R2.00:4 R4.00:8 R8.00"},
 		"testSimpleWithWait": {bursty(5), "R0.00 U0.20 R0.00 R0.20"},
-		"testSimpleAcquireEarliestAvailableIsInPast": {
-			bursty(5), "R0.00 U0.40 R0.00 R0.00 R0.20",
-		},
-		// A limiter begins with its first request here, not when it is configured: so the
-		// two seconds of idling come after one request, and 200 ms that repay it.
+		"testSimpleAcquireEarliestAvailableIsInPast": {bursty(5), "R0.00 U0.40 R0.00 R0.00 R0.20"},
+		// A limiter starts with its first request here, but with its configuration in Guava. The
+		// two idle seconds therefore follow one request and the 200 ms that repay it.
 		"testOneSecondBurst":  {bursty(5), "R0.00 U2.20 R0.00 R0.00 R0.00:3 R0.00 R0.20"},
 		"testBurstyAndUpdate": {bursty(1), "R0.00 R1.00 rate:2 R1.00 R0.50:2 R1.00:4 R2.00"},
 
-		"testTryAcquire_noWaitAllowed": {bursty(5), "yes@0s no@0s no@0s U0.10 no@0s"},
-		"testTryAcquire_someWaitAllowed": {
-			bursty(5), "yes@0s yes@200ms no@100ms U0.10 yes@100ms",
-		},
-		"testTryAcquire_overflow": {bursty(5), "yes@0s U0.10 yes@any"},
+		"testTryAcquire_noWaitAllowed":   {bursty(5), "yes@0s no@0s no@0s U0.10 no@0s"},
+		"testTryAcquire_someWaitAllowed": {bursty(5), "yes@0s yes@200ms no@100ms U0.10 yes@100ms"},
+		"testTryAcquire_overflow":        {bursty(5), "yes@0s U0.10 yes@any"},
 		"testTryAcquire_negative": {
 			bursty(5),
 			"yes@0s:5 U0.90 no@-1h U0.10 yes@-1ns",
@@ -157,7 +153,7 @@ func TestGuava_WarmingUp(t *testing.T) {
 	}.run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter { return newLocal(t, l, c) })
 }
 
-// totalTime acquires so many permits in random lots, and one more to repay.
+// totalTime acquires permits in random amounts, and one more to pay for the last.
 func totalTime(t *testing.T, s *limiter, clock *testclock.Clock, permits int64) time.Duration {
 	began := clock.Now()
 	for permits > 0 {

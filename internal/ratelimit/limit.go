@@ -15,15 +15,15 @@ type Algorithm string
 const (
 	// TokenBucket admits a burst and denies what exceeds it.
 	TokenBucket Algorithm = "token_bucket"
-	// Reserve is a token bucket that admits up to maxWait in advance: the caller
-	// waits until its permits are good. The default where a rate is set.
+	// Reserve is a token bucket that admits up to maxWait in advance: the caller waits until its
+	// permits are good. It is the default where a rate is set.
 	Reserve Algorithm = "reserve"
 	// SmoothBursty is Guava's RateLimiter: each request pays for the one before,
 	// and a new limiter has no stored permits.
 	SmoothBursty Algorithm = "smooth_bursty"
 	// Nginx is ngx_http_limit_req_module: burst, delay, nodelay.
 	Nginx Algorithm = "nginx"
-	// LeakyQueue admits one request each interval and queues burst of them.
+	// LeakyQueue admits one request each interval and queues up to burst requests.
 	LeakyQueue Algorithm = "leaky_queue"
 	// LeakyMeter has room for burst requests, drains at the rate and denies the rest.
 	LeakyMeter Algorithm = "leaky_meter"
@@ -83,6 +83,7 @@ type Limit struct {
 // FieldError is an invalid field of a limit or a rule, with the API's field name.
 type FieldError struct{ Field, Problem string }
 
+// Error returns the field and its problem.
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
 // BadField makes a *FieldError.
@@ -112,6 +113,7 @@ func (l Limit) perPermit() (cost, scale int64, err error) {
 	return interval.Num().Int64(), interval.Denom().Int64(), nil
 }
 
+// perInterval is the rate in permits per second of Limit per IntervalSeconds.
 func (l Limit) perInterval() (*big.Rat, error) {
 	if l.Limit == 0 && l.IntervalSeconds == 0 {
 		return nil, BadField("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
@@ -130,8 +132,8 @@ func (l Limit) perInterval() (*big.Rat, error) {
 	return rate, nil
 }
 
-// interval of a window in whole milliseconds. Zero is an error and never means
-// "unlimited"; finer intervals mean nothing across a network.
+// interval is the interval of a window in whole milliseconds. Zero is an error and never means
+// "unlimited". Network delays make finer intervals meaningless.
 func (l Limit) interval() (time.Duration, error) {
 	interval, err := seconds("intervalSeconds", l.IntervalSeconds, maxInterval)
 	if err != nil {
@@ -143,6 +145,7 @@ func (l Limit) interval() (time.Duration, error) {
 	return interval, nil
 }
 
+// seconds converts a field in seconds to a duration of whole microseconds.
 func seconds(field string, s float64, most time.Duration) (time.Duration, error) {
 	if math.IsNaN(s) || s < 0 || s > most.Seconds() {
 		return 0, BadField(field, "must be 0 to %d", int64(most.Seconds()))

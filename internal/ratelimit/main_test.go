@@ -12,7 +12,7 @@ import (
 var env = servers.NewSuite()
 
 func TestMain(m *testing.M) {
-	// A property that fails prints its seed; it leaves no file in the tree.
+	// rapid prints the seed of a failed property, so it needs no file in the source tree.
 	flag.Parse()
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
 		panic(err)

@@ -9,9 +9,9 @@ import (
 // memoryKeys bounds a Memory, to about 100 MB: a key needs some 200 bytes.
 const memoryKeys = 500_000
 
-// Memory holds limiters of every algorithm in this process, by key. It drops limiters
-// that are full again, as Redis does by their TTL. Beyond 500,000 keys it drops others
-// early. It is safe for many goroutines.
+// Memory holds limiters of every algorithm in this process, by key. It drops limiters that are full
+// again, as Redis does by their TTL. Beyond 500,000 keys it drops others early. It is safe for many
+// goroutines.
 type Memory struct {
 	now func() time.Time
 
@@ -33,8 +33,8 @@ func NewMemory(now func() time.Time) *Memory {
 	return &Memory{now: now, entries: map[string]*entry{}}
 }
 
-// TakeEach decides groups of requests in order: all permits of a group are taken or
-// none. It returns one decision for each group. Errors are those of Check.
+// TakeEach decides groups of requests in order. It takes all permits of a group or none. It returns
+// one decision for each group. Errors are those of Check.
 func (m *Memory) TakeEach(_ context.Context, groups ...[]Request) ([]Decision, error) {
 	for _, group := range groups {
 		if err := Check(group); err != nil {
@@ -114,8 +114,8 @@ func (a Request) toLimiter() request {
 	return request{n: a.N, min: least, maxWait: max(0, a.MaxWait.Microseconds())}
 }
 
-// Refund returns the permits of requests that were taken at booked. Permits that have
-// drained, or belong to a window that is over, are not credited.
+// Refund returns the permits of requests that were taken at booked. It does not credit permits that
+// have drained or belong to a window that is over.
 func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) error {
 	if err := Check(asks); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) er
 	return nil
 }
 
-// steadyClock is the wall clock at the start, continued by the monotonic clock. No
-// correction of the wall clock moves it.
+// steadyClock is the wall clock at the start, continued by the monotonic clock. Corrections of the
+// wall clock do not move it.
 func steadyClock() func() time.Time {
 	began := time.Now()
 	return func() time.Time { return began.Add(time.Since(began)) }
@@ -147,6 +147,7 @@ func (m *Memory) entry(now int64, a Request) *entry {
 	return &entry{params: a.Params, engine: newEngine(a.Params, now)}
 }
 
+// put stores a limiter and evicts others for a new key.
 func (m *Memory) put(now int64, key string, s *entry) {
 	if _, known := m.entries[key]; !known {
 		m.evict(now)
@@ -181,9 +182,9 @@ func (s *entry) copied() *entry {
 	return &entry{params: s.params, engine: s.engine.clone(), fullAt: s.fullAt}
 }
 
-// evict examines a few limiters for each new one and drops those that are full, so that
-// memory follows the load without a background goroutine. (A map's iteration begins
-// anywhere.)
+// evict examines a few limiters for each new one and drops those that are full. Memory then follows
+// the load without a background goroutine. A map's iteration begins at a random key, so evict
+// reaches all of them.
 func (m *Memory) evict(now int64) {
 	if len(m.entries) < 64 {
 		return

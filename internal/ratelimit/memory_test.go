@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// local are the windows that work in process only.
+// local lists the window algorithms that only the in-process store supports.
 var local = []ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}
 
 func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
@@ -23,7 +23,7 @@ func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
 		t.Run(string(algorithm), func(t *testing.T) {
 			clock := testclock.New()
 			s := newLocal(t, window(algorithm, 1000, 1), clock)
-			for range 3 { // each time a whole reset lies behind it
+			for range 3 { // each round starts after a whole interval
 				var admitted atomic.Int64
 				var all sync.WaitGroup
 				for range 8 {
@@ -36,15 +36,16 @@ func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
 					})
 				}
 				all.Wait()
-				require.EqualValues(t, 1000, admitted.Load(), "no count is lost, none is made up")
+				require.EqualValues(t, 1000, admitted.Load(),
+					"the limiter counted every request exactly one time")
 				clock.Add(3 * time.Second)
 			}
 		})
 	}
 }
 
-// TestSubWindows_NoIntervalExceedsTheLimit: whatever comes when, no window of one interval
-// holds more than the limit; the weighted window's bound is stated, not this.
+// TestSubWindows_NoIntervalExceedsTheLimit checks arbitrary traffic: no window of one interval
+// admits more than the limit. The weighted sliding window has a weaker, documented bound.
 func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithm := rapid.SampledFrom(local).Draw(t, "algorithm")
@@ -63,6 +64,8 @@ func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
 	})
 }
 
+// TestSlidingWindow_Boundary checks that the limiter admits no second burst right after a window's
+// end. A fixed window admits one there.
 func TestSlidingWindow_Boundary(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
@@ -74,7 +77,8 @@ func TestSlidingWindow_Boundary(t *testing.T) {
 		clock.Add(500 * ms)
 		require.Equal(t, 5, admittedNow(s))
 		d := s.take(1, 0)
-		require.Equal(t, 100*ms, d.RetryAfter, "when a tenth more of the old window has faded")
+		require.Equal(t, 100*ms, d.RetryAfter,
+			"the old window's share shrinks by a tenth in 100 ms")
 		clock.Add(d.RetryAfter - ms)
 		require.Zero(t, admittedNow(s))
 		clock.Add(ms)
@@ -82,8 +86,8 @@ func TestSlidingWindow_Boundary(t *testing.T) {
 	})
 }
 
-// TestLimiter_RetryAfterIsExact: of every limit, the moment reported is the first at which
-// the same ask is admitted.
+// TestLimiter_RetryAfterIsExact checks random limits. The reported time is the first at which the
+// limiter admits the same request.
 func TestLimiter_RetryAfterIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
@@ -110,7 +114,8 @@ func TestLimiter_RetryAfterIsExact(t *testing.T) {
 	})
 }
 
-// TestMemory_ChangedRateApplies: warming up is in Guava's cases.
+// TestMemory_ChangedRateApplies checks every algorithm without a warm-up. Guava's cases cover the
+// warm-up.
 func TestMemory_ChangedRateApplies(t *testing.T) {
 	for _, l := range append(kinds(5), bursty(1),
 		window(ratelimit.SubWindows, 5, 5), window(ratelimit.SlidingLog, 5, 5)) {
@@ -132,6 +137,8 @@ func TestMemory_ChangedRateApplies(t *testing.T) {
 	}
 }
 
+// TestMemory_DropsFullLimiters checks that the store's size stays bounded: it removes limiters that
+// have refilled.
 func TestMemory_DropsFullLimiters(t *testing.T) {
 	clock := testclock.New()
 	m := ratelimit.NewMemory(clock.Now)
@@ -142,5 +149,5 @@ func TestMemory_DropsFullLimiters(t *testing.T) {
 		require.NoError(t, err)
 		clock.Add(10 * ms)
 	}
-	require.Less(t, m.Len(), 1000, "a hundred are less than full at any time")
+	require.Less(t, m.Len(), 1000, "about a hundred limiters are below their full quota")
 }

@@ -5,7 +5,7 @@ import "time"
 // Kind is the family of algorithms that decides a limit.
 type Kind string
 
-// The kinds that the script knows, in its notation.
+// The kinds that the script supports, in its notation.
 const (
 	KindBucket  Kind = "b"
 	KindBursty  Kind = "g"
@@ -15,8 +15,8 @@ const (
 	KindLocal Kind = ""
 )
 
-// Params are a Limit as whole numbers. Limit.Params makes them and checks that every
-// intermediate of the Go and the Lua stays in the exact range of a double.
+// Params are a Limit as whole numbers. Limit.Params makes them. It checks that every intermediate
+// result in Go and Lua stays in the exact range of a double.
 //
 // Buckets count in ticks of 1/Scale µs. A permit costs Cost ticks, so that a rate
 // whose interval is no whole number of microseconds is exact. A bucket admits up to
@@ -29,14 +29,14 @@ type Params struct {
 	limit                              Limit
 }
 
-// Limit is what the params were made from.
+// Limit is the limit from which the params were made.
 func (t Params) Limit() Limit { return t.limit }
 
 // InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
 
-// Quota is the most permits that can be taken at once without a wait, and the time in
-// which they accumulate: q and w of the header RateLimit-Policy.
+// Quota is the most permits that can be taken at once without a wait, and the time in which they
+// accumulate. They are q and w of the header RateLimit-Policy.
 func (t Params) Quota() (permits int64, window time.Duration) {
 	switch t.Kind {
 	case KindBucket, KindBursty:
@@ -104,8 +104,8 @@ func (l Limit) bucketParams() (Params, error) {
 	return t, nil
 }
 
-// freeAndCap are the levels in ticks up to which a bucket admits without a wait, and
-// at all. docs/explanation/rate-limiting.md has them as a table.
+// freeAndCap are two levels in ticks: the first up to which a bucket admits without a wait, and its
+// upper limit. docs/explanation/rate-limiting.md has them as a table.
 func (l Limit) freeAndCap(cost, scale int64) (free, most int64, err error) {
 	if l.Burst < 0 || l.Burst > maxCount {
 		return 0, 0, BadField("burst", "must be 0 to %d", maxCount)
@@ -150,8 +150,8 @@ func (l Limit) nginxFreeAndCap(cost int64) (free, most int64, err error) {
 	return product(l.Delay+1, cost), most, nil
 }
 
-// burstTicks is at least one permit, because else an idle bucket of a slow rate would
-// deny every request.
+// burstTicks is at least one permit. Otherwise an idle bucket of a slow rate would deny every
+// request.
 func (l Limit) burstTicks(cost, scale int64) (int64, error) {
 	if l.Burst > 0 && l.Algorithm != SmoothBursty {
 		return product(l.Burst, cost), nil

@@ -29,9 +29,7 @@ func (l Limit) localParams() (Params, error) {
 		return Params{}, BadField("parts", "must be 1 to %d and divide the interval in µs",
 			maxParts)
 	}
-	return Params{
-		Cost: us, Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l,
-	}, nil
+	return Params{Cost: us, Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l}, nil
 }
 
 func (l Limit) warmupParams() (Params, error) {

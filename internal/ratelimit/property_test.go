@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// drawLimit gives any limit that Redis can keep.
+// drawLimit returns any limit that the Redis store supports.
 func drawLimit(t *rapid.T) ratelimit.Limit {
 	l := ratelimit.Limit{Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{
 		ratelimit.TokenBucket, ratelimit.Reserve, ratelimit.SmoothBursty, ratelimit.Nginx,
@@ -28,8 +28,7 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 		return l
 	}
 	l.PermitsPerSecond = rapid.SampledFrom([]float64{
-		0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700,
-		999, 1500, 3000, 1e6,
+		0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700, 999, 1500, 3000, 1e6,
 	}).Draw(t, "rate")
 	l.MaxBurstSeconds = rapid.SampledFrom([]float64{0, 0.001, 0.5, 1, 2.5, 60}).Draw(t,
 		"burst seconds")
@@ -44,7 +43,7 @@ func drawTerms(t *rapid.T) ratelimit.Params {
 	return termsOf(t, drawLimit(t))
 }
 
-// drawStep is mostly small, sometimes long, sometimes back, sometimes far back.
+// drawStep returns mostly short steps, some long steps, and some steps backwards.
 func drawStep(t *rapid.T) time.Duration {
 	most := rapid.SampledFrom([]int64{50, 5000, 1_000_000, 100_000_000}).Draw(t, "step up to µs")
 	step := time.Duration(rapid.Int64Range(0, most).Draw(t, "step µs")) * us
@@ -74,7 +73,8 @@ func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Params) []ratelimit.
 	return group
 }
 
-// TestMemory_DecidesLikeRedis: any sequence of calls, clocks and changed limits.
+// TestMemory_DecidesLikeRedis compares both stores over random calls, clock steps and changes of
+// the limit.
 func TestMemory_DecidesLikeRedis(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	runs := 0
@@ -83,8 +83,7 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		clock := testclock.New()
 		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client, clock.Now)
 		keys := []string{
-			fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs),
-			fmt.Sprintf("%d:c", runs),
+			fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs),
 		}
 		terms := []ratelimit.Params{drawTerms(t), drawTerms(t), drawTerms(t)}
 		booked := clock.Now()
@@ -105,7 +104,7 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 	})
 }
 
-// takeBoth takes from both stores, whose answers must be equal.
+// takeBoth takes from both stores and requires equal answers.
 func takeBoth(t *rapid.T, a, b store, groups [][]ratelimit.Request) time.Time {
 	inGo, err := a.TakeEach(context.Background(), groups...)
 	require.NoError(t, err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ErrPermits says that a request was for less than one permit. Zero or negative
-// requests would create permits.
+// ErrPermits means that a request was for less than one permit. Zero or negative requests would
+// create permits.
 var ErrPermits = errors.New("ratelimit: permits requested must be 1 or more")
 
 // Decision is a limiter's answer to a request. Durations are whole microseconds,
@@ -32,12 +32,12 @@ type Decision struct {
 	// ResetAfter is the time until the limiter is full again without further
 	// requests. At least 0.
 	ResetAfter time.Duration
-	// At is the limiter's clock at the decision. A refund passes it back, so that
-	// the window is credited that was charged.
+	// At is the limiter's clock at the decision. A refund contains it, so that the limiter credits
+	// the window that it charged.
 	At time.Time
 }
 
-// Request asks one limiter of a store for permits.
+// Request is a request for permits of one limiter of a store.
 type Request struct {
 	// Key of the limiter, as it is in Redis. In a cluster, the keys of requests
 	// that are decided together must share a hash tag.
@@ -71,8 +71,8 @@ func Check(group []Request) error {
 	return nil
 }
 
-// Strictest joins the decisions of limits that must all admit: the longest waits and
-// the fewest permits remaining.
+// Strictest joins the decisions of limits that must all admit. It takes the longest waits and the
+// fewest remaining permits.
 func Strictest(a, b Decision) Decision {
 	d := Decision{
 		Allowed: a.Allowed && b.Allowed, Never: a.Never || b.Never,

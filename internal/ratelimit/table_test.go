@@ -12,11 +12,12 @@ import (
 
 const ms = time.Millisecond
 
+// TestTokenBucket_GCRA checks all fields of the decisions for a full bucket, an empty bucket and a
+// request above the burst.
 func TestTokenBucket_GCRA(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1,
-			MaxBurstSeconds: 5,
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5,
 		}, testclock.New())
 		for left := int64(4); left >= 0; left-- {
 			d := s.take(1, 0)
@@ -34,6 +35,8 @@ func TestTokenBucket_GCRA(t *testing.T) {
 	})
 }
 
+// TestNginx_LimitReq compares the waits and denials with those of nginx's limit_req for the same
+// settings.
 func TestNginx_LimitReq(t *testing.T) {
 	const denied = time.Duration(-1)
 	for name, c := range map[string]struct {
@@ -49,12 +52,10 @@ func TestNginx_LimitReq(t *testing.T) {
 			[]time.Duration{0, 0, 2 * time.Second, denied},
 		},
 		"30 per 60 s says the same": {ratelimit.Limit{
-			Limit: 30, IntervalSeconds: 60, Burst: 2,
-			Delay: 1,
+			Limit: 30, IntervalSeconds: 60, Burst: 2, Delay: 1,
 		}, []time.Duration{0, 0, 2 * time.Second, denied}},
 		"nodelay lets burst+1 go on": {ratelimit.Limit{
-			PermitsPerSecond: 2, Burst: 2,
-			NoDelay: true,
+			PermitsPerSecond: 2, Burst: 2, NoDelay: true,
 		}, []time.Duration{0, 0, 0, denied}},
 	} {
 		t.Run(name, func(t *testing.T) {

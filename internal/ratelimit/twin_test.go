@@ -17,17 +17,17 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// anyWait is a longest wait beyond what any limit allows.
+// anyWait exceeds the longest wait that any limit allows.
 const anyWait = time.Duration(math.MaxInt64)
 
-// store is what Memory and the Redis store have in common.
+// store is the common interface of Memory and the Redis store.
 type store interface {
 	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
 	Peek(ctx context.Context, asks ...ratelimit.Request) (ratelimit.Decision, error)
 	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Request) error
 }
 
-// limiter is one key of a store. The test moves the store's clock by hand.
+// limiter is one key of a store. The test moves the store's clock.
 type limiter struct {
 	t     require.TestingT
 	store store
@@ -41,7 +41,7 @@ func newLimiter(t require.TestingT, s store, key string, l ratelimit.Limit) *lim
 	return made
 }
 
-// newLocal is a limiter of this process.
+// newLocal returns a limiter over the in-process store.
 func newLocal(t require.TestingT, l ratelimit.Limit, clock *testclock.Clock) *limiter {
 	return newLimiter(t, ratelimit.NewMemory(clock.Now), "k", l)
 }
@@ -76,18 +76,18 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// newFunc makes an empty limiter on a clock.
+// newFunc returns a limiter without state on a clock.
 type newFunc = func(ratelimit.Limit, *testclock.Clock) *limiter
 
-// onEveryStore runs a test in process, on a real Redis, on a Redis Cluster and
-// on miniredis, which the standalone program uses.
+// onEveryStore runs a test in process, on a real Redis, on a Redis Cluster and on miniredis. The
+// standalone program uses miniredis.
 func onEveryStore(t *testing.T, run func(t *testing.T, made newFunc)) {
 	onServersAndMemory(t, run)
 	t.Run("miniredis",
 		func(t *testing.T) { onRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
 }
 
-// onServersAndMemory leaves out miniredis, which needs a second for 2,000 decisions.
+// onServersAndMemory omits miniredis, which needs a second for 2,000 decisions.
 func onServersAndMemory(t *testing.T, run func(t *testing.T, made newFunc)) {
 	t.Run("memory", func(t *testing.T) {
 		run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter { return newLocal(t, l, c) })
@@ -104,7 +104,7 @@ func onRedis(t *testing.T, client redis.UniversalClient, run func(t *testing.T, 
 	})
 }
 
-// newCluster is an empty cluster, in which every key has a hash slot of its own.
+// newCluster returns a client of an empty cluster that holds each key in a slot of its own.
 func newCluster(t testing.TB) *redis.ClusterClient {
 	cluster := env.RedisCluster(t)
 	require.NoError(t, cluster.FlushAll(t.Context()))

@@ -10,8 +10,8 @@ func (s fixedState) reanchor(_ Params, now int64) fixedState {
 	return s
 }
 
-// at is the window at the time now. A new one begins as soon as the old one ends,
-// whatever the expiry of the key in Redis.
+// at is the window at the time now. A new one begins as soon as the old one ends, independent of
+// the key's expiry in Redis.
 func (s fixedState) at(t Params, now int64) fixedState {
 	if now-s.start >= t.Cost*1000 {
 		return fixedState{start: now}
@@ -52,14 +52,14 @@ func (s fixedState) refund(t Params, now, booked, n int64) fixedState {
 	return at
 }
 
-// slidingState counts two adjacent windows that are aligned to the epoch: count of the
-// one that began at start, last of the one before. Times are in ms, because the weight of
-// the last window multiplies a time with a count. The methods take µs, as all do.
+// slidingState counts two adjacent windows that are aligned to the epoch. count belongs to the one
+// that began at start, and last to the one before. Times are in ms, because the weight of the last
+// window multiplies a time with a count. The methods take µs, as all do.
 type slidingState struct{ start, interval, count, last int64 }
 
-// at advances the windows to the time now. After a change of the interval all permits
-// count for the current window, so that none is granted early. Counts are clipped to
-// where count × interval is exact.
+// at advances the windows to the time now. After a change of the interval all permits count for the
+// current window, so that none is granted early. Counts are clipped to the range in which count ×
+// interval is exact.
 func (s slidingState) at(t Params, now int64) slidingState {
 	now /= 1000
 	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
@@ -99,10 +99,10 @@ func (s slidingState) reanchor(t Params, now int64) slidingState {
 	return s.at(t, now).stored()
 }
 
-// left is how many ms of the window at the time now are to come.
+// left is how many ms of the current window remain at the time now.
 func (s slidingState) left(t Params, now int64) int64 { return t.Cost - max(0, now/1000-s.start) }
 
-// used is what both windows weigh, in permit-milliseconds.
+// used is the weight of both windows, in permit-milliseconds.
 func (s slidingState) used(t Params, now int64) int64 {
 	return s.last*s.left(t, now) + s.count*t.Cost
 }

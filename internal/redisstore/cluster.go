@@ -12,7 +12,7 @@ import (
 )
 
 // eachMaster calls ask for every master of a cluster concurrently, or for the only server. It
-// returns how many it asked and the errors of those that failed; err means that the masters are
+// returns the number of calls and the errors of those that failed; err means that the masters are
 // unknown.
 func (s *Store) eachMaster(
 	ctx context.Context, ask func(ctx context.Context, node redis.UniversalClient) error,
@@ -54,12 +54,12 @@ func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 	return node.Time(ctx).Result()
 }
 
-// errUnknownMaster says that a redirection names a server that the cluster does not list.
+// errUnknownMaster means that a redirection names a server that the cluster does not list.
 var errUnknownMaster = errors.New("redis: sent to a server that is no master")
 
 // redirected evaluates a cluster's redirection: MOVED (permanent), ASK (this command only),
-// TRYAGAIN and CLUSTERDOWN (the same server, later). In all four cases the command was not
-// executed. ok is false for any other error, after which nothing may be repeated.
+// TRYAGAIN and CLUSTERDOWN (the same server, later). In all four cases Redis did not execute the
+// command. ok is false for any other error, after which the caller must not repeat the command.
 func (s *Store) redirected(
 	ctx context.Context, from redis.UniversalClient, cause error,
 ) (to redis.UniversalClient, asking, ok bool, err error) {

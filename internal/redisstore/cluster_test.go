@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// onCluster is a cluster of the test's own, and a store that waits for so many replicas on it.
+// onCluster starts a cluster for one test, and a store that waits for this number of replicas.
 func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, fixture) {
 	t.Helper()
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: replicas})
@@ -23,7 +23,7 @@ func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, fixture) {
 	return cluster, fixture{New(clusterClient(t, cluster), opts), t}
 }
 
-// moves finds the sale's slot, where it is and where it may go.
+// moves returns the sale's slot, its master, and another master that can take it.
 func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *servers.RedisServer) {
 	t.Helper()
 	slot = must.Get(cluster.SlotOf(t.Context(), keysOf(goods).sale()))(t)
@@ -36,7 +36,8 @@ func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *serve
 	return slot, from, nil
 }
 
-// A slot that moves invalidates its sales' leases; moved back, the sales are open again.
+// TestCluster_MovedSlotInvalidatesOnlyItsSales checks that moving a slot invalidates the leases of
+// its sales only. After the slot returns to its first master, the sales are open again.
 func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	cluster, s := onCluster(t, 0)
 	s.load(onSale(10, 5))
@@ -54,7 +55,7 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 		v := s.view()
 		require.Equal(t, at.gate, v.Gate)
 		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending},
-			"nothing was lost on the way")
+			"the move loses no units")
 		_, err := s.reserveIn(1, reservationOf(1, 7, 2))
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v = must.Get(s.View(t.Context(), other))(t)
@@ -62,7 +63,8 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	}
 }
 
-// While a slot migrates a batch is judged whole or not at all; repeats are judged once.
+// TestCluster_MigratingSlotReservesOnce checks that Redis reserves a batch completely or not at all
+// while its slot migrates. A repeated request reserves its units once.
 func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +89,8 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	}
 }
 
-// tryReserve asks for one unit, which is taken, has been, or can't be had now.
+// tryReserve requests one unit. The store takes it, returns the earlier order or fails within its
+// deadline.
 func (s fixture) tryReserve(r reservation.Reservation) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
@@ -102,20 +105,24 @@ func (s fixture) tryReserve(r reservation.Reservation) {
 	require.Equal(s.t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
-// A store that waits for replicas connects to the master itself and must follow a failover.
+// TestCluster_WaitFollowsTheMaster checks that a store that waits for replicas follows a failover.
+// Such a store connects to the master itself.
 func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	s.load(onSale(10, 5))
 	_, from, _ := moves(t, cluster)
-	replicas := must.Get(cluster.ReplicasOf(t.Context(), from))(t)
-	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
+	require.NoError(t,
+		cluster.FailOver(t.Context(), must.Get(cluster.ReplicasOf(t.Context(), from))(t)[0]))
 	_, err := s.reserveIn(1, reservationOf(1, 7, 1))
-	require.Equal(t, seckill.GateLease, gateOf(t, err).State, "the new master's answer, not MOVED")
+	require.Equal(t, seckill.GateLease, gateOf(t, err).State,
+		"the new master answers the call, and not a redirect")
 	s.load(onSaleIn(2, 10, 5))
-	g := must.Get(s.reserveIn(2, reservationOf(1, 7, 1)))(t)
-	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
+	require.NoError(t, must.Get(s.reserveIn(2, reservationOf(1, 7, 1)))(t).NotReplicated,
+		"the old master is now a replica and acknowledges the write")
 }
 
+// TestCheckReadiness_OneMasterIsEnough checks that the store is ready while one of three masters is
+// down, and that one master with an unsafe setting makes it fail.
 func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
@@ -139,7 +146,7 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	t.Cleanup(func() { _ = node.Close() })
 	require.NoError(t, node.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
 	_, err := s.CheckReadiness(t.Context())
-	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
+	require.ErrorIs(t, err, errUnsafe, "one master may evict keys")
 
 	require.NoError(t, cluster.Nodes[1].Kill())
 	becomes(Readiness{Masters: 3, Unavailable: 1})

@@ -18,8 +18,8 @@ var _ stats.CounterStore = (*Store)(nil)
 const rateWindowSeconds = 10
 
 // AddCounts adds a node's counts of all sales in one pipeline (by EVAL: a pipeline cannot repeat
-// EVALSHA). The result says of each sale whether Redis has it. Counts of a sale whose master does
-// not answer are lost, and the sale is reported as existing.
+// EVALSHA). The result reports for each sale whether Redis has it. Counts of a sale whose master
+// does not answer are lost, and the sale is reported as existing.
 func (s *Store) AddCounts(
 	ctx context.Context, counts map[int64]stats.Counts,
 ) (map[int64]bool, error) {
@@ -31,10 +31,7 @@ func (s *Store) AddCounts(
 			args = append(args, string(reason), n)
 		}
 		k := keysOf(goodsID)
-		replies[goodsID] = pipe.Eval(
-			ctx,
-			script,
-			[]string{k.sale(), k.counters(), k.orderRates()},
+		replies[goodsID] = pipe.Eval(ctx, script, []string{k.sale(), k.counters(), k.orderRates()},
 			args...)
 	}
 	_, failed := pipe.Exec(ctx)

@@ -11,6 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestAddCounts_SumsAllNodes checks that the counts of several calls add up, and that goods without
+// a sale are ignored.
 func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 	s.load(onSale(10, 5))
 	counted := map[int64]stats.Counts{
@@ -24,12 +26,12 @@ func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 			must.Get(s.AddCounts(t.Context(), counted))(t))
 	}
 	var p stats.Rates
-	require.Eventually(t, func() bool { // the second in which they were counted must be over
+	require.Eventually(t, func() bool { // Rates reads only seconds that are over
 		var err error
 		p, err = s.Rates(t.Context(), goods)
 		return err == nil && p.OrdersPerSecond > 0
 	}, time.Minute, 50*time.Millisecond)
-	require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "two seconds may be between the two")
+	require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "the two calls may count in different seconds")
 	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
 	p = must.Get(s.Rates(t.Context(), goods+1))(t)
 	require.Empty(t, p.Refusals)

@@ -1,10 +1,10 @@
-// Package redisstore keeps the live state of sales in Redis: gate and counters,
-// reservations, the outbox, pending orders, and the locks of rebuilds. The limiter is elsewhere.
+// Package redisstore keeps the live state of sales in Redis: gate and counters, reservations, the
+// outbox, pending orders, and the locks of rebuilds. The rate limiter has a store of its own.
 //
-// Every key of one goods carries the goods id as its hash tag, so that one script reaches them all
-// on a cluster:
+// Every key of one goods has the goods id as its hash tag, so that one script can use them all on a
+// cluster:
 //
-//	sk:{42}            hash    the sale: gate, epoch, lease, window, limit and the ledger's numbers
+//	sk:{42}            hash    the sale: gate, epoch, lease, window, limit, the ledger's numbers
 //	sk:{42}:buyers     hash    buyer -> units held, and the order numbers of this epoch
 //	sk:{42}:pending    hash    order number -> time (ms), units, and the entry to publish again
 //	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
@@ -17,6 +17,6 @@
 //	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n
 //
 // Each step is one script of scripts/lua. This package binds KEYS and ARGV and decodes the answer;
-// it takes no decisions. A call that exceeds its deadline has an unknown outcome and returns an
+// it makes no decisions. A call that exceeds its deadline has an unknown outcome and returns an
 // error. A Store is safe for concurrent use.
 package redisstore

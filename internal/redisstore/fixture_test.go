@@ -25,8 +25,8 @@ var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
-// systems are the Redis server, a cluster of three masters, and the Redis that standalone embeds.
-// Each opens an empty one.
+// systems are a Redis server, a cluster of three masters, and the Redis that standalone embeds.
+// Each open function returns a fixture on an empty system.
 var systems = []struct {
 	name string
 	open func(*testing.T) fixture
@@ -80,7 +80,7 @@ func clusterClient(t *testing.T, cluster *servers.RedisNodes) redis.UniversalCli
 
 const goods = 42
 
-// onSale is a sale that is on, with so many units, as its first epoch.
+// onSale returns the first epoch of a sale that sells now, with this number of units.
 func onSale(units, limit int64) rebuild.Snapshot {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return rebuild.Snapshot{Sale: seckill.Sale{
@@ -91,14 +91,14 @@ func onSale(units, limit int64) rebuild.Snapshot {
 	}}
 }
 
-// onSaleIn is onSale in another epoch.
+// onSaleIn returns onSale in another epoch.
 func onSaleIn(epoch, units, limit int64) rebuild.Snapshot {
 	snap := onSale(units, limit)
 	snap.Epoch = epoch
 	return snap
 }
 
-// load begins an epoch, as a rebuild does: behind a shut gate.
+// load begins an epoch behind a shut gate, as a rebuild does.
 func (s fixture) load(snap rebuild.Snapshot) {
 	s.t.Helper()
 	require.NoError(s.t, s.Shut(s.t.Context(), snap.GoodsID, snap.Epoch-1))
@@ -125,7 +125,7 @@ func (s fixture) reserveIn(epoch int64, rs ...reservation.Reservation) (reservat
 	return s.Reserve(s.t.Context(), goods, epoch, rs)
 }
 
-// gateOf requires that a gate was the reason.
+// gateOf requires that err is a GateError and returns it.
 func gateOf(t *testing.T, err error) *seckill.GateError {
 	t.Helper()
 	gate, ok := errors.AsType[*seckill.GateError](err)
@@ -153,6 +153,5 @@ func (s fixture) pendingSns() []string {
 
 func (s fixture) release(moves ...order.StockMove) []order.MoveResult {
 	s.t.Helper()
-	results := must.Get(s.Release(context.Background(), goods, moves))(s.t)
-	return results
+	return must.Get(s.Release(context.Background(), goods, moves))(s.t)
 }

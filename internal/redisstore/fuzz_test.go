@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// A pending entry decodes to a reservation with the same bytes, or to an error.
+// FuzzReadPending checks that every pending entry decodes to a reservation with the same bytes, or
+// to an error.
 func FuzzReadPending(f *testing.F) {
 	f.Add(`1762862400000:2:{"orderSn":"06cq","buyerId":7,"quantity":2}`)
 	f.Add("1:2:")
@@ -25,7 +26,8 @@ func FuzzReadPending(f *testing.F) {
 	})
 }
 
-// Any script answer decodes or is rejected. Each line is a field; digits become numbers.
+// FuzzReadReply checks that every answer of a script decodes or is rejected. Each line of the input
+// is a field. Lines of digits with an odd length become numbers.
 func FuzzReadReply(f *testing.F) {
 	f.Add("0\n1\n1762862400000\n10\n1-1\n0\n106cq\n5a b\n63", uint8(4))
 	f.Add("0\n1\n1762862400000\n{\"title\":\"tea\"}\nexposed\n1\n2\n1\n10\n5\n3\n2\n1\n0\n",

@@ -22,6 +22,7 @@ if has and has ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`)
 
+// acquire takes or renews the lock for a holder. It reports false where another holder has it.
 func (s *Store) acquire(ctx context.Context, key, holder string, life time.Duration) (bool, error) {
 	mine, err := lockScript.Run(ctx, s.client, []string{key}, holder, life.Milliseconds()).Bool()
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *Store) acquire(ctx context.Context, key, holder string, life time.Durat
 
 // LockRebuild acquires the lock of a goods' rebuild and renews it until unlock is called; ok is
 // false where another holder has it. The lock of a dead holder expires after life. The lock saves
-// duplicate work; correctness rests on the fencing token.
+// duplicate work; the fencing token guarantees correctness.
 func (s *Store) LockRebuild(
 	ctx context.Context, goodsID int64, life time.Duration,
 ) (unlock func(), ok bool, err error) {
@@ -49,7 +50,7 @@ func (s *Store) LockRebuild(
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).Err()
-		// where this fails the lock ends by itself
+		// if this fails, the lock expires
 	}, true, nil
 }
 

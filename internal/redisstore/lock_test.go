@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A long rebuild keeps its lock, even after Redis lost it. A finished one releases it, and the lock
-// of a dead rebuilder expires.
+// TestLockRebuild_IsRenewedWhileHeld checks that a long rebuild keeps its lock, even after Redis
+// lost it. A finished rebuild releases the lock, and the lock of a dead rebuilder expires.
 func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	const life = 4 * time.Second
 	s := open(t, env.Redis(t).Addr(), "")
@@ -20,17 +20,17 @@ func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	unlock, ok := lock(life)
 	require.True(t, ok)
 	_, ok = lock(life)
-	require.False(t, ok, "its holder is at work")
+	require.False(t, ok, "the holder still runs")
 	key := keysOf(goods).rebuildLock()
 	require.NoError(t, s.client.PExpire(t.Context(), key, life/2).Err())
 	require.Eventually(t, func() bool { return s.client.PTTL(t.Context(), key).Val() > life/2 },
-		time.Minute, time.Millisecond, "renewed before it ends")
+		time.Minute, time.Millisecond, "the holder renews the lock before it expires")
 	require.NoError(t, s.client.Del(t.Context(), key).Err())
 	require.Eventually(t, func() bool { return s.client.Exists(t.Context(), key).Val() == 1 },
-		time.Minute, time.Millisecond, "taken again where it was lost")
+		time.Minute, time.Millisecond, "the holder takes a lost lock again")
 	unlock()
 	unlock, ok = lock(time.Hour)
-	require.True(t, ok, "released")
+	require.True(t, ok, "the finished rebuild released the lock")
 	unlock()
 
 	require.NoError(t, s.client.Set(t.Context(), key, "a dead holder", 200*time.Millisecond).Err())

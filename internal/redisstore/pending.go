@@ -45,9 +45,7 @@ func (s *Store) Pending(
 		return reservation.OrderLine{}, false, nil
 	}
 	if err != nil {
-		return reservation.OrderLine{}, false, fmt.Errorf(
-			"read a pending order in redis: %w", err,
-		)
+		return reservation.OrderLine{}, false, fmt.Errorf("read a pending order in redis: %w", err)
 	}
 	p, err := readPending(text)
 	return p.OrderLine, err == nil, err
@@ -79,7 +77,7 @@ func (s *Store) PendingAmong(
 }
 
 // PendingPage iterates over a goods' pending reservations, from cursor 0 until the returned cursor
-// is 0. A reservation that stays pending throughout appears at least once.
+// is 0. A reservation that is pending throughout appears at least once.
 func (s *Store) PendingPage(
 	ctx context.Context, goodsID int64, cursor uint64, count int64,
 ) ([]order.Pending, uint64, error) {
@@ -114,10 +112,10 @@ func readPending(text string) (order.Pending, error) {
 }
 
 // Adopt takes units of the present epoch for orders of an older one and returns the units that each
-// of them has now: none where it was refused. Where the gate is shut all get theirs: nothing is sold
-// until a newer epoch, which includes them, is loaded. Other units than a line's mean that the buyer
-// repeated the path with another quantity: the line is void, and the order is on its way. Where
-// Redis has a newer epoch the error is a *seckill.GateError.
+// of them has now: none where it was refused. Where the gate is shut all get theirs, because Redis
+// sells nothing until it loads a newer epoch, which includes them. Other units than a line's mean
+// that the buyer repeated the path with another quantity: the line is void, and the order is on its
+// way. Where Redis has a newer epoch the error is a *seckill.GateError.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(
@@ -157,7 +155,8 @@ func (s *Store) Release(
 	for _, m := range moves {
 		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
 	}
-	codes, err := s.release.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).
+	codes, err := s.release.Run(ctx, s.client,
+		[]string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).
 		Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)

@@ -17,18 +17,18 @@ import (
 // Readiness counts the masters of a Redis deployment.
 type Readiness struct {
 	Masters     int // of a cluster; 1 where Redis is one server
-	Unavailable int // masters that do not answer or have no cluster around them: their sales wait
+	Unavailable int // masters that do not answer, or whose cluster is down
 }
 
-// errUnsafe says that Redis answers but must not hold a sale.
+// errUnsafe means that Redis answers but must not hold a sale.
 var errUnsafe = errors.New("redis is not fit")
 
 // masterTimeout bounds the check of one master; all are checked concurrently.
 const masterTimeout = 400 * time.Millisecond
 
-// CheckReadiness checks that Redis answers and that its eviction policy is noeviction: a server
-// that evicts keys forgets reservations and oversells. A server that hides its policy (embedded,
-// managed) is accepted. Of a cluster one answering master is enough, and none may have another
+// CheckReadiness checks that Redis answers and that its eviction policy is noeviction. A server
+// that evicts keys loses reservations and oversells. A server that hides its policy (embedded,
+// managed) is accepted. Of a cluster one answering master is enough, and no master may have another
 // policy.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
@@ -41,6 +41,8 @@ func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	return f, err
 }
 
+// checkMaster checks one master. A master of a failed cluster refuses every command, so it counts
+// as down.
 func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) error {
 	ctx, cancel := context.WithTimeout(ctx, masterTimeout)
 	defer cancel()
@@ -63,7 +65,8 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	return nil
 }
 
-// Durable reports whether every master keeps an append-only file; true where a server does not say.
+// Durable reports whether every master keeps an append-only file. A server that does not report it
+// counts as durable.
 func (s *Store) Durable(ctx context.Context) bool {
 	_, forgetting, _ := s.eachMaster(
 		ctx,
@@ -78,7 +81,7 @@ func (s *Store) Durable(ctx context.Context) bool {
 	return len(forgetting) == 0
 }
 
-// Memory returns used_memory and maxmemory of INFO, in bytes; of a cluster those of the fullest
+// Memory returns used_memory and maxmemory of INFO, in bytes; for a cluster those of the fullest
 // master. A server that reports none (embedded) counts as zero.
 func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	if s.opts.Lease != "" { // no server of its own
@@ -92,7 +95,9 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 			text, err := node.Info(ctx, "memory").Result()
 			mu.Lock()
 			defer mu.Unlock()
-			if m := (reconcile.Memory{Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory")}); err == nil &&
+			if m := (reconcile.Memory{
+				Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory"),
+			}); err == nil &&
 				fuller(m, most) {
 				most = m
 			}
@@ -108,7 +113,7 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	return most, nil
 }
 
-// fuller compares the used share, and the used bytes of servers without a limit.
+// fuller compares the used shares, or the used bytes of servers without a limit.
 func fuller(a, b reconcile.Memory) bool {
 	if a.Most > 0 && b.Most > 0 {
 		return float64(a.Used)/float64(a.Most) > float64(b.Used)/float64(b.Most)

@@ -9,21 +9,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errTooFewReplicas says that a reservation may be lost together with the master.
+// errTooFewReplicas means that a reservation may be lost together with the master.
 var errTooFewReplicas = errors.New("too few replicas have it yet")
 
 // markerLife bounds the life of the marker key.
 const markerLife = 24 * time.Hour
 
-// How often a batch follows a cluster's redirection, and the first pause before a repeated attempt.
+// maxRedirects bounds the redirections of one batch. redirectPause is the first pause before a
+// repeated attempt.
 const (
 	maxRedirects  = 4
 	redirectPause = 10 * time.Millisecond
 )
 
-// reserveReplicated runs the reserve script and, where replicas count, waits for them in the same
-// round trip. WAIT covers the writes of its own connection, so both use one. notReplicated says why
-// replicas may lack the batch.
+// reserveReplicated runs the reserve script. With WaitReplicas it waits for replicas in the same
+// round trip. WAIT covers the writes of its own connection, so both use one. notReplicated is the
+// reason for which replicas may lack the batch.
 func (s *Store) reserveReplicated(
 	ctx context.Context, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {
@@ -61,8 +62,9 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // reserveAndWait writes a marker key between the script and WAIT. A batch of repeated paths writes
-// nothing, yet earlier writes that it reports must be replicated too; replicas apply writes in
-// order. EVAL sends the whole script, because a pipeline cannot repeat EVALSHA before its WAIT.
+// nothing, but earlier writes that it reports must be replicated too. Replicas apply writes in
+// order, so the marker covers those. EVAL sends the whole script, because a pipeline cannot repeat
+// EVALSHA before its WAIT.
 func (s *Store) reserveAndWait(
 	ctx context.Context, node redis.UniversalClient, asking bool, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {

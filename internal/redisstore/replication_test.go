@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// replicated is a store that waits for one replica for as long as it takes, one that hardly waits,
-// and that replica.
+// replicated returns a store that waits up to 20 s for one replica, a store that waits 10 ms, and
+// the replica.
 func replicated(t *testing.T) (patient, hasty fixture, follower *servers.RedisServer) {
 	t.Helper()
 	master := servers.Redis(t, "repl-diskless-sync-delay 0")
@@ -30,6 +30,8 @@ func replicated(t *testing.T) (patient, hasty fixture, follower *servers.RedisSe
 	return waiting(20 * time.Second), waiting(10 * time.Millisecond), replica
 }
 
+// TestReserve_ReportsMissingReplicas checks that the store reports a reservation that too few
+// replicas have. A retry reports it again until the replica is back.
 func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	s.load(onSale(10, 2))
@@ -40,31 +42,35 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	g = must.Get(hasty.reserveIn(1, second))(t)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code,
-		"it is taken all the same, and goes its way")
+		"the master keeps the reservation")
 
 	g = must.Get(hasty.reserveIn(1, second))(t)
 	require.Equal(t, reservation.Repeated, g.Verdicts[0].Code)
-	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas, "asking again makes it no surer")
+	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas,
+		"a retry does not replicate the reservation")
 	require.NoError(t, replica.Restart(t.Context()))
 	g = must.Get(s.reserveIn(1, second))(t)
 	require.NoError(t, g.NotReplicated, "the replica is back")
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
+// TestReserve_SendsAForgottenScriptAgain checks that the store sends a script again that Redis has
+// forgotten.
 func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	s, _, _ := replicated(t)
 	s.load(onSale(10, 2))
 	r := reservationOf(1, 7, 1)
-	// As after a restart: the pipeline must send the script itself.
+	// A restart has the same effect. A pipeline of EVALSHA must send the script itself.
 	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
 	g := must.Get(s.reserveIn(1, r))(t)
 	require.NoError(t, g.NotReplicated)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 }
 
-// A master that was cut off from its replicas, while one of them is promoted, must not have a late
-// order waived: the fence would stand on the wrong server (docs/explanation/model.md). Redis itself
-// sees to it where min-replicas-to-write is set.
+// TestReserve_MasterWithoutReplicasTakesNothing checks that a master that is cut off from its
+// replicas takes nothing if min-replicas-to-write is set. A replica may have been promoted
+// meanwhile. Waiving a late order would then raise the fence on the wrong server
+// (docs/explanation/model.md).
 func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	s.load(onSale(10, 2))
@@ -84,5 +90,5 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.reserveIn(1, second)
 	require.ErrorContains(t, err, "NOREPLICAS")
-	require.EqualValues(t, 9, s.view().Available, "a script that may not write has written nothing")
+	require.EqualValues(t, 9, s.view().Available, "a refused script writes nothing")
 }

@@ -59,7 +59,7 @@ func (r *reply) string() string {
 
 func (r *reply) millis() time.Time { return time.UnixMilli(r.int()).UTC() }
 
-// gate reads the two fields with which the answer of every gated script begins.
+// gate reads the first two fields of the answer of every gated script.
 func (r *reply) gate() (seckill.GateState, int64) {
 	state, epoch := seckill.GateState(r.int()), r.int()
 	return state, epoch

@@ -10,9 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Reserve judges 1 to MaxBatch reservations of one goods in one script call. Where the gate is
-// shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. All have the
-// same StoredPath. The result's NotReplicated is set where too few replicas confirmed the batch
+// Reserve decides 1 to MaxBatch reservations of one goods in one script call. Where the gate is
+// shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. All have
+// the same StoredPath. The result's NotReplicated is set where too few replicas confirmed the batch
 // within WaitTimeout.
 func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
@@ -39,6 +39,8 @@ func (s *Store) Reserve(
 	return g, err
 }
 
+// readReserveResult decodes the script's answer: one digit per reservation, then the details of the
+// verdicts that have any.
 func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Result, error) {
 	state, epoch := r.gate()
 	g := reservation.Result{Now: r.millis(), Available: r.int(), OutboxID: r.string()}

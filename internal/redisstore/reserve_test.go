@@ -15,6 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
+// TestReserve_TakesUnitsAndRecordsThem checks that a reservation takes its units and appears in
+// pending and in the outbox. A confirm removes the outbox entry.
 func (s fixture) TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	s.load(onSale(10, 5))
 	r := reservationOf(1, 7, 3)
@@ -37,6 +39,8 @@ func (s fixture) TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	require.Zero(t, s.view().Outbox)
 }
 
+// TestReserve_JudgesEachReservationAlone checks that each reservation of a batch gets its own
+// verdict. A refusal does not affect the others.
 func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	s.load(onSale(6, 3))
 	expired := reservationOf(3, 9, 1)
@@ -54,9 +58,11 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	}, verdicts)
 	require.Zero(t, s.view().Available)
 	require.ElementsMatch(t, []string{"sn1", "sn4", "sn6"}, s.pendingSns())
-	require.EqualValues(t, 1, s.view().Outbox, "a group is one entry")
+	require.EqualValues(t, 1, s.view().Outbox, "a batch is one outbox entry")
 }
 
+// TestReserve_UsedPathReturnsItsOrderAfterTheSale checks that a used path returns its order even
+// after the sale closed.
 func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	snap := onSale(1, 1)
 	s.load(snap)
@@ -70,6 +76,7 @@ func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	require.Equal(t, reservation.TooLate, s.reserve(reservationOf(2, 8, 1))[0].Code)
 }
 
+// TestReserve_UsesRedisClock checks that a sale starts and ends by Redis' clock.
 func (s fixture) TestReserve_UsesRedisClock(t *testing.T) {
 	snap := onSale(5, 1)
 	s.load(snap)
@@ -91,6 +98,8 @@ func (s fixture) TestReserve_RejectsInvalidQuantities(t *testing.T) {
 	require.EqualValues(t, 5, s.view().Available)
 }
 
+// TestReserve_ShutGateTakesNothing checks that Redis refuses reservations of a missing sale, of
+// another epoch and behind a shut gate.
 func (s fixture) TestReserve_ShutGateTakesNothing(t *testing.T) {
 	gate := func(epoch int64) seckill.GateError {
 		_, err := s.reserveIn(epoch, reservationOf(1, 7, 1))
@@ -104,6 +113,8 @@ func (s fixture) TestReserve_ShutGateTakesNothing(t *testing.T) {
 	require.EqualValues(t, 5, s.view().Available)
 }
 
+// TestReserve_LeaseEndsWithItsMaster checks that a restart of the master ends the lease of its
+// sales. The next epoch opens the sale again.
 func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	server := servers.Redis(t, "appendfsync always")
 	s := open(t, server.Addr(), "")
@@ -144,6 +155,8 @@ func (s fixture) TestReserve_ConcurrentCallsNeverOversell(t *testing.T) {
 	require.Len(t, s.pendingSns(), units)
 }
 
+// TestReserve_OldBacklogShutsTheGate checks that Redis refuses reservations while its oldest
+// pending order is too old. Settling that order opens the gate again.
 func (s fixture) TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	s.opts.MaxBacklogMillis = 20
 	s.load(onSale(5, 1))

@@ -9,7 +9,8 @@ import (
 // flight.
 func (s *Store) Retire(ctx context.Context, goodsID, epoch int64) (bool, error) {
 	k := keysOf(goodsID)
-	done, err := s.retire.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).
+	done, err := s.retire.Run(ctx, s.client,
+		[]string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).
 		Bool()
 	if err != nil {
 		return false, fmt.Errorf("delete a sale in redis: %w", err)

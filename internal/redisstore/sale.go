@@ -25,8 +25,9 @@ type saleDetails struct {
 
 func encodeDetails(sale seckill.Sale) ([]byte, error) {
 	return json.Marshal(saleDetails{
-		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price, MaxLimit: sale.MaxPerBuyerLimit,
-		Rate: sale.Rate, CreatedAt: sale.CreatedAt, UpdatedAt: sale.UpdatedAt,
+		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price,
+		MaxLimit: sale.MaxPerBuyerLimit, Rate: sale.Rate, CreatedAt: sale.CreatedAt,
+		UpdatedAt: sale.UpdatedAt,
 	})
 }
 
@@ -42,6 +43,7 @@ func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	return v, err
 }
 
+// readView decodes the view script's answer.
 func readView(r *reply) (seckill.View, error) {
 	var v seckill.View
 	v.Gate, v.Epoch = r.gate()
@@ -78,7 +80,7 @@ func streamTime(id string) time.Time {
 // stageBatch is how many buyers one command loads.
 const stageBatch = 500
 
-// stageLife is how long an abandoned staged load stays; no rebuild takes as long.
+// stageLife is the life of an abandoned staged load; every rebuild takes less time.
 const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
@@ -92,27 +94,18 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
-	loaded, err := s.load.Run(
-		ctx,
-		s.client,
-		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()},
-		s.lease,
-		snap.Epoch,
-		string(snap.Status),
-		snap.StartAt.UnixMilli(),
-		snap.EndAt.UnixMilli(),
-		snap.PerBuyerLimit,
-		snap.Total,
-		snap.Stock,
-		snap.Total-snap.Stock,
-		text,
-	).Int()
+	loaded, err := s.load.Run(ctx, s.client,
+		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
+		snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(),
+		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
 	return loaded == 1, nil
 }
 
+// stage writes the buyers to a key that the load script renames. Loading them in batches keeps each
+// command short, so that Redis serves other sales meanwhile.
 func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holding) error {
 	if err := s.client.Unlink(ctx, key).Err(); err != nil {
 		return fmt.Errorf("stage buyers in redis: %w", err)
@@ -155,15 +148,16 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 	return nil
 }
 
-// UpdateSale copies what a merchant changed: status, window, limit and rate, but no counters.
-// seckill.ErrNotLoaded where Redis does not have the sale's epoch.
+// UpdateSale writes the fields that a merchant can change: status, window, limit and rate, but no
+// counters. seckill.ErrNotLoaded where Redis does not have the sale's epoch.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	text, err := encodeDetails(sale)
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
-	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
-		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).
+	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch,
+		"status", string(sale.Status), "start", sale.StartAt.UnixMilli(), "end",
+		sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).
 		Int()
 	if err != nil {
 		return fmt.Errorf("change a sale in redis: %w", err)

@@ -21,10 +21,10 @@ type Store struct {
 	reserve, view, load, shut, updateSale, settle, release, adopt, retire *redis.Script
 }
 
-// Options of a Store.
+// Options are the settings of a Store.
 type Options struct {
-	// Lease replaces the master's replication id on servers without one (miniredis): a token of the
-	// process. Empty: the scripts read INFO.
+	// Lease is a token of the process that replaces the master's replication id on servers without
+	// one (miniredis). Empty: the scripts read INFO.
 	Lease string
 	// MaxBacklogMillis is the age of the oldest pending reservation at which the gate shuts; 0:
 	// never.

@@ -17,7 +17,7 @@ type Actor struct {
 	ID    int64 // > 0
 	Role  Role
 	Name  string // for the order; may be empty
-	Phone string // likewise
+	Phone string // for the order; may be empty
 }
 
 // MayManage reports whether the actor may see and change a merchant's sales.

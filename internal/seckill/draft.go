@@ -75,10 +75,9 @@ func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 	now = now.UTC().Truncate(time.Millisecond)
 	return Sale{
 		GoodsID: newGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
-		Total: n.Stock, Stock: n.Stock,
-		PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
-		StartAt: n.StartAt.UTC().Truncate(time.Millisecond),
-		EndAt:   n.EndAt.UTC().Truncate(time.Millisecond),
-		Rate:    n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,
+		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit,
+		MaxPerBuyerLimit: n.PerBuyerLimit, StartAt: n.StartAt.UTC().Truncate(time.Millisecond),
+		EndAt: n.EndAt.UTC().Truncate(time.Millisecond), Rate: n.Rate, Status: Draft,
+		CreatedAt: now, UpdatedAt: now,
 	}
 }

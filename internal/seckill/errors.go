@@ -25,8 +25,8 @@ const (
 	Unavailable     Reason = "UNAVAILABLE"
 )
 
-// Error is a refusal whose reason and message the client sees. The text of any other error stays
-// in the server.
+// Error is a refusal whose reason and message the client gets. The text of any other error remains
+// on the server.
 type Error struct {
 	Reason     Reason
 	Message    string         // a sentence for the user
@@ -62,15 +62,16 @@ func NewFieldError(field, format string, args ...any) *Error {
 	return &Error{Reason: BadRequest, Field: field, Message: message}
 }
 
-// NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome is
-// unknown.
+// NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome
+// is unknown.
 func NewUnavailable(what string, err error) *Error {
 	return &Error{
-		Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second, Err: err,
+		Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second,
+		Err: err,
 	}
 }
 
-// OrUnavailable returns nil and refusals as they are, and wraps any other error as Unavailable.
+// OrUnavailable returns nil and refusals unchanged, and wraps any other error as Unavailable.
 func OrUnavailable(err error, what string) error {
 	if err == nil || ReasonOf(err) != "" {
 		return err

@@ -10,7 +10,8 @@ type GateError struct {
 // Error returns the state in words.
 func (e *GateError) Error() string { return "the sale's gate is shut: " + e.State.String() }
 
-// GateState is GateOpen or why a script refuses everything. The scripts return the same numbers.
+// GateState is GateOpen or the reason for which a script refuses everything. The scripts return the
+// same numbers.
 type GateState int
 
 // The states of a gate.
@@ -19,7 +20,7 @@ const (
 	GateMissing GateState = 1 // Redis has no state of the sale
 	GateShut    GateState = 2 // closed on purpose, during a rebuild
 	GateLease   GateState = 3 // Redis was restarted or failed over since the sale was loaded
-	GateEpoch   GateState = 4 // another epoch than the caller's: retry with the new one
+	GateEpoch   GateState = 4 // the oldest pending reservation is too old to accept more orders
 	GateBacklog GateState = 5 // the oldest outbox entry is too old to accept more orders
 )
 

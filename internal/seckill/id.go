@@ -11,8 +11,8 @@ const (
 	idEpoch = 1_735_689_600_000
 	// idRandom is the number of bits below the time.
 	idRandom = 22
-	// reservedBit is 0 in every new id. In ids of the releases that split stocks, a 1 marked a split
-	// sale; in older ids the bit is random.
+	// reservedBit is 0 in every new id. In ids of the releases that split stocks, a 1 marked a
+	// split sale; in older ids the bit is random.
 	reservedBit = 1 << 21
 )
 

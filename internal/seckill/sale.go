@@ -2,7 +2,7 @@ package seckill
 
 import "time"
 
-// Status is the state of a sale. It never goes back.
+// Status is the state of a sale. It only advances: draft, exposed, closed.
 type Status string
 
 // The states of a sale.
@@ -56,7 +56,8 @@ type Rate struct {
 // DefaultRate returns the rate of a sale that sets none.
 func DefaultRate() Rate {
 	return Rate{
-		Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+		Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1,
+		MaxWaitMillis: 1000,
 	}
 }
 
@@ -91,7 +92,7 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 	}
 }
 
-// NewSoldOut returns the refusal of a purchase that asks for more than the available units.
+// NewSoldOut returns the refusal of a purchase of more than the available units.
 func NewSoldOut(available int64) error {
 	e := NewError(SoldOut, "sold out")
 	e.Data = map[string]any{"available": available}

@@ -23,6 +23,8 @@ func newSale() NewSale {
 	}
 }
 
+// TestNewSale_ValidateNamesFieldOutOfBounds checks that Validate rejects each field out of its
+// bounds and names that field.
 func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 	require.NoError(t, newSale().Validate())
 	for field, changes := range map[string][]func(*NewSale){
@@ -56,6 +58,7 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 	require.NoError(t, longest.Validate())
 }
 
+// TestSale_WindowIsHalfOpen checks that a sale sells from StartAt, inclusive, to EndAt, exclusive.
 func TestSale_WindowIsHalfOpen(t *testing.T) {
 	s := newSale().Draft(1, time.Now())
 	s.Status = Exposed

@@ -25,7 +25,7 @@ func (v View) PendingAge() time.Duration {
 	return max(0, v.Now.Sub(v.PendingSince))
 }
 
-// Ledger accounts for every unit of a sale.
+// Ledger accounts for every unit of a sale. A balanced ledger has no unit missing or counted twice.
 type Ledger struct {
 	Total     int64    `json:"total"`
 	Available int64    `json:"available"`
@@ -34,11 +34,11 @@ type Ledger struct {
 	Balanced  bool     `json:"balanced"`
 	Epoch     int64    `json:"epoch"`
 	Database  Database `json:"database"`
-	// Differences decides Balanced together with the equation. JSON omits it while it is zero.
+	// Differences and the equation together determine Balanced. JSON omits it while it is zero.
 	Differences Differences `json:"differences,omitzero"`
 }
 
-// Differences counts what Redis and MySQL disagree on for longer than a message takes.
+// Differences counts what differs between Redis and MySQL for longer than a message takes.
 type Differences struct {
 	// Unsettled counts orders that are in MySQL and pending in Redis, for more than 5 s.
 	Unsettled int `json:"unsettled"`
@@ -53,7 +53,7 @@ type Differences struct {
 // Any reports whether there is a difference to repair. Unwritten orders are late, not wrong.
 func (d Differences) Any() bool { return d.Unsettled+d.Unreleased+d.Totals > 0 }
 
-// Database is MySQL's account of the same units.
+// Database is the count of the same units in MySQL.
 type Database struct {
 	Stock  int64 `json:"stock"`  // units that no active order holds
 	Active int64 `json:"active"` // units of created and paid orders

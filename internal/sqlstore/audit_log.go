@@ -41,6 +41,7 @@ func (s *Store) AuditOf(
 	return list("list changes of a sale", q.Order("id DESC").Limit(limit), auditRow.entry)
 }
 
+// entry converts the row.
 func (r auditRow) entry() salechange.AuditEntry {
 	return salechange.AuditEntry{
 		ID: r.ID, GoodsID: r.GoodsID, ActorID: r.ActorID, Role: r.ActorRole, Action: r.Action,
@@ -49,7 +50,7 @@ func (r auditRow) entry() salechange.AuditEntry {
 }
 
 // audit records a change of a sale by the context's actor in the caller's transaction. The zero row
-// stands for a sale that does not exist before or after the change.
+// represents a sale that does not exist before or after the change.
 func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
 	from, to, err := difference(was, became)
 	if err != nil {
@@ -65,7 +66,8 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 // difference returns the changed fields before and after as two JSON objects.
 func difference(was, became saleRow) (from, to string, err error) {
 	a, b := audited(was), audited(became)
-	// Only what differs is kept. A created or deleted sale has one side, which is kept whole.
+	// The entry keeps the fields that differ. For a created or deleted sale it keeps all fields of
+	// the one side.
 	for name := range b {
 		if was.GoodsID != 0 && became.GoodsID != 0 && a[name] == b[name] {
 			delete(a, name)

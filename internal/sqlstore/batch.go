@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// chunk is how many rows or keys one statement carries. The widest row has 14 columns, and MySQL
+// chunk is how many rows or keys one statement contains. The widest row has 14 columns, and MySQL
 // accepts 65,535 placeholders. SQLite's driver searches its placeholders linearly, so short
 // statements are faster there and cost no round trip.
 const (
@@ -23,7 +23,7 @@ const (
 	sqliteChunk = 100
 )
 
-// chunkOf returns how many rows or keys a statement on this database may carry.
+// chunkOf returns how many rows or keys a statement on this database may contain.
 func chunkOf(tx *gorm.DB) int {
 	if isSQLite(tx) {
 		return sqliteChunk
@@ -31,7 +31,7 @@ func chunkOf(tx *gorm.DB) int {
 	return chunk
 }
 
-// isSQLite reports whether statements go to SQLite. GORM knows the name of its dialect, so the
+// isSQLite reports whether statements go to SQLite. GORM reports the name of its dialect, so the
 // store keeps no copy of it.
 func isSQLite(db *gorm.DB) bool { return db.Name() == "sqlite" }
 
@@ -39,15 +39,17 @@ func isSQLite(db *gorm.DB) bool { return db.Name() == "sqlite" }
 const originBatch = "batch"
 
 // WriteBatch writes the order lines of one goods in one transaction. It locks the goods row, skips
-// numbers that exist, and judges the others one by one in their order. Lines that the stock or the
-// buyer's limit refuses become failed orders with a dead letter and a stock move. The others become
-// created orders; the buyers' holdings and the stock follow, the stock by one compare-and-swap.
+// numbers that exist, and decides on the others one by one in their order. Lines that the stock or
+// the buyer's limit refuses become failed orders with a dead letter and a stock move. The others
+// become created orders. WriteBatch then updates the buyers' holdings, and the stock by one
+// compare-and-swap.
 //
 // WriteBatch first tries an optimistic insert (writeOptimistically), which saves the reads.
 //
-// It writes nothing and returns *orderwriter.AdoptError for lines of an older epoch that b does not
-// list as adopted by the present one, seckill.ErrNoSuchGoods, or a plain error for invalid data.
-// Any error may be followed by the same call.
+// It writes nothing and returns one of three errors. *orderwriter.AdoptError reports lines of an
+// older epoch that b does not list as adopted by the present one. The others are
+// seckill.ErrNoSuchGoods, and a plain error for invalid data. The caller may repeat the call after
+// any error.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if s.optimism.try() {
 		out, err := s.writeBy(ctx, b, writeOptimistically)
@@ -68,7 +70,7 @@ func (s *Store) writeBy(
 		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) { return write(tx, sale, b) })
 }
 
-// writeBatch reads what exists before it judges the lines. It is right for every batch; the
+// writeBatch reads existing rows before it decides on the lines. It is correct for every batch; the
 // optimistic way is only faster.
 func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
@@ -108,8 +110,8 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 
 // write executes the plan.
 func (p *batchPlan) write(tx *gorm.DB) error {
-	// The orders come first: their key detects a writer that ignored the lock before the units are
-	// counted.
+	// Insert the orders first: their key detects a writer that ignored the lock before the units
+	// are counted.
 	if err := insert(tx, p.orders); err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 // version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
 // lock or that too few units are left; a new transaction reads the current row.
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
-	// A batch without created orders leaves the row and its version alone.
+	// A batch without created orders does not change the row and its version.
 	if units == 0 {
 		return nil
 	}
@@ -177,7 +179,7 @@ func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) 
 	return held, err
 }
 
-// setHoldings stores the units that buyers hold from now on. The caller has locked the goods row.
+// setHoldings stores the new units of buyers. The caller has locked the goods row.
 func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	rows := make([]holdingRow, 0, len(held))
 	// Ascending ids walk the primary key in its order.

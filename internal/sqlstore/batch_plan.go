@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// batchPlan is what a batch will write, decided before anything is written.
+// batchPlan is everything that a batch will write. It is complete before the first write.
 type batchPlan struct {
 	sale        saleRow // as read under the lock
 	now         time.Time
@@ -66,7 +66,7 @@ func (p *batchPlan) create(l reservation.OrderLine, payBy time.Time) {
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
-// fail adds an order that a rule refuses. Its dead letter says how its message was delivered.
+// fail adds an order that a rule refuses. Its dead letter has the delivery history of its message.
 func (p *batchPlan) fail(
 	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
 ) error {
@@ -111,8 +111,8 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 	return nil
 }
 
-// claimTombstone fills one tombstone. The reason stays that of the tombstone, which the buyer may
-// have read already.
+// claimTombstone fills one tombstone. It keeps the tombstone's reason, which the buyer may have
+// read already.
 func (p *batchPlan) claimTombstone(l reservation.OrderLine, deadLetter order.DeadLetter) {
 	deadLetter.Reason = order.FailedLost
 	p.claimed = append(p.claimed, newOrder(p.sale, l, p.now))
@@ -182,8 +182,8 @@ const (
 	maxOrigin  = 255
 )
 
-// validate returns an error that wraps errDoesNotFit for a line that the tables cannot hold. SQLite
-// would accept it, so the check comes before every database.
+// validate returns an error that wraps errDoesNotFit for a line that the tables cannot hold. It
+// checks before every database, because SQLite would accept such a line.
 func validate(l reservation.OrderLine) error {
 	switch {
 	case !fitsColumn(l.OrderSn, maxOrderSn):

@@ -16,6 +16,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestWriteBatch_StoresOrdersAndTakesStock checks that a batch stores its orders and takes their
+// units with one update of the sale.
 func (h fixture) TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 7, 3)
@@ -30,6 +32,8 @@ func (h fixture) TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
+// TestWriteBatch_IsIdempotentInAnyGrouping checks that each order is written once, however its
+// messages are grouped and repeated.
 func (h fixture) TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
 	sale := h.exposed(10, 5)
 	a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
@@ -45,6 +49,8 @@ func (h fixture) TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
 	require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
 }
 
+// TestWriteBatch_FailsOrdersBeyondTheStock checks that orders beyond the stock fail. Each failed
+// order has one dead letter and one stock move. The other orders of the batch succeed.
 func (h fixture) TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 	sale := h.exposed(5, 5)
 	lines := []reservation.OrderLine{
@@ -61,9 +67,11 @@ func (h fixture) TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 	again := h.writeAll(sale.GoodsID, lines...)
 	require.Empty(t, again.Failed)
 	require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
-	require.Len(t, h.moves(sale.GoodsID), 2, "returned once")
+	require.Len(t, h.moves(sale.GoodsID), 2, "a repeated batch returns no units again")
 }
 
+// TestWriteBatch_FailsOrdersOverTheBuyersLimit checks that orders over the buyer's limit fail. The
+// other orders of the batch succeed.
 func (h fixture) TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 	sale := h.exposed(50, 3)
 	h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
@@ -77,7 +85,7 @@ func (h fixture) TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 	require.EqualValues(t, 6, h.requireBalanced(sale.GoodsID))
 }
 
-// requireFailedOnce checks what a failed order leaves: its row, its dead letter and its stock move.
+// requireFailedOnce requires that a failed order has one row, one dead letter and a stock move.
 func (h fixture) requireFailedOnce(
 	sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason,
 ) {
@@ -96,7 +104,8 @@ func (h fixture) requireFailedOnce(
 		Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
 	})
 	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
-		must.Get(order.Decode(own[0].Body))(h.t), "can be sent again as it is")
+		must.Get(order.Decode(own[0].Body))(h.t),
+		"an operator can publish the body again unchanged")
 	moves := h.moves(sale.GoodsID)
 	i := slices.IndexFunc(moves, func(m order.StockMove) bool { return m.OrderSn == l.OrderSn })
 	require.GreaterOrEqual(h.t, i, 0, "no move of a failed order")
@@ -106,6 +115,8 @@ func (h fixture) requireFailedOnce(
 	require.Equal(h.t, sale.Epoch, moves[i].Epoch)
 }
 
+// TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch checks that a batch with orders of an older epoch
+// is not written before the present epoch adopts them.
 func (h fixture) TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 	sale := h.exposed(10, 5)
 	written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
@@ -125,13 +136,13 @@ func (h fixture) TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 
 	b.Adopted, b.Epoch = map[string]int64{late.OrderSn: 1, later.OrderSn: 1}, 1
 	_, err = h.WriteBatch(t.Context(), b)
-	require.ErrorAs(t, err, &adopt, "adopted by an epoch that is over")
+	require.ErrorAs(t, err, &adopt, "an epoch that is over adopted the orders")
 
 	b.Epoch = 2
 	require.Equal(t, []string{late.OrderSn, fresh.OrderSn, later.OrderSn}, h.write(b).Created)
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 	require.EqualValues(t, 1, h.order(sale.GoodsID, late.OrderSn).Epoch,
-		"the epoch that promised it")
+		"the order keeps the epoch that reserved it")
 }
 
 func (h fixture) TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
@@ -141,6 +152,8 @@ func (h fixture) TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
 	require.NotErrorIs(t, err, order.ErrTryAgain)
 }
 
+// TestWriteBatch_WritesOrdersOfAClosedSale checks that orders that were reserved before a sale
+// closed are still written.
 func (h fixture) TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
 	sale := h.exposed(10, 5)
 	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
@@ -148,6 +161,8 @@ func (h fixture) TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
+// TestWriteBatch_RejectsDataThatDoesNotFit checks that the store refuses values that its columns
+// cannot hold, without a request to retry. The order can then be written as a failed one.
 func (h fixture) TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 	sale := h.exposed(10, 5)
 	bad := map[string]func(*reservation.OrderLine){
@@ -166,10 +181,10 @@ func (h fixture) TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 		b := batchOf(sale.GoodsID, h.line(sale, 1, 1), l)
 		_, err := h.WriteBatch(t.Context(), b)
 		require.Error(t, err, name)
-		require.NotErrorIs(t, err, order.ErrTryAgain, "%s is no trouble of the database's", name)
+		require.NotErrorIs(t, err, order.ErrTryAgain, "%s: a retry cannot succeed", name)
 		require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
 		if l.OrderSn[0] == '~' {
-			continue // not a number of ours; see AddDeadLetter
+			continue // AddDeadLetter stores a number that is not minted
 		}
 		require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
 			h.writeFailed(sale.GoodsID, l, order.FailedUnwritten).Failed, name)
@@ -181,6 +196,8 @@ func (h fixture) TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 	require.Equal(t, longest, h.order(sale.GoodsID, longest.OrderSn).OrderLine)
 }
 
+// TestWriteBatch_WritesThousandsOfOrders checks that a batch may hold thousands of orders. The
+// store splits its statements.
 func (h fixture) TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
 	sale := h.exposed(2500, 1)
 	out := h.writeAll(sale.GoodsID, h.lines(sale, 2600)...)
@@ -189,6 +206,8 @@ func (h fixture) TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
 	require.EqualValues(t, 2500, h.requireBalanced(sale.GoodsID))
 }
 
+// TestChangeStock_MissedSwapAsksForRetry checks that the compare-and-swap of the stock fails after
+// another writer changed the version, and for too many units.
 func (h fixture) TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 	sale := h.exposed(10, 5)
 	row := must.Get(findSale(h.read(t.Context()), sale.GoodsID))(t)
@@ -196,10 +215,12 @@ func (h fixture) TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 	require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 	row.Version++
 	require.ErrorIs(t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain,
-		"more than there is")
+		"the update takes more units than the stock")
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
+// TestSchema_ForbidsOverselling checks that the constraints of the tables reject negative stock and
+// other impossible values.
 func (h fixture) TestSchema_ForbidsOverselling(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 1)

@@ -52,14 +52,14 @@ func (s *Store) Change(
 		if err != nil {
 			return err
 		}
-		// Refuse an invalid change before the row of a retired sale is touched.
+		// Refuse an invalid change before the write to the row of a retired sale.
 		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
 		}
 		if err := unretire(tx, &sale); err != nil {
 			return err
 		}
-		// Redis may have promised the units to buyers already, so it is asked first (EndCut).
+		// Redis may have promised the units to buyers already, so the cut starts there (EndCut).
 		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
 			b.Sale = sale.sale()
 			b.Cut, err = beginCut(tx, sale, c, once, now)
@@ -118,8 +118,8 @@ func change(
 	return row, moves, audit(tx, salechange.ActChange, was, row, now)
 }
 
-// changeRow writes the merchant's columns by compare-and-swap on the version and leaves the others
-// alone.
+// changeRow writes the merchant's columns by compare-and-swap on the version. It does not write the
+// other columns.
 func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
 	row := rowOfSale(after)
 	// These columns have no field in seckill.Sale.
@@ -163,5 +163,5 @@ func (s *Store) DeleteDraft(
 	return err
 }
 
-// errNoCut says that no cut has this id, which only a program error causes.
+// errNoCut means that no cut has this id, which only a program error causes.
 var errNoCut = errors.New("no such cut")

@@ -18,20 +18,20 @@ import (
 
 var noKey salechange.IdempotencyKey
 
-// mustChange changes a sale, which must succeed.
+// mustChange changes a sale and requires success.
 func (h fixture) mustChange(goodsID int64, c salechange.Change) inventory.BegunChange {
 	h.t.Helper()
 	return must.Get(h.Change(h.t.Context(), goodsID, c, noKey, today))(h.t)
 }
 
-// cutting exposes a sale of ten units and begins a cut of four of them.
+// cutting exposes a sale of ten units and begins a cut of four units.
 func (h fixture) cutting() (seckill.Sale, inventory.StockCut) {
 	h.t.Helper()
 	sale := h.exposed(10, 5)
 	return sale, *h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 }
 
-// endCut passes on what Redis said about a cut. It requires the cut's state and the sale's total
+// endCut passes Redis' result to the store. It requires the state of the cut and the sale's total
 // afterwards.
 func (h fixture) endCut(
 	cut inventory.StockCut, said order.MoveResult, state inventory.CutState, total int64,
@@ -44,6 +44,8 @@ func (h fixture) endCut(
 	return ended, after
 }
 
+// TestChange_AppliesToADraftAtOnce checks that a change of a draft applies at once, without a stock
+// move or a stock cut.
 func (h fixture) TestChange_AppliesToADraftAtOnce(t *testing.T) {
 	sale := h.draft(1, 10, 3)
 	b := h.mustChange(sale.GoodsID, salechange.Change{
@@ -62,6 +64,8 @@ func (h fixture) TestChange_AppliesToADraftAtOnce(t *testing.T) {
 	h.requireBalanced(sale.GoodsID)
 }
 
+// TestChange_RaiseOfAnExposedSaleWritesAStockMove checks that added units of an exposed sale become
+// a stock move for Redis. A new title is refused.
 func (h fixture) TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 	sale := h.exposed(10, 5)
 	h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
@@ -77,15 +81,18 @@ func (h fixture) TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 	requireConflict(t, err)
 }
 
+// TestEndCut_AppliesOnceRedisReleasedTheUnits checks that a cut reduces the total, once, after
+// Redis released the units.
 func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	sale := h.exposed(10, 5)
 	cut := h.mustChange(sale.GoodsID,
 		salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
-	require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
+	require.EqualValues(t, 10, h.sale(sale.GoodsID).Total,
+		"the total stays until Redis releases the units")
 	require.Equal(t, today, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
 	require.Equal(t, []inventory.StockCut{*cut},
 		must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), 10))(t),
-		"it says all that it takes to finish it")
+		"the open cut holds everything that EndCut needs")
 	for range 2 {
 		_, after := h.endCut(*cut, order.MoveApplied, inventory.CutDone, 6)
 		require.EqualValues(t, 6, after.Stock)
@@ -96,23 +103,28 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	require.Zero(t, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
 }
 
+// TestEndCut_RefusalUndoesTheCut checks that a refusal by Redis undoes the cut for good.
 func (h fixture) TestEndCut_RefusalUndoesTheCut(t *testing.T) {
 	_, cut := h.cutting()
 	h.endCut(cut, order.CutTooLarge, inventory.CutUndone, 10)
-	h.endCut(cut, order.MoveApplied, inventory.CutUndone, 10) // what is undone stays undone
+	h.endCut(cut, order.MoveApplied, inventory.CutUndone, 10) // a later result changes nothing
 }
 
+// TestEndCut_RenewsACutOfAnOlderEpoch checks that a result of an older epoch is void. The cut then
+// gets the new epoch and stays open.
 func (h fixture) TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 	sale, cut := h.cutting()
 	snap := h.beginEpoch(sale.GoodsID)
 	require.EqualValues(t, 10, snap.Stock,
-		"Redis was built with the units that the old epoch had released")
+		"the rebuild loads the units of the open cut again")
 	renewed, _ := h.endCut(cut, order.MoveApplied, inventory.CutOpen, 10)
 	require.Equal(t, snap.Epoch, renewed.Epoch)
-	h.endCut(cut, order.CutTooLarge, inventory.CutOpen, 10) // said in the old epoch, so void
+	h.endCut(cut, order.CutTooLarge, inventory.CutOpen, 10) // a result of the old epoch is void
 	h.endCut(renewed, order.MoveApplied, inventory.CutDone, 6)
 }
 
+// TestEndCut_ClosedSaleReturnsTheUnits checks that a cut of a closed sale is undone and that a
+// stock move returns its units to Redis.
 func (h fixture) TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
 	sale, cut := h.cutting()
 	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
@@ -122,6 +134,8 @@ func (h fixture) TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
 	require.EqualValues(t, 4, moves[0].Quantity)
 }
 
+// TestChange_SameKeyChangesOnce checks that concurrent requests with one idempotency key change the
+// sale once. The key belongs to its actor, rejects another body and expires after a day.
 func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	raise := func(units int64, once salechange.IdempotencyKey, now time.Time) (int64, error) {
@@ -139,7 +153,8 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 		})
 	}
 	require.NoError(t, g.Wait())
-	require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer")
+	require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals,
+		"every request gets the first answer")
 	require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
 	require.Len(t, h.moves(sale.GoodsID), 1)
 
@@ -147,12 +162,14 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 	other.Hash = "another body"
 	_, err := raise(6, other, today)
 	requireConflict(t, err)
-	other.ActorID = 2 // another's key of the same name
+	other.ActorID = 2 // another actor may use the same key
 	must.Get(raise(6, other, today))(t)
 	must.Get(raise(5, once, today.Add(25*time.Hour)))(t)
-	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
+	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key expires after a day")
 }
 
+// TestCreateSale_SameKeyCreatesOneSale checks that concurrent requests with one idempotency key
+// create one sale.
 func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 	create := func(title string) (seckill.Sale, error) {
 		sale := newSale(5, 1)
@@ -177,6 +194,8 @@ func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 	require.NotEqual(t, made[0], must.Get(create("x"))(t))
 }
 
+// TestChange_RepeatedCutContinuesTheFirst checks that a repeated request for a cut returns the cut
+// of the first request, and its result afterwards.
 func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	sale := h.exposed(10, 5)
 	once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
@@ -194,9 +213,11 @@ func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	require.Equal(t, after, third.Sale)
 }
 
+// TestAuditOf_ListsActorAndChangedFields checks that the audit log lists each change with its actor
+// and the changed fields, newest first.
 func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
-	sale := h.draft(7, 10, 3) // by the system, without an actor
+	sale := h.draft(7, 10, 3) // the context has no actor
 	must.Get(h.Change(ctx, sale.GoodsID,
 		salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today))(t)
 	_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
@@ -204,7 +225,7 @@ func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today))(t)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute)))(t)
 	log := must.Get(h.AuditOf(t.Context(), sale.GoodsID, "", 10))(t)
-	require.Len(t, log, 4, "a refusal is no change")
+	require.Len(t, log, 4, "the audit log holds no refused change")
 	require.Equal(t, []salechange.Action{
 		salechange.ActClose, salechange.ActExpose, salechange.ActChange, salechange.ActCreate,
 	}, []salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
@@ -217,6 +238,8 @@ func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	require.Equal(t, log[3:], must.Get(h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10))(t))
 }
 
+// TestDeleteDraft_DeletesOnlyDrafts checks that a draft can be deleted and an exposed sale cannot.
+// A repeated request with the same key succeeds.
 func (h fixture) TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 	draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
 	require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, noKey, today))
@@ -224,7 +247,8 @@ func (h fixture) TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 		seckill.ErrNoSuchGoods)
 	requireConflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, noKey, today))
 	require.Equal(t, salechange.ActDelete,
-		must.Get(h.AuditOf(t.Context(), draft.GoodsID, "", 1))(t)[0].Action, "what it was is kept")
+		must.Get(h.AuditOf(t.Context(), draft.GoodsID, "", 1))(t)[0].Action,
+		"the audit log records the deletion")
 
 	again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
 	_, known, err := h.Answered(t.Context(), once, today)

@@ -20,7 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// retry repeats a step that asks for it, as the callers do, up to 100 times.
+// retry repeats a step that returns ErrTryAgain, up to 100 times, as the callers do.
 func retry(ctx context.Context, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
@@ -33,16 +33,17 @@ func retry(ctx context.Context, step func() error) error {
 	}
 }
 
-// errorOf drops a call's value.
+// errorOf returns a call's error without its value.
 func errorOf[T any](_ T, err error) error { return err }
 
-// isRefusal reports whether err is the answer to a state that another caller changed first.
+// isRefusal reports whether err refuses a step because another caller changed the order first.
 func isRefusal(err error) bool {
 	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
 }
 
-// Everything that changes units runs concurrently on one hot row: four writers of overlapping
-// batches, cancels, payments, expiries. The sums are exact afterwards, and units are returned once.
+// TestStore_ConcurrentUseKeepsExactSums runs everything that changes units concurrently on one hot
+// row. It runs four writers of overlapping batches, cancellations, payments and expiries.
+// Afterwards the sums must be exact, and each unpaid order must have returned its units once.
 func (h fixture) TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 	const buyers, perBuyer, units = 150, 2, 200
 	sale := h.exposed(units, perBuyer)
@@ -67,7 +68,7 @@ func (h fixture) TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 	require.NoError(t, errors.Join(err, others.Wait()))
 
 	h.requireBalanced(sale.GoodsID)
-	require.Len(t, h.all(sale.GoodsID), len(lines), "every number is a row")
+	require.Len(t, h.all(sale.GoodsID), len(lines), "every order number has a row")
 	r.requireMoves(t)
 }
 
@@ -75,10 +76,10 @@ type concurrentUse struct {
 	fixture
 	sale    seckill.Sale
 	lines   []reservation.OrderLine
-	written atomic.Int64 // lines below it have been sent at least once
+	written atomic.Int64 // all lines below this index have been sent at least once
 }
 
-// writeAll sends all lines in groups of random sizes, each beginning inside the one before.
+// writeAll sends all lines in groups of random sizes. Each group begins inside the group before.
 func (r *concurrentUse) writeAll(ctx context.Context, rnd *rand.Rand) error {
 	for from := 0; from < len(r.lines); {
 		to := min(from+1+rnd.IntN(40), len(r.lines))
@@ -132,7 +133,7 @@ func (r *concurrentUse) expire(rnd *rand.Rand) error {
 	})
 }
 
-// checkLedger checks the ledger's equation, which holds at every moment.
+// checkLedger checks the ledger's equation, which must always hold.
 func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
@@ -144,7 +145,7 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	})
 }
 
-// requireMoves checks that every order that ended unpaid has exactly one move.
+// requireMoves requires exactly one stock move for every order that ended unpaid.
 func (r *concurrentUse) requireMoves(t *testing.T) {
 	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
 		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire,
@@ -160,11 +161,12 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 	for _, m := range moves {
 		got[m.OrderSn] = m.Kind
 	}
-	require.Len(t, moves, len(got), "one move each")
+	require.Len(t, moves, len(got), "each order has one stock move")
 	require.Equal(t, want, got)
 }
 
-// Of a payment, a cancel and an expiry of the same order at the same moment exactly one succeeds.
+// TestOrder_PaymentCancelAndExpiryHaveOneWinner checks that exactly one of a concurrent payment,
+// cancellation and expiry of an order succeeds.
 func (h fixture) TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 	sale := h.exposed(100, 1)
 	for buyer := range int64(30) {
@@ -197,12 +199,13 @@ func (h fixture) TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 			})
 		}
 		require.NoError(t, g.Wait())
-		require.EqualValues(t, 1, won.Load(), "one wins")
+		require.EqualValues(t, 1, won.Load(), "exactly one call succeeds")
 	}
 	h.requireBalanced(sale.GoodsID)
 }
 
-// Of concurrent rebuilds with tokens only the newest begins an epoch, and it reads whole batches.
+// TestBeginEpoch_ConcurrentRebuildsAreFenced checks that only the rebuild with the newest token
+// begins an epoch. Its snapshot must hold whole batches only.
 func (h fixture) TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 	sale := h.exposed(1000, 1)
 	var began atomic.Int64
@@ -241,7 +244,7 @@ func (h fixture) TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 	require.EqualValues(t, 400, h.requireBalanced(sale.GoodsID))
 }
 
-// adoptAndWrite does what the consumer does with lines of an older epoch.
+// adoptAndWrite adopts and writes lines of an older epoch, as the consumer does.
 func (h fixture) adoptAndWrite(b orderwriter.Batch) error {
 	_, err := h.WriteBatch(h.t.Context(), b)
 	adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
@@ -253,7 +256,7 @@ func (h fixture) adoptAndWrite(b orderwriter.Batch) error {
 		b.Adopted[sn] = 1
 	}
 	if _, err = h.WriteBatch(h.t.Context(), b); errors.As(err, &adopt) {
-		return order.ErrTryAgain // yet another epoch has begun
+		return order.ErrTryAgain // another epoch has begun since
 	}
 	return err
 }

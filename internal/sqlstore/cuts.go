@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// cutRow is written before Redis is asked for the units, so a crash leaves a row that says what is
-// to be finished. Wanted is the whole change as JSON.
+// cutRow is written before the call to Redis. After a crash the row has everything to finish the
+// cut. Wanted is the whole change as JSON.
 type cutRow struct {
 	GoodsID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID             string `gorm:"primaryKey"`
@@ -32,6 +32,7 @@ type cutRow struct {
 // TableName implements GORM's Tabler.
 func (cutRow) TableName() string { return "stock_cuts" }
 
+// cut converts the row.
 func (r cutRow) cut() (inventory.StockCut, error) {
 	c := inventory.StockCut{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity,
@@ -71,7 +72,7 @@ func beginCut(
 
 // EndCut finishes a cut with Redis' result in the cut's epoch. Applied: the change and the end of
 // the cut are one transaction. Refused: the cut is undone. After a newer epoch has begun the result
-// is void: the cut gets that epoch and stays open. A cut that has ended stays unchanged.
+// is void: the cut gets that epoch and remains open. It does not change a cut that has ended.
 func (s *Store) EndCut(
 	ctx context.Context, c inventory.StockCut, result order.MoveResult, now time.Time,
 ) (inventory.StockCut, seckill.Sale, error) {
@@ -112,7 +113,7 @@ func endCut(
 ) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
-		// Redis gave the units up, and the database still has them.
+		// Redis has released the units, and MySQL still has them.
 		if _, err := addUnits(tx, was, cut.Quantity, now); err != nil {
 			return was, err
 		}
@@ -135,7 +136,7 @@ func endCut(
 }
 
 // undoCut ends a refused cut and deletes its idempotency key: the refusal changed nothing, so the
-// request may be repeated.
+// client may repeat the request.
 func undoCut(tx *gorm.DB, cut *cutRow) error {
 	cut.State = inventory.CutUndone
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
@@ -156,6 +157,7 @@ func saveCut(tx *gorm.DB, cut cutRow) error {
 		cut.State, cut.Epoch, cut.GoodsID, cut.ID).Error
 }
 
+// findCut reads one cut; errNoCut if there is none.
 func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 	return take[cutRow](q.Where("goods_id = ? AND id = ?", goodsID, id), errNoCut)
 }

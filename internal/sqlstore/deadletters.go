@@ -17,12 +17,12 @@ import (
 )
 
 // WriteFailed writes one order that WriteBatch cannot write as failed, with its dead letter and the
-// stock move that returns its units, in one transaction. A number that exists is left unchanged and
-// reported in the outcome's Existing. An unknown goods is accepted, so
+// stock move that returns its units, in one transaction. It leaves an existing number unchanged and
+// reports it in the outcome's Existing. It accepts an unknown goods, so
 // that every promised number ends as a row.
 //
-// Empty fields of dead are filled in, and text that is too long is truncated. An order number that
-// does not fit is an error: keep such a message with AddDeadLetter.
+// It fills in empty fields of dead, and truncates text that is too long. An order number that does
+// not fit is an error: store such a message with AddDeadLetter.
 func (s *Store) WriteFailed(
 	ctx context.Context, goodsID int64, line reservation.OrderLine,
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
@@ -40,6 +40,7 @@ func (s *Store) WriteFailed(
 	})
 }
 
+// writeFailed runs WriteFailed's steps in a transaction.
 func writeFailed(
 	tx *gorm.DB, goodsID int64, line reservation.OrderLine,
 	deadLetter order.DeadLetter, now time.Time,
@@ -58,7 +59,7 @@ func writeFailed(
 	switch {
 	case err != nil:
 		return order.Outcome{}, err
-	// A line without units has nothing to return and leaves its tombstone as it is.
+	// A line without units has nothing to return and does not change its tombstone.
 	case tombstones[line.OrderSn] && line.Quantity > 0:
 		p.claimTombstone(line, deadLetter)
 	case len(existing) > 0:
@@ -94,8 +95,8 @@ func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, er
 	return row.deadLetter(), wrapError("read a dead letter", err)
 }
 
-// RemoveDeadLetter deletes a dead letter. order.ErrNoSuchDeadLetter says that it is gone, so that
-// of two concurrent callers one learns that the other was first.
+// RemoveDeadLetter deletes a dead letter. It returns order.ErrNoSuchDeadLetter if there is none, so
+// that one of two concurrent callers gets the error.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 	res := s.read(ctx).Where("id = ?", id).Delete(&deadLetterRow{})
 	return wrapError("remove a dead letter", requireRows(res, 1, order.ErrNoSuchDeadLetter))
@@ -112,8 +113,8 @@ func deadLetterOf(
 	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
 
-// withDefaults fills in what a caller left out of a dead letter. Its body is a message that carries
-// the one order and can be published again.
+// withDefaults fills in the empty fields of a dead letter. Its body is a message with this one
+// order, which can be published again.
 func withDefaults(
 	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 	now time.Time,

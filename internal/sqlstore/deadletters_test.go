@@ -12,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestWriteFailed_WritesOnce checks that a repeated write of a failed order adds no row, stock move
+// or dead letter.
 func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 2)
@@ -37,7 +39,7 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 	require.Equal(t, order.DeadLetter{
 		ID: deadLetters[0].ID, GoodsID: sale.GoodsID, OrderSn: l.OrderSn,
 		Reason: order.FailedUnwritten, Attempts: deadLetter.Attempts, Origin: deadLetter.Origin,
-		Body: deadLetter.Body, FirstSeenAt: today.Add(-1e6), // kept to the millisecond
+		Body: deadLetter.Body, FirstSeenAt: today.Add(-1e6), // the column stores milliseconds
 	}, deadLetters[0])
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }
@@ -53,6 +55,8 @@ func (h fixture) TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
+// TestWriteFailed_AcceptsUnknownGoods checks that an order of a sale that does not exist can be
+// written as failed.
 func (h fixture) TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
 	l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
 	require.EqualValues(t, 7, h.writeFailed(404, l, order.FailedNoSale).Epoch)
@@ -66,11 +70,12 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 		Origin: "q", Body: []byte("\x00\xff'\";--\r\n"),
 	}
 	require.NoError(t, h.AddDeadLetter(t.Context(), unreadable))
-	require.NoError(t, h.AddDeadLetter(t.Context(), unreadable), "the same again")
+	require.NoError(t, h.AddDeadLetter(t.Context(), unreadable),
+		"the store accepts the same dead letter again")
 	require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
 		OrderSn: strings.Repeat("x", 3000), Origin: "\xff", FirstSeenAt: today,
 		Body: make([]byte, 1<<20),
-	}), "whatever comes is kept")
+	}), "the store keeps a dead letter of any content")
 	require.Equal(t, unreadable, must.Get(h.DeadLetter(t.Context(), unreadable.ID))(t))
 
 	first := must.Get(h.DeadLetters(t.Context(), "", 1))(t)

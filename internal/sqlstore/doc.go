@@ -2,19 +2,18 @@
 // process. It is the system of record: committed orders are sold, and Redis is rebuilt from it.
 //
 // Guarantees, on all three databases:
-//   - Active orders never exceed the total. Stock changes only together with orders, by compare-and-swap
-//     under the goods row's lock; CHECK constraints back that up.
-//   - Each order number is one row, however often and in whatever batch its message arrives.
+//   - Active orders never exceed the total. Stock changes only together with orders, by
+//     compare-and-swap under the goods row's lock; CHECK constraints back that up.
+//   - Each order number is one row, even if its message arrives several times.
 //   - A buyer's active orders never hold more than the sale's highest limit (table buyer_holdings).
 //   - A return of units is written once: a row of stock_moves in the same transaction.
 //
 // Exported methods own their transaction; unexported functions that take tx run in their caller's.
 // A transaction that changes an order's units locks the goods row first and order rows after it.
 // Payment locks one order row only. This order of locks excludes deadlocks between them.
-//
 // Errors: a refusal is a *seckill.Error, an *orderwriter.AdoptError or a named error of the domain.
-// Invalid data of one order (too long, not text, a violated check) is returned plain. Every other
-// error wraps order.ErrTryAgain: its outcome may be unknown, and every call may be repeated.
+// Errors of invalid data of one order (too long, not text, a violated check) are plain. Every other
+// error wraps order.ErrTryAgain: its outcome may be unknown, and the caller may repeat the call.
 //
 // A Store is safe for concurrent use. GORM and the drivers are used nowhere else, except that
 // package primary uses MySQL's driver.

@@ -38,7 +38,7 @@ func (s *Store) BeginEpoch(
 			if err := expose(tx, &row, now); err != nil {
 				return snap, err
 			}
-			// A retired sale that is rebuilt has work again.
+			// A retired sale that is rebuilt is live again for the background workers.
 			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
 			q := tx.Select("status", "epoch", "updated_at", "retired_at")
 			if err := q.Updates(&row).Error; err != nil {
@@ -50,7 +50,7 @@ func (s *Store) BeginEpoch(
 		})
 }
 
-// expose exposes a draft and records it in the audit log. Any other sale stays unchanged.
+// expose exposes a draft and records it in the audit log. It does not change any other sale.
 func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	if row.Status != seckill.Draft {
 		return nil
@@ -60,8 +60,8 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 
-// checkToken fences rebuilds: of several the one with the newest token goes on, and the first
-// exposure needs none because no rebuild precedes it.
+// checkToken fences rebuilds: only the one with the newest token may continue. The first exposure
+// has no token because no rebuild precedes it.
 func checkToken(row saleRow, token int64, now time.Time) error {
 	switch {
 	case token == rebuild.FirstToken && row.Status != seckill.Draft:
@@ -101,7 +101,7 @@ func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, e
 		list[i].Orders = append(list[i].Orders,
 			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
 	}
-	// Equal states give equal snapshots, whatever order the buyers came in.
+	// Equal states give equal snapshots, independent of the order of the rows.
 	slices.SortFunc(list,
 		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
 	return list, err

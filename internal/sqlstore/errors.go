@@ -14,16 +14,16 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// errDoesNotFit says that a value does not fit its column. SQLite would store it and MySQL reject
-// it, so the store checks first.
+// errDoesNotFit means that a value does not fit its column. The store checks first, because SQLite
+// would store the value and MySQL reject it.
 var errDoesNotFit = errors.New("does not fit the database")
 
 // wrapError adds the operation to an error and marks errors of the infrastructure with
 // order.ErrTryAgain.
 //
-// Every error counts as infrastructure unless it is one of our answers or known to be about the
-// data. A missing table or an unknown error is not the order's fault and must not make it
-// a dead letter.
+// Every error counts as infrastructure unless it is an answer of this package or an error of the
+// data. The order does not cause a missing table or an unknown error, so neither may make a
+// dead letter of it.
 func wrapError(op string, err error) error {
 	switch {
 	case err == nil:
@@ -101,7 +101,7 @@ const (
 )
 
 // isDuplicate reports whether a unique key exists already. Under the goods row's lock that means
-// that another writer ignored the lock; a new transaction sees the row.
+// that another writer ignored the lock. A new transaction will find the row.
 func isDuplicate(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return e.Number == 1062

@@ -25,6 +25,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
+// TestWrapError_SeparatesDataErrorsFromRetryableOnes checks that errors of the infrastructure and
+// unknown errors become ErrTryAgain. Errors that a retry would meet again must not.
 func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	require.NoError(t, wrapError("op", nil))
 	for _, err := range []error{
@@ -35,7 +37,7 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	} {
 		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
-		require.NotErrorIs(t, got, order.ErrTryAgain, "%v is not the infrastructure's", err)
+		require.NotErrorIs(t, got, order.ErrTryAgain, "a retry does not help against %v", err)
 	}
 	for _, err := range []error{
 		number(1205), number(1213), number(1020), number(1290), number(1792), number(1836),
@@ -47,12 +49,14 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	} {
 		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
-		require.ErrorIs(t, got, order.ErrTryAgain, "%v is no order's fault", err)
+		require.ErrorIs(t, got, order.ErrTryAgain, "a retry may help against %v", err)
 	}
 }
 
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }
 
+// TestOpen_ValidatesTheDSN checks that Open rejects invalid DSNs and sets the parameters that the
+// store needs.
 func TestOpen_ValidatesTheDSN(t *testing.T) {
 	for _, dsn := range []string{
 		"", "not a dsn", "user@tcp(127.0.0.1:1)/",
@@ -71,7 +75,8 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 	require.Contains(t, cfg.Params["sql_mode"], "STRICT_TRANS_TABLES")
 }
 
-// TestOpen_NeedsNoServer: a program starts while MySQL is away, and works once it is there.
+// TestOpen_NeedsNoServer checks that a program can start while MySQL is down. Its calls return
+// ErrTryAgain.
 func TestOpen_NeedsNoServer(t *testing.T) {
 	s := openFixture(t, "u:p@tcp(127.0.0.1:1)/d", Options{})
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
@@ -96,8 +101,8 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("file:x.db?mode=rw"))
 }
 
-// TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning
-// of its transaction.
+// TestSQLite_TwoProcessesTakeTurns checks that two processes can write to one SQLite file. Each one
+// waits at the beginning of its transaction.
 func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 	dsn := sqliteFile(t)
 	one := newFixture(t, dsn)
@@ -121,55 +126,44 @@ func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 
 func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
 	dsn := sqliteFile(t)
-	s := must.Get(Open(t.Context(), dsn, Options{}))(t)
-	require.NoError(t, s.Migrate(t.Context()))
-	before := fixture{s, t}
+	before := newFixture(t, dsn)
 	sale := before.exposed(10, 1)
 	sn := before.writeOrder(sale, 1)
-	require.NoError(t, s.Close())
+	require.NoError(t, before.Close())
 	after := newFixture(t, dsn)
 	after.order(sale.GoodsID, sn)
 	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try
-// that meets the server again writes every order once.
+// TestWriteBatch_SurvivesAServerCrash checks that a batch returns ErrTryAgain while the server is
+// dead. A retry after the restart writes every order once.
 func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := servers.OwnMariaDB(t)
 	h := newFixture(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
-	var lost, written int
 	lines := h.lines(sale, 300)
-	for i := 0; i < len(lines); i += 10 {
-		if i == 100 {
-			require.NoError(t, server.Kill())
-		}
-		b := batchOf(sale.GoodsID, lines[i:i+10]...)
-		_, err := h.WriteBatch(t.Context(), b)
-		if err != nil {
-			require.ErrorIs(t, err, order.ErrTryAgain)
-			lost++
-			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(t, retry(t.Context(), func() error {
-				return errorOf(h.WriteBatch(t.Context(), b))
-			}))
-		}
-		written += 10
-	}
-	require.Positive(t, lost)
-	require.EqualValues(t, written, h.requireBalanced(sale.GoodsID))
+	h.writeAll(sale.GoodsID, lines[:100]...)
+	require.NoError(t, server.Kill())
+	b := batchOf(sale.GoodsID, lines[100:]...)
+	write := func() error { return errorOf(h.WriteBatch(t.Context(), b)) }
+	require.ErrorIs(t, write(), order.ErrTryAgain)
+	require.NoError(t, server.Restart(t.Context()))
+	require.NoError(t, retry(t.Context(), write))
+	require.NoError(t, write(), "a repeated batch succeeds, because an answer may be lost")
+	require.EqualValues(t, len(lines), h.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order
-// is to blame; once it takes them retry, the same batch is written.
+// TestWriteBatch_ReadOnlyServerAsksForRetry checks that a batch returns ErrTryAgain while a demoted
+// server refuses writes, and fails no order. The same batch succeeds when the server is writable
+// again.
 func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	t.Parallel()
 	server := servers.OwnMariaDB(t)
 	cfg := must.Get(mysql.ParseDSN(server.NewDatabase(t)))(t)
 	root := openRoot(t, server.DSN(""))
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
-	// All rights but the one to write to a read-only server.
+	// The user has all rights except to write to a read-only server.
 	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'")
 	cfg.User, cfg.Passwd = "plain", "plain"
 	h := newFixture(t, cfg.FormatDSN())
@@ -192,8 +186,8 @@ func openRoot(t *testing.T, dsn string) func(statement string) {
 	}
 }
 
-// TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255
-// characters and say nothing.
+// TestMySQL_RejectsTextThatIsTooLong checks that MySQL rejects text that is longer than its column.
+// Without the strict mode it would store the first 255 characters and report no error.
 func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
 		h := newFixture(t, dsn)
@@ -205,9 +199,10 @@ func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 	})
 }
 
-// A client that holds the lock of the goods row and falls silent must not block the others.
+// TestMySQL_EndsAnIdleTransaction checks that MySQL ends an idle transaction. A client that holds
+// the lock of the goods row must not block the others forever.
 func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
 		h := newFixture(t, dsn)
 		sale := h.exposed(10, 1)
@@ -218,6 +213,6 @@ func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
 			_, err := h.WriteBatch(t.Context(), batchOf(sale.GoodsID, h.line(sale, 1, 1)))
 			return err == nil
 		}, time.Minute, 10*time.Millisecond)
-		require.Error(t, asleep.Commit(), "its connection was ended")
+		require.Error(t, asleep.Commit(), "MySQL ended the connection")
 	})
 }

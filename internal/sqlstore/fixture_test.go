@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -124,12 +125,11 @@ func (h fixture) exposed(units, limit int64) seckill.Sale {
 	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
 }
 
-// rebuilt begins the next epoch.
+// beginEpoch begins the next epoch, as a rebuild does.
 func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
 	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
-	snap := must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
-	return snap
+	return must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
 }
 
 // line returns an order line with a new number of the sale's epoch.
@@ -170,7 +170,6 @@ func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	return b
 }
 
-// write writes a batch.
 func (h fixture) write(b orderwriter.Batch) order.Outcome {
 	h.t.Helper()
 	return must.Get(h.WriteBatch(h.t.Context(), b))(h.t)
@@ -199,8 +198,8 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 	return l.OrderSn
 }
 
-// Pay pays an order with its own payment and returns the order; Conflict where the payment is to be
-// refunded.
+// Pay pays an order with a payment of its own and returns the order. It returns Conflict if the
+// payment will be refunded.
 func (h fixture) Pay(goodsID int64, sn string, now time.Time) (order.Order, error) {
 	o, err := h.Order(h.t.Context(), goodsID, sn)
 	if err != nil {
@@ -224,19 +223,19 @@ func (h fixture) CancelOne(goodsID int64, sn string, now time.Time) (payment.Can
 	return list[0], list[0].Err
 }
 
-// order reads an order that exists.
+// order reads an order and requires that it exists.
 func (h fixture) order(goodsID int64, sn string) order.Order {
 	h.t.Helper()
 	return must.Get(h.Order(h.t.Context(), goodsID, sn))(h.t)
 }
 
-// sale reads a sale that exists.
+// sale reads a sale and requires that it exists.
 func (h fixture) sale(goodsID int64) seckill.Sale {
 	h.t.Helper()
 	return must.Get(h.Sale(h.t.Context(), goodsID))(h.t)
 }
 
-// deadLetters lists the first dead letters.
+// deadLetters lists the first 100 dead letters.
 func (h fixture) deadLetters() []order.DeadLetter {
 	h.t.Helper()
 	return must.Get(h.DeadLetters(h.t.Context(), "", 100))(h.t)
@@ -259,8 +258,8 @@ func (h fixture) all(goodsID int64) []order.Order {
 	}
 }
 
-// requireBalanced checks a goods' sums: total = stock + active, holdings = active by buyer, each
-// number once. It returns the units of active orders.
+// requireBalanced requires three things of a goods: total = stock + active, each holding = the
+// active units of its buyer, and no number twice. It returns the active units.
 func (h fixture) requireBalanced(goodsID int64) int64 {
 	h.t.Helper()
 	sale := h.sale(goodsID)
@@ -281,7 +280,7 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 	return active
 }
 
-// held reads the buyers' holdings without zeros.
+// held reads the buyers' holdings that are not zero.
 func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
@@ -298,16 +297,10 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
 	list := must.Get(h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000))(h.t)
-	var own []order.StockMove
-	for _, m := range list {
-		if m.GoodsID == goodsID {
-			own = append(own, m)
-		}
-	}
-	return own
+	return slices.DeleteFunc(list, func(m order.StockMove) bool { return m.GoodsID != goodsID })
 }
 
-// requireConflict requires a refusal.
+// requireConflict requires a Conflict.
 func requireConflict(t testing.TB, err error) {
 	t.Helper()
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)

@@ -19,8 +19,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// The first server accepts connections and never answers. The second, MariaDB, has no table of
-// group members.
+// TestPrimary_HangingServerDelaysOneCaller checks that a server that hangs delays only the first
+// caller. The first address accepts connections and never answers. The second is a MariaDB, which
+// has no table of group members.
 func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	asleep := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = asleep.Close() })
@@ -32,12 +33,13 @@ func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	require.ErrorIs(t, s.Ping(ctx), order.ErrTryAgain)
 	ctx, cancel = context.WithTimeout(t.Context(), primary.ServerTimeout)
 	defer cancel()
-	require.NoError(t, s.Ping(ctx), "the second caller waits for it, too")
+	require.NoError(t, s.Ping(ctx), "the second caller must not wait for the first server")
 }
 
-// The steps share one group, because starting it takes seconds.
+// TestPrimary_FollowsAGroup checks that the store follows the primary of a group. The parts share
+// one group, because starting it takes seconds.
 func TestPrimary_FollowsAGroup(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	group := servers.MySQLGroup(t)
 	name := group.NewDatabase(t)
 	h := newFixture(t, group.DSN(name))
@@ -72,8 +74,8 @@ func TestPrimary_FollowsAGroup(t *testing.T) {
 	h.requireBalanced(sale.GoodsID)
 }
 
-// written writes a batch as the consumer does: it repeats until success, and once more as if the
-// answer had been lost.
+// written writes a batch as the consumer does and retries until success. It then writes the batch
+// again, because an answer may be lost.
 func written(t *testing.T, h fixture, sale seckill.Sale) {
 	t.Helper()
 	b := batchOf(sale.GoodsID, h.lines(sale, 20)...)
@@ -95,6 +97,8 @@ func requireOn(t *testing.T, h fixture, m *servers.SQLServer) {
 	require.Equal(t, m.Addr(), port)
 }
 
+// readsBehind checks that lists come from a replica that is behind, and all other reads from the
+// primary.
 func readsBehind(
 	t *testing.T, h fixture, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string,
 ) {
@@ -113,14 +117,14 @@ func readsBehind(
 	after := two.writeOrder(sale, 2)
 	must.Get(two.CancelOne(sale.GoodsID, before, today))(t)
 
-	// Decisions and the status of one order come from the primary.
+	// The primary serves decisions and the status of one order.
 	require.Equal(t, order.Cancelled, two.order(sale.GoodsID, before).Status)
 	two.order(sale.GoodsID, after)
 	require.Len(t, must.Get(two.OrdersOf(t.Context(), 2, "", 10))(t), 1)
 	require.Equal(t, map[string]order.Status{before: order.Cancelled, after: order.Created},
 		must.Get(two.StatusOf(t.Context(), sale.GoodsID, []string{before, after}))(t))
 
-	// Lists come from the replica.
+	// The replica serves lists.
 	list := must.Get(two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10))(t)
 	require.Len(t, list, 1)
 	require.Equal(t, order.Created, list[0].Status)
@@ -128,7 +132,7 @@ func readsBehind(
 		must.Get(two.CountOrders(t.Context(), sale.GoodsID))(t)[order.Created].Orders)
 	require.Len(t, must.Get(two.ExposedSales(t.Context(), 0, 10))(t), 1)
 
-	// A replica that is away is no hindrance.
+	// The primary serves lists while the replica is down.
 	require.NoError(t, replica.Kill())
 	list = must.Get(two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10))(t)
 	require.Len(t, list, 2)

@@ -78,7 +78,7 @@ func (s *Store) findAnswer(
 	case err != nil:
 		return nil, wrapError("find an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
-		// The time keeps this from deleting a newer row, which a concurrent request has just
+		// The condition on the time protects a newer row that a concurrent request has just
 		// written.
 		err = q.Where("made_at = ?", row.MadeAt).Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)

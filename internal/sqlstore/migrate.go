@@ -52,10 +52,11 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 	return list, nil
 }
 
+// provider returns goose with the steps of the database's dialect.
 func (s *Store) provider() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
 	opts := []goose.ProviderOption{
-		// The Go step is passed here, because a registry would be a global that tests share.
+		// Pass the Go step here, because tests would share goose's global registry.
 		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
 	if !isSQLite(s.db) {
@@ -69,8 +70,8 @@ func (s *Store) provider() (*goose.Provider, error) {
 }
 
 // namedLock is goose's session lock for MySQL and MariaDB, by GET_LOCK. Lock names belong to the
-// server and have at most 64 characters, so the name holds a hash of the database's (SHA2: MySQL 9
-// has no MD5). The lock ends with its connection.
+// server and have at most 64 characters. The name therefore holds a hash of the database's name, by
+// SHA2 because MySQL 9 has no MD5. The lock ends with its connection.
 type namedLock struct{}
 
 const (

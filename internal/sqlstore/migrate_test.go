@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/migrations"
 )
 
+// TestMigrate_UpDownUp checks that all migrations can be reverted and applied again.
 func TestMigrate_UpDownUp(t *testing.T) {
 	onEach(t, databases, func(t *testing.T, dsn string) {
 		h := newFixture(t, dsn)
@@ -39,6 +40,8 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	})
 }
 
+// TestMigrate_ConcurrentCallersTakeTurns checks that several processes can migrate one database at
+// the same time.
 func TestMigrate_ConcurrentCallersTakeTurns(t *testing.T) {
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
 		var g errgroup.Group
@@ -57,8 +60,10 @@ func TestMigrate_ConcurrentCallersTakeTurns(t *testing.T) {
 	})
 }
 
+// TestMigrate_RefusesWhileASplitSaleIsLive checks that the migration refuses to remove the rows of
+// split sales while such a sale may still sell.
 func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
-	// An id as earlier releases made them: its stock was split over four rows.
+	// Earlier releases made such ids. The stock of the sale was split over four rows.
 	const split, row = 272_678_883_688_448_000 | 1<<21 | 2<<18, 1 << 12
 	const insert = `INSERT INTO sales (goods_id, merchant_id, title, price, total, stock, version,
 		epoch, rebuild_token, per_buyer_limit, max_per_buyer_limit, start_at, end_at,
@@ -100,7 +105,7 @@ func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 		require.NoError(t, h.db.Model(&cutRow{}).Count(&transfers).Error)
 		require.Zero(t, transfers)
 		sales := must.Get(h.SalesOf(t.Context(), 0, 0, 10))(t)
-		require.Len(t, sales, 1, "the other row is no sale")
+		require.Len(t, sales, 1, "the migration removes the other row of the sale")
 		require.EqualValues(t, split, sales[0].GoodsID)
 	})
 }

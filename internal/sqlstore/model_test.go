@@ -17,14 +17,14 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// Random operations run against a store and against maps that predict its state.
+// TestStore_MatchesModel runs random operations against a store and compares it with maps that
+// predict its state.
 func TestStore_MatchesModel(t *testing.T) {
 	t.Parallel()
-	dsn := sqliteFile(t)
-	store := newFixture(t, dsn)
+	store := newFixture(t, sqliteFile(t))
 	rapid.Check(t, func(rt *rapid.T) {
-		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"),
-			rapid.Int64Range(1, 4).Draw(rt, "limit")
+		units := rapid.Int64Range(1, 12).Draw(rt, "units")
+		limit := rapid.Int64Range(1, 4).Draw(rt, "limit")
 		m := &model{
 			fixture: store, sale: store.exposed(units, limit), now: today,
 			orders: make(map[string]*order.Order), held: make(map[int64]int64),
@@ -37,20 +37,20 @@ func TestStore_MatchesModel(t *testing.T) {
 		})
 		released := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
 		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),
-			"out of the next one's way")
+			"the next run needs a store without moves")
 	})
 }
 
-// model is the predicted state of one goods.
+// model predicts the state of one goods.
 type model struct {
 	fixture
-	sale   seckill.Sale // its epoch and status are kept up to date
+	sale   seckill.Sale // the operations keep its epoch and status up to date
 	now    time.Time
 	stock  int64
-	lines  []reservation.OrderLine // all numbers ever made
+	lines  []reservation.OrderLine // all minted order numbers
 	orders map[string]*order.Order
 	held   map[int64]int64
-	moves  []order.StockMove // not released
+	moves  []order.StockMove // the unreleased moves
 }
 
 func (m *model) batch(rt *rapid.T) {
@@ -68,9 +68,8 @@ func (m *model) batch(rt *rapid.T) {
 		m.optimism.paused.Store(0)
 	}
 	b := batchOf(m.sale.GoodsID, group...)
-	b.Now, b.PayBy = m.now, m.now.Add(
-		time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute,
-	)
+	payWithin := time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin")) * time.Minute
+	b.Now, b.PayBy = m.now, m.now.Add(payWithin)
 	out, err := m.WriteBatch(rt.Context(), b)
 	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
 		require.Equal(rt, m.notAdopted(group), adopt.OrderSns)
@@ -87,7 +86,7 @@ func (m *model) batch(rt *rapid.T) {
 	m.wrote(rt, b, out)
 }
 
-// strangers are the numbers of older epochs that have no row.
+// notAdopted returns the numbers of older epochs that have no row.
 func (m *model) notAdopted(group []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
@@ -99,12 +98,11 @@ func (m *model) notAdopted(group []reservation.OrderLine) []string {
 	return sns
 }
 
-// wrote works out what a batch must have done, line by line.
+// wrote predicts the outcome of a batch, order by order, and compares it with the outcome of the
+// store.
 func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	judged := make(map[string]bool)
-	created, failed, existing := []string(
-		nil,
-	), map[string]order.FailureReason{}, map[string]order.Status{}
+	created, failed, existing := []string(nil), map[string]order.FailureReason{}, map[string]order.Status{}
 	for _, l := range b.Lines {
 		known := m.orders[l.OrderSn]
 		switch {
@@ -164,7 +162,7 @@ func (m *model) failed(rt *rapid.T) {
 	m.moves = append(m.moves, out.Moves...)
 }
 
-// someOrder draws a number that has a row, or is refused where there is none.
+// someOrder draws an order that has a row. It skips the operation if there is none.
 func (m *model) someOrder(rt *rapid.T) *order.Order {
 	if len(m.orders) == 0 {
 		rt.Skip("no orders yet")
@@ -222,7 +220,8 @@ func (m *model) expire(rt *rapid.T) {
 	require.Len(rt, moves, min(due, limit))
 	for _, move := range moves {
 		o := m.orders[move.OrderSn]
-		require.True(rt, o.Status == order.Created && !m.now.Before(o.PayBy), "only what is due")
+		require.True(rt, o.Status == order.Created && !m.now.Before(o.PayBy),
+			"ExpireDue expires overdue orders only")
 		m.end(o, order.Expired)
 	}
 	m.moves = append(m.moves, moves...)
@@ -268,7 +267,7 @@ func (m *model) holders() map[int64]int64 {
 	return held
 }
 
-// check compares everything.
+// check compares the state of the store with the prediction.
 func (m *model) check(rt *rapid.T) {
 	require.Equal(rt, m.stock, must.Get(m.Sale(rt.Context(), m.sale.GoodsID))(rt).Stock)
 	require.Equal(rt, m.holders(), m.fixture.held(m.sale.GoodsID))

@@ -13,7 +13,7 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Options are what a store may be opened with. The zero value means a single database.
+// Options are the settings of a store. The zero value means a single database.
 type Options struct {
 	// ReadDSN names one or several replicas for lists (see readReplica). Empty, and with SQLite
 	// ignored: no replica.
@@ -22,7 +22,7 @@ type Options struct {
 	wrap func(driver.Connector) driver.Connector // tests record statements with it; nil otherwise
 }
 
-// Store is the database.
+// Store is the database. It is safe for concurrent use.
 type Store struct {
 	db       *gorm.DB
 	pool     *sql.DB
@@ -33,11 +33,10 @@ type Store struct {
 
 // Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is
 // go-sql-driver's "user:password@tcp(host:port)/database?…". Its address may list servers,
-// "h1:3306,h2:3306": connections then go to the one that accepts writes (see package primary).
-// MySQL may be down: connections are made when they are needed.
+// "h1:3306,h2:3306": connections then use the one that accepts writes (see package primary). MySQL
+// may be down, because connections are made when they are needed.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	open := openMySQL
-	// A DSN of MySQL never begins with these: it begins with a user or a protocol.
 	if strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:") {
 		open = openSQLite
 	}
@@ -48,7 +47,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// newStore puts GORM on a pool. GORM's own transactions, prepared statements and log are off:
+// newStore sets up GORM on a pool. GORM's own transactions, prepared statements and log are off:
 // methods own their transactions, statements with lists differ between calls, and the caller logs
 // errors.
 func newStore(pool *sql.DB, dialector gorm.Dialector) (*Store, error) {
@@ -59,6 +58,7 @@ func newStore(pool *sql.DB, dialector gorm.Dialector) (*Store, error) {
 	return &Store{db: db, pool: pool, schema: pool}, nil
 }
 
+// newGORM opens GORM without contacting the database. It closes the pool after an error.
 func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 	db, err := gorm.Open(dialector, &gorm.Config{
 		SkipDefaultTransaction: true,

@@ -33,8 +33,8 @@ const (
 // gap locks of REPEATABLE READ would only add deadlocks.
 const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
-// sessionVars are set on each new connection: text that is too long is an error instead of
-// truncated, and a wait for a row's lock ends with error 1205 before the connection's own deadline.
+// sessionVars are set on each new connection. They make text that is too long an error instead of
+// truncating it. A wait for a row's lock ends with error 1205 before the connection's own deadline.
 func sessionVars() map[string]string {
 	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{
@@ -61,13 +61,13 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.Clone()
-	// A migration of a large table answers later than any other statement may.
+	// A migration of a large table takes longer than any other statement may.
 	cfg.ReadTimeout = 0
 	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
 	if store.schema, err = openPool(cfg, nil); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	// Migrations are rare, so no connection is kept between them.
+	// Migrations are rare, so the pool keeps no connection between them.
 	store.schema.SetMaxIdleConns(0)
 	if store.replica, err = openReplica(opts); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -76,7 +76,7 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 }
 
 // limitPool bounds a pool. More connections would only wait for the hot rows. They end after half
-// an hour, so that they move back to a server that returns after a failover.
+// an hour, so that they return to a server that is back after a failover.
 func limitPool(pool *sql.DB) {
 	pool.SetMaxOpenConns(maxConns)
 	pool.SetMaxIdleConns(maxConns)
@@ -84,7 +84,7 @@ func limitPool(pool *sql.DB) {
 	pool.SetConnMaxLifetime(30 * time.Minute)
 }
 
-// mysqlDialector does not ask for the server's version, because the server may be down.
+// mysqlDialector does not query the server's version, because the server may be down.
 func mysqlDialector(pool *sql.DB) gorm.Dialector {
 	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 }
@@ -101,8 +101,8 @@ func openPool(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (
 	return sql.OpenDB(sessionConnector{connector}), nil
 }
 
-// mysqlConfig parses a DSN and fixes what the store depends on. The driver interpolates arguments
-// (one round trip instead of two); it rejects character sets for which quoting is unsafe.
+// mysqlConfig parses a DSN and sets the options that the store depends on. The driver interpolates
+// arguments (one round trip instead of two) and rejects character sets for which quoting is unsafe.
 func mysqlConfig(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -113,7 +113,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	}
 	cfg.Loc, cfg.ParseTime = time.UTC, true // goose's table has a timestamp
 	// ClientFoundRows counts the rows that a statement found, so that an update to the same values
-	// is no miss. RejectReadOnly leaves a demoted server at once.
+	// is no miss. RejectReadOnly closes connections to a demoted server at once.
 	cfg.InterpolateParams, cfg.ClientFoundRows, cfg.RejectReadOnly = true, true, true
 	cfg.Timeout = cmp.Or(cfg.Timeout, dialTimeout)
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, ioTimeout)

@@ -9,13 +9,13 @@ import (
 	gormsqlite "github.com/glebarez/sqlite"
 )
 
-// sqliteParams make SQLite durable and free of lock upgrades: each commit syncs the write-ahead
-// log, and transactions take the write lock when they begin, which replaces the goods row's lock.
+// sqliteParams make SQLite durable and free of lock upgrades. Each commit syncs the write-ahead
+// log. Transactions take the write lock when they begin, which replaces the goods row's lock.
 const sqliteParams = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
 	"&_pragma=synchronous(FULL)&_txlock=immediate"
 
-// openSQLite opens the file with one connection: writers take turns anyway, and a single connection
-// never gets SQLITE_BUSY.
+// openSQLite opens the file with one connection. SQLite runs writers one after another in any case,
+// and a single connection never gets SQLITE_BUSY.
 func openSQLite(ctx context.Context, dsn string, _ Options) (*Store, error) {
 	pool, err := sql.Open(gormsqlite.DriverName, sqliteDSN(dsn))
 	if err != nil {
@@ -30,6 +30,7 @@ func openSQLite(ctx context.Context, dsn string, _ Options) (*Store, error) {
 	return newStore(pool, &gormsqlite.Dialector{Conn: pool})
 }
 
+// sqliteDSN adds sqliteParams to a DSN.
 func sqliteDSN(dsn string) string {
 	dsn = strings.TrimPrefix(dsn, "sqlite:")
 	if strings.Contains(dsn, "?") {

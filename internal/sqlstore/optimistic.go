@@ -13,11 +13,11 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
-// errNotNew says that a key exists already; the transaction must roll back.
+// errNotNew means that a key exists already; the transaction must roll back.
 var errNotNew = errors.New("an order or a buyer of the batch exists already")
 
 // pauseBatches is how many batches skip the optimistic insert after one failed. With returning
-// buyers or repeated messages a second attempt for each batch costs more than reading first.
+// buyers or repeated messages, a second attempt for each batch would cost more than reading first.
 const pauseBatches = 32
 
 // optimism decides whether the next batch tries the optimistic insert. In a rush nearly every order
@@ -38,7 +38,7 @@ func (b *optimism) try() bool {
 	}
 }
 
-// failed makes the next batches read first.
+// failed makes the next pauseBatches batches read first.
 func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
 // writeOptimistically writes a batch in which every number and every buyer is new and all lines are
@@ -71,7 +71,7 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 	return changeStock(tx, p.sale, -p.sold, p.now)
 }
 
-// insertOrders inserts new orders with a statement of its own: GORM's reflection over a large batch
+// insertOrders inserts new orders with a statement of its own. GORM's reflection over a large batch
 // costs as much CPU as the rest of the write.
 func insertOrders(tx *gorm.DB, rows []orderRow) error {
 	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status,

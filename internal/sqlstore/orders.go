@@ -56,8 +56,8 @@ func (s *Store) OrdersByNumber(
 	return mapSlice(rows, orderRow.order), wrapError("read orders", err)
 }
 
-// orderList pages by order number instead of an offset: numbers sort by time, and orders that come
-// in between shift nothing.
+// orderList pages by order number instead of an offset: numbers sort by time, and new orders do not
+// shift the pages.
 func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, error) {
 	if before != "" {
 		q = q.Where("order_sn < ?", before)
@@ -65,14 +65,14 @@ func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, 
 	return list(op, q.Order("order_sn DESC").Limit(limit), orderRow.order)
 }
 
-// findOrder names the goods too, because the goods chooses the shard.
+// findOrder reads one order. It names the goods too, because the goods determines the shard.
 func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 	q = q.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn)
 	return take[orderRow](q, order.ErrNoSuchOrder)
 }
 
-// CountOrders counts a sale's orders by status from an index alone: the price of a sale with orders
-// never changes. It reads the replica where there is one.
+// CountOrders counts a sale's orders by status. It needs only an index of orders, because the price
+// of a sale with orders never changes. It reads the replica where there is one.
 func (s *Store) CountOrders(
 	ctx context.Context, goodsID int64,
 ) (map[order.Status]stats.Count, error) {

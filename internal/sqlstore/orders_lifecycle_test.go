@@ -14,6 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestReceive_PaysAnOrderOnce checks that a repeated payment returns the paid order unchanged. A
+// payment at payBy or later is refused.
 func (h fixture) TestReceive_PaysAnOrderOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
@@ -25,13 +27,15 @@ func (h fixture) TestReceive_PaysAnOrderOnce(t *testing.T) {
 	_, err := h.CancelOne(sale.GoodsID, sn, now)
 	requireConflict(t, err)
 	_, err = h.Pay(sale.GoodsID, late, today.Add(16*time.Minute))
-	requireConflict(t, err) // payBy has come
+	requireConflict(t, err) // payBy has passed
 	_, err = h.Pay(sale.GoodsID, "0", now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.Empty(t, h.moves(sale.GoodsID))
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 
+// TestCancel_ReturnsUnitsOnce checks that the first cancellation writes a stock move of the present
+// epoch. A repetition writes no other.
 func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 3)
@@ -45,7 +49,7 @@ func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	require.Equal(t, &order.StockMove{
 		ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
 		Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
-	}, move, "of the epoch at the time of the cancel")
+	}, move, "the move belongs to the present epoch")
 	require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
 	again := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, now.Add(time.Minute)))(t)
 	require.Equal(t, payment.Cancellation{Order: cancelled.Order}, again)
@@ -59,7 +63,8 @@ func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 
-// Orders that share a transaction have separate answers: a refusal affects no other order.
+// TestCancel_AnswersEachOrderOfABatch checks that orders that share a transaction have separate
+// answers. A refusal of one order affects no other.
 func (h fixture) TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	sale := h.exposed(20, 5)
 	first, second := h.line(sale, 1, 3), h.line(sale, 1, 2)
@@ -80,33 +85,33 @@ func (h fixture) TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	}
 	require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
 	requireConflict(t, list[2].Err)
-	require.Nil(t, list[4].Move, "cancelled before")
-	require.Nil(t, list[5].Move, "returned by the first of the two")
+	require.Nil(t, list[4].Move, "an earlier call returned the units")
+	require.Nil(t, list[5].Move, "the first mention of the order returned the units")
 	require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move},
 		h.moves(sale.GoodsID))
 	require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
-	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "only the paid order stays active")
 }
 
 func (h fixture) TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 	sale := h.exposed(20, 5)
 	var sns []string
-	for i := range 6 { // each due a minute after the one before
+	for i := range 6 { // each order is due a minute after the order before
 		b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
 		b.PayBy = today.Add(time.Duration(i) * time.Minute)
 		sns = append(sns, h.write(b).Created...)
 	}
-	require.Len(t, sns, 4, "two of each buyer's are within the limit")
+	require.Len(t, sns, 4, "the limit allows each buyer two orders")
 	must.Get(h.Pay(sale.GoodsID, sns[1], today))(t)
 	require.Empty(t,
 		must.Get(h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100))(t))
 	now := today.Add(2 * time.Minute)
 	first := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 1))(t)
 	require.Len(t, first, 1)
-	require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue")
+	require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue order expires first")
 	require.Equal(t, order.MoveExpire, first[0].Kind)
 	rest := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 100))(t)
-	require.Len(t, rest, 1, "not the paid one, nor what is due later")
+	require.Len(t, rest, 1, "only the unpaid overdue order expires")
 	require.Equal(t, sns[2], rest[0].OrderSn)
 	o := h.order(sale.GoodsID, sns[2])
 	require.Equal(t, order.Expired, o.Status)
@@ -116,6 +121,8 @@ func (h fixture) TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
+// TestMarkReleased_MarksOnce checks that a released move leaves the list of unreleased moves.
+// Another goods cannot mark it.
 func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	var ids []string
@@ -137,7 +144,8 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 	require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
 	require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID+1, ids, today))
-	require.Len(t, moveIDs(today.Add(time.Hour), 10), 3, "another goods' mark is not ours")
+	require.Len(t, moveIDs(today.Add(time.Hour), 10), 3,
+		"a mark with another goods changes nothing")
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today))
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
@@ -172,5 +180,5 @@ func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
 		mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
 	}, states)
 	_, err := h.Order(t.Context(), two.GoodsID, mine[0])
-	require.ErrorIs(t, err, order.ErrNoSuchOrder, "another goods'")
+	require.ErrorIs(t, err, order.ErrNoSuchOrder, "the order belongs to another goods")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // paymentRow is money that the provider took, by the provider's own number. Kept is 1 or NULL: a
-// unique key over goods, order and Kept lets an order keep one payment.
+// unique key over goods, order and Kept allows an order one kept payment.
 type paymentRow struct {
 	PaymentID  string `gorm:"primaryKey"`
 	GoodsID    int64
@@ -31,12 +31,14 @@ type paymentRow struct {
 // TableName implements GORM's Tabler.
 func (paymentRow) TableName() string { return "payments" }
 
+// payment converts the row.
 func (r paymentRow) payment() payment.Payment {
 	return payment.Payment{
 		ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount,
 	}
 }
 
+// refund converts the row of a payment that must be refunded.
 func (r paymentRow) refund() payment.Refund {
 	return payment.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
 }
@@ -53,8 +55,8 @@ func (s *Store) Receive(
 		if err != nil {
 			return payment.Receipt{}, err
 		}
-		// Under the order's lock, so that a concurrent transaction of the same payment has ended.
-		// A number that was used under another goods is found by the unique key.
+		// Read under the order's lock, so that a concurrent transaction of the same payment has
+		// ended. The unique key detects a number that was used under another goods.
 		q := tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID)
 		row, err := take[paymentRow](q, errNoPayment)
 		if errors.Is(err, errNoPayment) {
@@ -85,8 +87,8 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
 		ReceivedAt: now.UnixMilli(),
 	}
-	// An amount that differs is a mistake of the provider or an attack, and no refund can be
-	// decided here.
+	// An amount that differs is a mistake of the provider or an attack. This code cannot decide
+	// about a refund of it.
 	if p.Amount != o.Amount {
 		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
@@ -97,7 +99,7 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 			return row, err
 		}
 	} else {
-		// The money is the buyer's again from this commit on; the refunder sends it back.
+		// From this commit on the money belongs to the buyer again; the refunder returns it.
 		row.State, row.RefundAt = payment.Refunding, millis(now)
 	}
 	err := tx.Create(&row).Error
@@ -107,7 +109,8 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 	return row, err
 }
 
-// pay is one guarded statement; no affected row means that the order's lock was not held.
+// pay marks an order as paid in one guarded statement; no affected row means that the order's lock
+// was not held.
 func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
 	o.Status, o.PaidAt = order.Paid, millis(now)
 	return updateOne(tx.Exec(`UPDATE orders SET status = ?, paid_at = ?
@@ -123,8 +126,8 @@ func (s *Store) DueRefunds(
 	return list("list due refunds", q.Order("refund_at").Limit(limit), paymentRow.refund)
 }
 
-// ClaimRefund postpones the next attempt to a moment and reports whether this attempt is the
-// caller's: of concurrent callers one raises the count.
+// ClaimRefund postpones the next attempt to a moment and reports whether the caller may make this
+// attempt. Of concurrent callers one raises the count.
 func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
 	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`,

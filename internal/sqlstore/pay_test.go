@@ -20,8 +20,8 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 	return payment.Payment{ID: id, GoodsID: sale.GoodsID, OrderSn: sn, Amount: sale.Price}
 }
 
-// An order keeps its first payment in time, and every other is refunded; repeats get the same
-// answer.
+// TestReceive_RefundsWhatAnOrderCannotKeep checks that an order keeps its first payment in time and
+// that every other payment is refunded. A repeated payment gets the same answer.
 func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	sale := h.exposed(10, 5)
 	paid, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
@@ -70,11 +70,12 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	_, err := h.Receive(t.Context(), h.payment(sale, "p-9", "0"), now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.Equal(t, order.Created, h.order(sale.GoodsID, late).Status,
-		"what was refused changed nothing")
+		"a refused payment changes nothing")
 	h.requireBalanced(sale.GoodsID)
 }
 
-// Of concurrent callers with the same refund one gets the attempt; a refunded payment is never due.
+// TestClaimRefund_HasOneWinner checks that one of several concurrent callers gets the attempt of a
+// refund. A refunded payment is never due again.
 func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	sale := h.exposed(10, 5)
 	sn := h.writeOrder(sale, 1)
@@ -117,7 +118,8 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	require.Equal(t, now.UnixMilli(), *row.RefundedAt, "the first mark counts")
 }
 
-// The schema lets an order keep one payment and excludes that one is both kept and refunded.
+// TestSchema_KeepsOnePaymentPerOrder checks that the constraints of the table let an order keep one
+// payment, and exclude a payment that is both kept and refunded.
 func (h fixture) TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
 	one := int64(1)
 	row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}
@@ -125,7 +127,7 @@ func (h fixture) TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
 	row.PaymentID = "b"
 	require.True(t, isDuplicate(h.db.Create(&row).Error))
 	row.State, row.PaymentID = payment.Refunded, "c"
-	require.Error(t, h.db.Create(&row).Error, "kept and refunded")
+	require.Error(t, h.db.Create(&row).Error, "a kept payment cannot be refunded")
 	row.Kept, row.State, row.PaymentID = nil, payment.Kept, "d"
 	require.Error(t, h.db.Create(&row).Error)
 	for _, id := range []string{"e", "f"} {

@@ -22,27 +22,29 @@ import (
 var races = flag.Int("store.races", 1000,
 	"how often pay races cancel, and a callback expiry, on MariaDB")
 
-// atOnce is how many races run concurrently, so that they also compete for the goods row.
+// atOnce is the number of concurrent races, so that they also compete for the goods row.
 const atOnce = 8
 
-// raceFixture is a sale with one race per order.
+// raceFixture is a sale with one order per race.
 type raceFixture struct {
 	fixture
 	sale  seckill.Sale
 	lines []reservation.OrderLine
 }
 
-// newRaceFixture writes an order of one unit per race; the i-th is due i milliseconds after the
-// hour.
-func newRaceFixture(t *testing.T) *raceFixture {
+// newRaceFixture writes one order of one unit per race, in batches of this size. The i-th batch is
+// due i milliseconds after the hour.
+func newRaceFixture(t *testing.T, together int) *raceFixture {
 	t.Helper()
 	h := newFixture(t, env.MariaDB(t).NewDatabase(t))
 	a := &raceFixture{fixture: h, sale: h.exposed(int64(*races), 1)}
 	a.lines = h.lines(a.sale, *races)
-	for i, l := range a.lines {
-		b := batchOf(a.sale.GoodsID, l)
-		b.PayBy = a.payBy(i)
+	due := 0
+	for part := range slices.Chunk(a.lines, together) {
+		b := batchOf(a.sale.GoodsID, part...)
+		b.PayBy = a.payBy(due)
 		h.write(b)
+		due++
 	}
 	return a
 }
@@ -51,11 +53,12 @@ func (a *raceFixture) payBy(i int) time.Time {
 	return today.Add(time.Hour + time.Duration(i)*time.Millisecond)
 }
 
-// maxStartDelay bounds the random delay of the fast steps: the last one waits for the goods row.
+// maxStartDelay bounds the random delay of all steps but the last. The last step is slower, because
+// it waits for the goods row.
 const maxStartDelay = 12 * time.Millisecond
 
-// race runs each order's steps concurrently, all but the last after a random delay, so that every
-// interleaving occurs.
+// race runs each order's steps concurrently. All but the last begin after a random delay, so that
+// every interleaving occurs.
 func (a *raceFixture) race(steps func(i int) []func(context.Context) error) {
 	a.t.Helper()
 	g, ctx := errgroup.WithContext(a.t.Context())
@@ -87,11 +90,8 @@ func (a *raceFixture) race(steps func(i int) []func(context.Context) error) {
 func (a *raceFixture) payments() map[string][]paymentRow {
 	a.t.Helper()
 	var rows []paymentRow
-	require.NoError(
-		a.t,
-		a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id").Find(&rows).
-			Error,
-	)
+	q := a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id")
+	require.NoError(a.t, q.Find(&rows).Error)
 	of := make(map[string][]paymentRow)
 	for _, r := range rows {
 		of[r.OrderSn] = append(of[r.OrderSn], r)
@@ -99,9 +99,9 @@ func (a *raceFixture) payments() map[string][]paymentRow {
 	return of
 }
 
-// requireOutcome checks that each order is paid or has the other status, that no payment was both
-// kept and refunded, and the sums: stock, holdings, one move per unpaid order. It returns the
-// number of paid orders.
+// requireOutcome requires that each order is paid or has the other status. No payment may be both
+// kept and refunded. Stock and holdings must be exact, and each unpaid order must have one move. It
+// returns the number of paid orders.
 func (a *raceFixture) requireOutcome(
 	other order.Status, move order.MoveKind, reason payment.RefundReason,
 ) (paid int) {
@@ -123,22 +123,23 @@ func (a *raceFixture) requireOutcome(
 		}
 		if o.Status == order.Paid {
 			paid++
-			require.GreaterOrEqual(a.t, kept, 0, "paid by a payment that is kept")
+			require.GreaterOrEqual(a.t, kept, 0, "a paid order keeps one payment")
 			require.Zero(a.t, moved[o.OrderSn])
 			continue
 		}
 		require.Equal(a.t, other, o.Status)
-		require.Equal(a.t, -1, kept, "no money is kept of an order that is not paid")
-		require.Equal(a.t, 1, moved[o.OrderSn], "returned once")
+		require.Equal(a.t, -1, kept, "an unpaid order keeps no payment")
+		require.Equal(a.t, 1, moved[o.OrderSn], "an unpaid order has one stock move")
 	}
 	require.EqualValues(a.t, paid, a.requireBalanced(a.sale.GoodsID))
 	return paid
 }
 
-// Of a payment and a cancel at the same moment exactly one succeeds, and the other is refused.
+// TestRace_PaymentAgainstCancel checks that exactly one of a concurrent payment and cancellation
+// succeeds.
 func TestRace_PaymentAgainstCancel(t *testing.T) {
 	t.Parallel()
-	a := newRaceFixture(t)
+	a := newRaceFixture(t, *races)
 	var mu sync.Mutex
 	paid, cancelled := map[string]bool{}, map[string]bool{}
 	a.race(func(i int) []func(context.Context) error {
@@ -165,7 +166,7 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 	})
 	for _, l := range a.lines {
 		require.NotEqual(t, paid[l.OrderSn], cancelled[l.OrderSn],
-			"one wins, never both and never none")
+			"exactly one of the two succeeds")
 	}
 	n := a.requireOutcome(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
@@ -174,11 +175,12 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 		*races-n, *races-n, n, len(a.moves(a.sale.GoodsID)))
 }
 
-// A callback delivered three times, a second payment of the order and its expiry run concurrently.
-// At most one payment is kept, and repeated callbacks get the same answer.
+// TestRace_CallbackAgainstExpiry checks that an order keeps at most one payment. A callback that is
+// delivered three times, a second payment and the expiry run concurrently. Repeated callbacks must
+// get the same answer.
 func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	t.Parallel()
-	a := newRaceFixture(t)
+	a := newRaceFixture(t, 1)
 	var mu sync.Mutex
 	answers := map[string]map[payment.State]bool{}
 	a.race(func(i int) []func(context.Context) error {
@@ -209,7 +211,7 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	n := a.requireOutcome(order.Expired, order.MoveExpire, payment.RefundLate)
 	kept, back := 0, 0
 	for id, states := range answers {
-		delete(states, "") // a try that lost its transaction
+		delete(states, "") // an attempt whose transaction failed
 		require.Len(t, states, 1, "%s got the same answer each time", id)
 		if states[payment.Kept] {
 			kept++
@@ -218,7 +220,7 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{n, 2*(*races) - n}, []int{kept, back},
-		"every payment is kept or goes back")
+		"every payment is kept or refunded")
 	t.Logf("%d races: %d paid, %d expired; of %d payments %d kept, %d to be refunded, none both",
 		*races, n, *races-n, len(answers), kept, back)
 }

@@ -17,7 +17,7 @@ type recorder struct {
 
 func (r *recorder) wrap(c driver.Connector) driver.Connector { return recordedConnector{c, r} }
 
-// during names the step.
+// setStep names the step of the statements that follow.
 func (r *recorder) setStep(step string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ func (s *Store) Cancel(
 			}
 			found := make(map[string]payment.Cancellation, len(rows))
 			for _, r := range rows {
-				// The answers of orders that can be cancelled are replaced below.
+				// The answers for orders that can be cancelled are replaced below.
 				found[r.OrderSn] = withoutMove(r)
 			}
 			ended, moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
@@ -47,8 +47,8 @@ func withoutMove(row orderRow) payment.Cancellation {
 	}
 }
 
-// inRequestOrder answers each number. A repeated number gets its move once, because a second
-// release of the same move must not be asked for.
+// inRequestOrder returns one answer for each number. A repeated number gets its move once, so that
+// the caller releases it once.
 func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payment.Cancellation {
 	list := make([]payment.Cancellation, len(sns))
 	for i, sn := range sns {
@@ -62,13 +62,13 @@ func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payme
 	return list
 }
 
-// ExpireDue expires at most limit created orders of a goods whose payment was due at now or
-// earlier, the longest overdue first, and returns their units in one transaction. It returns their
+// ExpireDue expires created orders of a goods whose payment was due at now or earlier, at most
+// limit, the longest overdue first. The same transaction returns their units. It returns their
 // stock moves.
 func (s *Store) ExpireDue(
 	ctx context.Context, goodsID int64, now time.Time, limit int,
 ) ([]order.StockMove, error) {
-	// Read without a lock, so that a goods with nothing to expire does not touch its hot row. Most
+	// Read without a lock, so that a goods with nothing to expire does not lock its hot row. Most
 	// sales have nothing to expire most of the time.
 	var due []string
 	err := s.read(ctx).Model(&orderRow{}).
@@ -95,8 +95,8 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 	return findIn[orderRow](locked(tx).Order("order_sn"), goodsID, "order_sn", sns)
 }
 
-// release ends the created ones of these orders, whose rows and goods are locked, and returns their
-// units: to the holdings, to the stock, and by one move each. It returns the ended rows and their
+// release ends the created ones of these orders, whose rows and goods are locked. It returns their
+// units to the holdings, to the stock, and by one move each. It returns the ended rows and their
 // moves.
 func release(
 	tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time,
@@ -119,8 +119,8 @@ func release(
 	return rows, moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
-// endOrders changes the orders' status. A row that is no longer created means that its lock was not
-// held.
+// endOrders changes the orders' status. A row with another status than created means that its lock
+// was not held.
 func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		sns := mapSlice(part, func(r orderRow) string { return r.OrderSn })
@@ -138,7 +138,8 @@ func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) err
 	return nil
 }
 
-// lowerHoldings lets the buyers buy again. Several of the orders may be one buyer's.
+// lowerHoldings subtracts the units from the buyers' holdings, so that they may buy again. Several
+// of the orders may be one buyer's.
 func lowerHoldings(tx *gorm.DB, goodsID int64, rows []orderRow) error {
 	held, err := holdings(tx, goodsID, mapSlice(rows, func(r orderRow) int64 { return r.BuyerID }))
 	if err != nil {

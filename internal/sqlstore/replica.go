@@ -12,16 +12,18 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
-// replica is a read-only copy of the database, any time behind. Only lists for people come from it.
+// replica is a read-only copy of the database with an unbounded delay. Only lists for people use
+// it.
 type replica struct {
 	db        *gorm.DB
 	pool      *sql.DB
 	skipUntil atomic.Int64 // ns since the Unix epoch
 }
 
-// replicaBackoff is how long lists come from the primary after the replica failed.
+// replicaBackoff is how long lists use the primary after the replica failed.
 const replicaBackoff = 5 * time.Second
 
+// openReplica prepares the replica's pool; nil without a ReadDSN.
 func openReplica(opts Options) (*replica, error) {
 	if opts.ReadDSN == "" {
 		return nil, nil // no replica
@@ -43,6 +45,7 @@ func openReplica(opts Options) (*replica, error) {
 	return &replica{db: db, pool: pool}, nil
 }
 
+// close closes the pool. It accepts a nil replica.
 func (c *replica) close() error {
 	if c == nil {
 		return nil
@@ -50,9 +53,9 @@ func (c *replica) close() error {
 	return c.pool.Close()
 }
 
-// readReplica runs a query whose result decides nothing: on the replica, or on the primary where
-// there is no replica or it fails. Reservations, limits, repairs and the status of one order never
-// come from here.
+// readReplica runs a query on the replica, or on the primary where there is no replica or it fails.
+// No decision may depend on the result. Reservations, limits, repairs and the status of one order
+// therefore never use it.
 func (s *Store) readReplica(ctx context.Context, read func(q *gorm.DB) error) error {
 	c := s.replica
 	if c == nil || time.Now().UnixNano() < c.skipUntil.Load() {
@@ -62,7 +65,7 @@ func (s *Store) readReplica(ctx context.Context, read func(q *gorm.DB) error) er
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	// Whoever reads next must not wait for the replica's timeout as well.
+	// The next reader must not wait for the replica's timeout too.
 	c.skipUntil.Store(time.Now().Add(replicaBackoff).UnixNano())
 	return read(s.read(ctx))
 }

@@ -26,8 +26,8 @@ func movesOf(q *gorm.DB, goodsID int64, orderSn string) *gorm.DB {
 
 // ScheduleRelease writes a stock move that the releaser applies at the given moment. It returns the
 // units that Redis took for an order that is being restored, unless RestoreOrder deletes it first.
-// Unavailable while the order has another unreleased move, so that one caller at a time restores
-// it.
+// The error is Unavailable while the order has another unreleased move, so that one caller at a
+// time restores it.
 func (s *Store) ScheduleRelease(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 ) (order.StockMove, error) {
@@ -50,9 +50,9 @@ func (s *Store) ScheduleRelease(
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
-// dead letter and the scheduled move, in one transaction. An order in another state stays
-// unchanged. Conflict where stock or limit do not allow it. order.ErrTryAgain, with nothing done,
-// where the move's epoch is over or the move is already released.
+// dead letter and the scheduled move, in one transaction. It does not change an order in another
+// state. The error is Conflict where stock or limit do not allow it. It is order.ErrTryAgain, with
+// nothing written, where the move's epoch is over or the move is already released.
 func (s *Store) RestoreOrder(
 	ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 ) (order.Order, error) {

@@ -24,14 +24,17 @@ func (h fixture) writeFailedOrder(
 	return l, deadLetters[len(deadLetters)-1]
 }
 
+// TestRestoreOrder_RestoresOnce checks that a failed order is restored once. Its dead letter and
+// the scheduled release are then gone.
 func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	sale := h.exposed(10, 3)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
 	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute)))(t)
 	require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10))(t),
-		"the releaser ignores it until then")
+		"the releaser ignores the move until its time")
 	_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "one at a time")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err),
+		"only one caller at a time restores an order")
 	o := must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour)))(t)
 	require.Equal(t, order.Created, o.Status)
 	require.Equal(t, o, h.order(sale.GoodsID, l.OrderSn))
@@ -40,10 +43,12 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	_, err = h.DeadLetter(t.Context(), deadLetter.ID)
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
 	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
-	require.ErrorIs(t, err, order.ErrTryAgain, "its return is gone")
+	require.ErrorIs(t, err, order.ErrTryAgain, "the scheduled release is gone")
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 
+// TestRestoreOrder_NeedsStockAndLimit checks that an order is not restored without stock or in
+// another epoch. The scheduled release then returns its units.
 func (h fixture) TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	sale := h.exposed(4, 3)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
@@ -53,14 +58,14 @@ func (h fixture) TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	undo := plan()
 	h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
 	_, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
-	requireConflict(t, err) // too few are left
+	requireConflict(t, err) // too few units are left
 	require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID),
-		"what Redis took for it goes back")
+		"the scheduled release returns the units that Redis took")
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 	undo = plan()
 	h.beginEpoch(sale.GoodsID)
 	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
-	require.ErrorIs(t, err, order.ErrTryAgain, "what was taken in the old epoch is void")
+	require.ErrorIs(t, err, order.ErrTryAgain, "the units of the old epoch are void")
 	require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
 	must.Get(h.DeadLetter(t.Context(), deadLetter.ID))(t)
 }

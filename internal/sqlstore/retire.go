@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// OverBefore lists at most limit sales that ended or closed before a moment and are not retired, by
-// goods id, above one (0: from the lowest).
+// OverBefore lists at most limit sales that ended or closed before a moment and are not retired. It
+// returns those above a goods id (0: from the lowest), in ascending order.
 func (s *Store) OverBefore(
 	ctx context.Context, moment time.Time, above int64, limit int,
 ) ([]seckill.Sale, error) {
@@ -29,9 +29,9 @@ func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]secki
 	return list("list retired sales", q.Order("goods_id"), saleRow.sale)
 }
 
-// Retire keeps that a sale which ended or was closed before a moment is over for good; false where
-// it is not: it is another epoch, an order may still be paid, units are on their way back, or it
-// has been put on sale again.
+// Retire marks a sale that ended or was closed before a moment as over for good. It reports false
+// for another epoch, and while an order may still be paid or units are on their way back. It also
+// reports false if the sale is on sale again.
 func (s *Store) Retire(
 	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
 ) (bool, error) {
@@ -53,7 +53,8 @@ func (s *Store) Retire(
 	})
 }
 
-// isOver counts a closed sale from its closing, and an exposed one from its end.
+// isOver reports whether a sale was over at a moment: a closed one from its closing on, an exposed
+// one from its end.
 func isOver(row saleRow, moment int64) bool {
 	if row.Status == seckill.Closed {
 		return row.Closed != nil && *row.Closed <= moment
@@ -61,8 +62,8 @@ func isOver(row saleRow, moment int64) bool {
 	return row.Status == seckill.Exposed && row.EndAt <= moment
 }
 
-// unretire returns a retired sale, whose row is locked, to the background workers: it has work
-// again.
+// unretire clears the mark of a retired sale, whose row is locked, so that the background workers
+// serve it again.
 func unretire(tx *gorm.DB, sale *saleRow) error {
 	if sale.RetiredAt == nil {
 		return nil

@@ -12,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestRetire_WaitsUntilEverythingIsFinal checks that a sale is not retired while it sells, has an
+// unpaid order or has an unreleased move.
 func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	ctx, sale := t.Context(), h.exposed(10, 5)
 	later := today.Add(48 * time.Hour)
@@ -22,10 +24,10 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	must.Get(h.Pay(sale.GoodsID, paid, today))(t)
 	require.False(t, retire(1, later), "an order is unpaid")
 	move := must.Get(h.CancelOne(sale.GoodsID, unpaid, today))(t).Move
-	require.False(t, retire(1, later), "its units are not released")
+	require.False(t, retire(1, later), "a stock move is not released")
 	require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
-	require.False(t, retire(1, today), "it is on")
-	require.False(t, retire(2, later), "another epoch")
+	require.False(t, retire(1, today), "the sale has not ended")
+	require.False(t, retire(2, later), "the sale has another epoch")
 	require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
 	require.True(t, retire(1, later))
 
@@ -35,6 +37,8 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second)))(t), 1)
 }
 
+// TestRetire_AnyChangeUndoesIt checks that every later change of the sale or its orders makes the
+// sale live again.
 func (h fixture) TestRetire_AnyChangeUndoesIt(t *testing.T) {
 	ctx, later := t.Context(), today.Add(48*time.Hour)
 	for name, change := range map[string]func(seckill.Sale){

@@ -8,8 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// The rows as GORM reads them. Times are Unix milliseconds. No field is named CreatedAt or
-// UpdatedAt, which GORM would set itself.
+// saleRow and the other rows are what GORM reads. Times are Unix milliseconds. No field is named
+// CreatedAt or UpdatedAt, which GORM would set itself.
 type saleRow struct {
 	GoodsID          int64 `gorm:"primaryKey;autoIncrement:false"`
 	MerchantID       int64
@@ -38,8 +38,8 @@ type saleRow struct {
 // TableName implements GORM's Tabler.
 func (saleRow) TableName() string { return "sales" }
 
-// rowOfSale leaves out what only this package knows: the rebuild token, and when the sale was
-// closed and retired. Whoever updates a row takes them from the locked one.
+// rowOfSale converts a sale. It omits columns without a field in seckill.Sale: the rebuild token,
+// and when the sale was closed and retired. An update takes them from the locked row.
 func rowOfSale(s seckill.Sale) saleRow {
 	return saleRow{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
@@ -52,6 +52,7 @@ func rowOfSale(s seckill.Sale) saleRow {
 	}
 }
 
+// sale converts the row.
 func (r saleRow) sale() seckill.Sale {
 	return seckill.Sale{
 		GoodsID: r.GoodsID, MerchantID: r.MerchantID, Title: r.Title, Price: r.Price,
@@ -67,8 +68,8 @@ func (r saleRow) sale() seckill.Sale {
 	}
 }
 
-// orderRow has the columns of its line in their own names. The times are NULL until the order gets
-// there.
+// orderRow embeds its order line, whose columns have the field names. A time is NULL until the
+// order reaches that state.
 type orderRow struct {
 	GoodsID               int64 `gorm:"primaryKey;autoIncrement:false"`
 	reservation.OrderLine `gorm:"embedded"`
@@ -84,6 +85,7 @@ type orderRow struct {
 // TableName implements GORM's Tabler.
 func (orderRow) TableName() string { return "orders" }
 
+// order converts the row.
 func (r orderRow) order() order.Order {
 	return order.Order{
 		OrderLine: r.OrderLine, GoodsID: r.GoodsID, Amount: r.Amount,
@@ -120,6 +122,7 @@ type moveRow struct {
 // TableName implements GORM's Tabler.
 func (moveRow) TableName() string { return "stock_moves" }
 
+// rowOfMove converts a stock move.
 func rowOfMove(m order.StockMove) moveRow {
 	return moveRow{
 		GoodsID: m.GoodsID, ID: m.ID, Epoch: m.Epoch, BuyerID: m.BuyerID, OrderSn: m.OrderSn,
@@ -127,6 +130,7 @@ func rowOfMove(m order.StockMove) moveRow {
 	}
 }
 
+// move converts the row.
 func (r moveRow) move() order.StockMove {
 	return order.StockMove{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, BuyerID: r.BuyerID, OrderSn: r.OrderSn,
@@ -134,7 +138,7 @@ func (r moveRow) move() order.StockMove {
 	}
 }
 
-// deadLetterRow keeps a message as it came, for an operator to send again.
+// deadLetterRow keeps a message unchanged, so that an operator can requeue it.
 type deadLetterRow struct {
 	ID          string `gorm:"primaryKey"`
 	GoodsID     int64
@@ -149,6 +153,7 @@ type deadLetterRow struct {
 // TableName implements GORM's Tabler.
 func (deadLetterRow) TableName() string { return "dead_letters" }
 
+// deadLetter converts the row.
 func (r deadLetterRow) deadLetter() order.DeadLetter {
 	return order.DeadLetter{
 		ID: r.ID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Reason: r.Reason, Attempts: r.Attempts,
@@ -156,8 +161,8 @@ func (r deadLetterRow) deadLetter() order.DeadLetter {
 	}
 }
 
-// barrierRow says that everything published before a barrier is committed. A rebuild waits for the
-// row of its own token.
+// barrierRow records that everything published before a barrier is committed. A rebuild waits for
+// the row of its own token.
 type barrierRow struct {
 	GoodsID   int64 `gorm:"primaryKey;autoIncrement:false"`
 	Epoch     int64 `gorm:"primaryKey;autoIncrement:false"`

@@ -29,8 +29,8 @@ func (s *Store) SalesOf(
 	return list("list sales", newestSales(q, below, limit), saleRow.sale)
 }
 
-// ExposedSales lists the sales that buyers see, in the same way, including ended ones that are not
-// closed. It reads the replica where there is one.
+// ExposedSales lists the exposed sales in the same way, including ended ones that are not closed.
+// It reads the replica where there is one.
 func (s *Store) ExposedSales(
 	ctx context.Context, below int64, limit int,
 ) (sales []seckill.Sale, err error) {
@@ -52,7 +52,7 @@ func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill
 	return list("list live goods", q.Order("goods_id"), saleRow.sale)
 }
 
-// CloseSale closes an exposed sale and returns it. A closed sale stays unchanged; a draft is a
+// CloseSale closes an exposed sale and returns it. It returns a closed sale unchanged; a draft is a
 // Conflict.
 func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error) {
 	row, err := inSaleTx(ctx, s, "close a sale", goodsID,
@@ -64,7 +64,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 				return row, seckill.NewError(seckill.Conflict,
 					"a draft is not on sale and can't be closed")
 			}
-			// The audit entry needs the row as it was.
+			// The audit entry needs the row before the change.
 			was := row
 			row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
 			q := tx.Select("status", "updated_at", "closed_at")
@@ -94,7 +94,7 @@ func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 	return q.Where("bucket = 0 AND goods_id < ?", below).Order("goods_id DESC").Limit(limit)
 }
 
-// findSale reads a row without a lock; what it returns may change before the caller acts on it.
+// findSale reads a row without a lock. The row may change before the caller acts on it.
 func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {
 	return take[saleRow](q.Where("goods_id = ?", goodsID), seckill.ErrNoSuchGoods)
 }

@@ -14,6 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestSale_ReadsWhatWasCreated checks that a created sale is read back unchanged, and that an
+// unknown goods is an error.
 func (h fixture) TestSale_ReadsWhatWasCreated(t *testing.T) {
 	sale := h.draft(7, 100, 3)
 	require.Equal(t, sale, h.sale(sale.GoodsID))
@@ -75,7 +77,8 @@ func (h fixture) TestCloseSale_ClosesOnce(t *testing.T) {
 	closed := must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Minute)))(t)
 	require.Equal(t, seckill.Closed, closed.Status)
 	require.Equal(t, closed,
-		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour)))(t), "closed once")
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour)))(t),
+		"a repeated close changes nothing")
 	require.Equal(t, closed, h.sale(sale.GoodsID))
 }
 
@@ -88,6 +91,8 @@ func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 		goodsIDs(must.Get(h.LiveGoods(t.Context(), today.Add(time.Hour)))(t)))
 }
 
+// TestBeginEpoch_ReturnsActiveHoldings checks that an epoch's snapshot holds the stock and the
+// active orders of each buyer.
 func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	draft := h.draft(1, 10, 5)
 	first := h.beginEpoch(draft.GoodsID)
@@ -118,6 +123,8 @@ func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	require.EqualValues(t, 3, third.Epoch)
 }
 
+// TestBeginEpoch_RejectsOldTokens checks that only the newest token begins an epoch, and that a
+// draft whose end has passed stays a draft.
 func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	sale := h.draft(1, 10, 5)
 	older := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
@@ -129,7 +136,7 @@ func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 		require.NotErrorIs(t, err, order.ErrTryAgain)
 	}
 	_, err := h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
-	requireConflict(t, err) // its end has come
+	requireConflict(t, err) // the end of the draft has passed
 	require.Equal(t, sale, h.sale(sale.GoodsID), "refusals change nothing")
 	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, today))(t)
 	_, err = h.NextRebuildToken(t.Context(), 1)
@@ -138,16 +145,20 @@ func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 
+// TestBeginEpoch_FirstTokenNeedsADraft checks that the first token is refused once the sale is
+// exposed or closed.
 func (h fixture) TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
 	sale := h.draft(1, 10, 5)
 	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today))(t)
-	for range 2 { // exposed, then closed
+	for range 2 { // the sale is exposed, then closed
 		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
 		require.ErrorIs(t, err, rebuild.ErrFenced)
 		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 	}
 }
 
+// TestBarrierReached_FindsOnlyItsOwn checks that a barrier counts for its own goods, epoch and
+// token only.
 func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	bar := order.Barrier{Epoch: 3, Token: 9}
 	reached := func(goodsID, epoch, token int64) bool {
@@ -155,9 +166,10 @@ func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	}
 	require.False(t, reached(42, 3, 9))
 	require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today))
-	require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today.Add(1)), "it may come twice")
+	require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today.Add(1)),
+		"the same barrier may arrive twice")
 	require.True(t, reached(42, 3, 9))
-	require.False(t, reached(43, 3, 9), "another goods'")
-	require.False(t, reached(42, 2, 9), "another epoch's")
-	require.False(t, reached(42, 3, 8), "another rebuild's")
+	require.False(t, reached(43, 3, 9), "the barrier belongs to another goods")
+	require.False(t, reached(42, 2, 9), "the barrier belongs to another epoch")
+	require.False(t, reached(42, 3, 8), "the barrier belongs to another rebuild")
 }

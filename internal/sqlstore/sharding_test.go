@@ -18,8 +18,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// crossShardMethods are the calls that no single shard can answer, and how they bear it where the
-// goods live on several (docs/how-to/scale.md, "MySQL"). None is on the way of a purchase.
+// crossShardMethods are the calls that no single shard can answer. Each value describes how the
+// call works on several shards (docs/how-to/scale.md, "MySQL"). No purchase makes any of these
+// calls.
 func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, at most once a second: an index on each shard"
 	return map[string]string{
@@ -45,12 +46,12 @@ func crossShardMethods() map[string]string {
 	}
 }
 
-// keysOnly are those of crossShardMethods that may leave out the goods only where they touch the
-// requests' keys.
+// keysOnly are those of crossShardMethods that may omit goods_id only in statements on the table of
+// idempotency keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
-// With shards chosen by goods_id each statement then goes to one shard, and a transaction stays
-// there.
+// TestStatements_CarryTheShardKey checks that every statement chooses its rows by goods_id. With
+// shards by goods_id, each statement and each transaction then stays on one shard.
 func TestStatements_CarryTheShardKey(t *testing.T) {
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
 		rec := &recorder{}
@@ -69,16 +70,16 @@ func TestStatements_CarryTheShardKey(t *testing.T) {
 }
 
 var (
-	// tables are the places of a statement at which a table is named.
+	// tables matches each place of a statement that names a table.
 	tables = regexp.MustCompile("(?i)\\b(?:FROM|UPDATE|INTO|JOIN)\\s+`?[a-z_]+`?")
-	// byGoods are those at which its rows are chosen by their goods.
+	// byGoods matches each place of a statement that chooses rows by goods_id.
 	byGoods = regexp.MustCompile(
 		"(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)",
 	)
 	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
-	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where
-	// that stands): statements that change the column which chooses the shard, or that swallow
-	// errors, or can't be planned over shards.
+	// unsupported matches statements that Vitess or TiDB refuse or execute differently
+	// (docs/how-to/scale.md). They change the column that chooses the shard, ignore errors, or
+	// can't be planned over shards.
 	unsupported = regexp.MustCompile(
 		"(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(" +
 			"|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*|NOWAIT|SKIP LOCKED|LOCK IN SHARE" +
@@ -145,7 +146,7 @@ func (c caller) requireAllCalled() {
 	}
 }
 
-// call calls a method, which must succeed, and returns its first result.
+// call calls a method, requires success and returns the first result.
 func (c caller) call(method string, args ...any) any {
 	c.t.Helper()
 	c.rec.setStep(method)
@@ -189,9 +190,9 @@ func (c caller) callSaleMethods() seckill.Sale {
 
 func (c caller) callOrderMethods(sale seckill.Sale) {
 	goods, lines := sale.GoodsID, c.lines(sale, 6)
-	c.call("WriteBatch", batchOf(goods, lines...)) // optimistically
+	c.call("WriteBatch", batchOf(goods, lines...)) // the optimistic insert succeeds
 	lines = append(lines, c.line(sale, 1, 2))
-	c.call("WriteBatch", batchOf(goods, lines...)) // not all are new, and one fails
+	c.call("WriteBatch", batchOf(goods, lines...)) // some orders exist, and one fails
 	paid, cancelled := lines[0].OrderSn, lines[1].OrderSn
 	second := c.payment(sale, "2", paid)
 	c.call("Order", goods, paid)

@@ -25,7 +25,7 @@ func inTx[T any](
 		return err
 	})
 	if err != nil {
-		var none T // what was rolled back must not pass for a result
+		var none T // the transaction was rolled back, so there is no result
 		return none, wrapError(op, err)
 	}
 	return result, nil
@@ -38,8 +38,8 @@ func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) err
 }
 
 // inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
-// goods takes first. So no two writers of a goods deadlock, and each decides on what the one before
-// has committed.
+// goods takes first. Two writers of a goods therefore never deadlock, and each reads what the one
+// before has committed.
 func inSaleTx[T any](
 	ctx context.Context, s *Store, op string, goodsID int64,
 	steps func(tx *gorm.DB, sale saleRow) (T, error),
@@ -59,7 +59,7 @@ func locked(tx *gorm.DB) *gorm.DB {
 	return tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
 }
 
-// take reads the row that a query finds, or returns the error that says that there is none.
+// take reads the row that a query finds, or returns missing if there is none.
 func take[R any](q *gorm.DB, missing error) (R, error) {
 	var row R
 	err := q.Take(&row).Error
@@ -105,7 +105,7 @@ func requireRows(res *gorm.DB, rows int, missed error) error {
 func updateOne(res *gorm.DB) error { return requireRows(res, 1, order.ErrTryAgain) }
 
 // newID makes an id that sorts by time, so that new rows go to the end of their index. It panics
-// without random numbers, which Go's own source never lacks.
+// without random numbers; Go's source always supplies them.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // mapSlice converts each element.

@@ -11,9 +11,9 @@ import (
 )
 
 // WriteTombstone writes a tombstone: the row of an order of an ended epoch that was lost with
-// Redis, before its buyer learns of it. A late message then finds the row and creates no order (ADR
-// 0035). An existing row stays unchanged and is returned. order.ErrTryAgain says that the order's
-// epoch has not ended.
+// Redis. The buyer gets the answer "lost" only after that. A late message then finds the row and
+// creates no order (ADR 0035). It returns an existing row unchanged. The error is order.ErrTryAgain
+// if the order's epoch has not ended.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	return inSaleTx(ctx, s, "write a tombstone", o.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (order.Order, error) {

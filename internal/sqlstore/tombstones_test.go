@@ -23,6 +23,8 @@ func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	}
 }
 
+// TestWriteTombstone_KeepsALateOrderFailed checks that a tombstone keeps its order failed when the
+// late message arrives. The message completes the row and returns its units once.
 func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	sale := h.exposed(10, 5)
 	lines := h.lines(sale, 3)
@@ -36,14 +38,14 @@ func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	}
 	require.Equal(t, order.Created,
 		must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[1])))(t).Status,
-		"what is written is not lost")
+		"an existing order gets no tombstone")
 
 	b := batchOf(sale.GoodsID, lines...)
 	b.Epoch, b.Adopted = 2, map[string]int64{lines[2].OrderSn: 1}
 	for i := range 2 {
 		out := h.write(b)
 		require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
-		require.Len(t, out.Moves, 1-i, "its units go back once")
+		require.Len(t, out.Moves, 1-i, "only the first batch returns the units")
 	}
 	o := h.order(sale.GoodsID, lines[0].OrderSn)
 	require.Equal(t, order.FailedLost, o.FailureReason)
@@ -55,6 +57,8 @@ func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	require.Equal(t, order.FailedLost, deadLetters[0].Reason)
 }
 
+// TestWriteTombstone_FailedOrderKeepsOneRow checks that a failed order with a tombstone keeps one
+// row and returns its units once.
 func (h fixture) TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 1)
@@ -67,7 +71,8 @@ func (h fixture) TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }
 
-// Whether the buyer's query or the late message comes first, one row decides for both.
+// TestWriteTombstone_RacesWithTheLateMessage checks that the buyer's query and a concurrent late
+// message agree on one row.
 func (h fixture) TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 	sale := h.exposed(10, 5)
 	for range 10 {

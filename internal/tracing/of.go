@@ -8,7 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Of makes a program's tracing from its settings; nil if they name no collector.
+// Of makes a program's tracing from its settings; nil if they name no collector. Its error names
+// the setting.
 func Of(
 	ctx context.Context, cfg config.Trace, service, version string, log *slog.Logger,
 ) (*Tracing, error) {

@@ -4,8 +4,8 @@
 //
 // A batch serves several requests. Its span continues the trace of the first sampled request and
 // links the traces of the others. A request from outside starts a new trace and links its caller's
-// (W3C Trace Context's "restart"), because callers must not decide what is sampled. A program
-// without a collector makes no Tracing, and its requests do no tracing work.
+// (W3C Trace Context's "restart"), because callers must not control the sampling. A program without
+// a collector makes no Tracing, and its requests do no tracing work.
 //
 // Only this package imports OpenTelemetry. All types are safe for concurrent use.
 package tracing
@@ -48,13 +48,15 @@ const (
 	maxQueued = 4096
 )
 
-// New starts tracing. The collector need not be reachable.
+// New starts tracing. The collector need not be reachable. An invalid endpoint is an error.
 func New(ctx context.Context, o Options) (*Tracing, error) {
 	to, err := url.JoinPath(o.Endpoint, "v1", "traces")
 	if err != nil {
-		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w", o.Endpoint, err)
+		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w", o.Endpoint,
+			err)
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to), otlptracehttp.WithTimeout(exportDeadline))
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to),
+		otlptracehttp.WithTimeout(exportDeadline))
 	if err != nil {
 		return nil, fmt.Errorf("make an exporter of traces to %s: %w", o.Endpoint, err)
 	}
@@ -62,10 +64,12 @@ func New(ctx context.Context, o Options) (*Tracing, error) {
 		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery),
 			sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(maxQueued)),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, o.OneIn))))),
-		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", o.Service), attribute.String("service.version", o.Version))),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", o.Service),
+			attribute.String("service.version", o.Version))),
 	)
-	return &Tracing{provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: o.Log}, nil
+	return &Tracing{
+		provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: o.Log,
+	}, nil
 }
 
 // Run waits until ctx ends, then exports the remaining spans. A nil Tracing only waits, so that

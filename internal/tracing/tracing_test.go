@@ -18,12 +18,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start makes a tracing with a collector, and a function that exports all spans.
+// start returns a tracing with a collector, and a function that exports all spans.
 func start(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 	t.Helper()
 	c := collector.Start()
 	t.Cleanup(c.Close)
-	tr, err := Of(t.Context(), config.Trace{Endpoint: c.URL(), OneIn: oneIn}, "a-service", "v1", slog.New(slog.DiscardHandler))
+	tr, err := Of(t.Context(), config.Trace{Endpoint: c.URL(), OneIn: oneIn}, "a-service", "v1",
+		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	return tr, c, func() {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -34,13 +35,16 @@ func start(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 
 func TestBegin_LinksTheTracesOfABatch(t *testing.T) {
 	tr, c, end := start(t, 1)
-	ctx, answered := tr.Request(logging.WithRequestID(t.Context(), "first"), httptest.NewRequest("POST", "/x/decrStock", nil), "/:randomPath/decrStock")
-	other, otherAnswered := tr.Request(t.Context(), httptest.NewRequest("POST", "/y/decrStock", nil), "/:randomPath/decrStock")
+	ctx, answered := tr.Request(logging.WithRequestID(t.Context(), "first"),
+		httptest.NewRequest("POST", "/x/decrStock", nil), "/:randomPath/decrStock")
+	other, otherAnswered := tr.Request(t.Context(),
+		httptest.NewRequest("POST", "/y/decrStock", nil), "/:randomPath/decrStock")
 	require.NotEqual(t, logging.TraceID(ctx), logging.TraceID(other))
 	mark, otherMark := tr.Mark(ctx), tr.Mark(other)
 	require.Contains(t, mark, logging.TraceID(ctx))
 
-	batch, done := tr.Begin(other, "batch", "", mark, otherMark) // the context's own trace does not count
+	batch, done := tr.Begin(other, "batch", "", mark,
+		otherMark) // Begin ignores the context's own trace
 	require.Equal(t, logging.TraceID(ctx), logging.TraceID(batch))
 	part, partDone := tr.Begin(batch, "part")
 	require.Equal(t, logging.TraceID(ctx), logging.TraceID(part))
@@ -63,6 +67,8 @@ func TestBegin_LinksTheTracesOfABatch(t *testing.T) {
 	require.Empty(t, requests[1].Error)
 }
 
+// TestRequest_LinksItsCallersTrace checks that a request starts its own trace with a link to its
+// caller's. The caller's sampling flag has no effect.
 func TestRequest_LinksItsCallersTrace(t *testing.T) {
 	tr, c, end := start(t, 1)
 	const callers = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -76,7 +82,7 @@ func TestRequest_LinksItsCallersTrace(t *testing.T) {
 
 	tr, c, end = start(t, 1_000_000_000)
 	ctx, answered = tr.Request(t.Context(), r, "/sales")
-	require.Empty(t, logging.TraceID(ctx), "the caller decided the sampling")
+	require.Empty(t, logging.TraceID(ctx), "the caller's sampling decision must not apply")
 	require.Empty(t, tr.Mark(ctx))
 	answered(200, "OK")
 	end()
@@ -85,7 +91,8 @@ func TestRequest_LinksItsCallersTrace(t *testing.T) {
 
 func TestBegin_IgnoresRequestsThatAreNotSampled(t *testing.T) {
 	tr, c, end := start(t, 1)
-	sampled, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
+	sampled, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil),
+		"/sales")
 	step, done := tr.Begin(sampled, "a batch of others", "", "")
 	require.Empty(t, tr.Mark(step))
 	require.Empty(t, logging.TraceID(step))

@@ -1,4 +1,4 @@
-// Package ttlcache caches what is expensive to load and may be a little old.
+// Package ttlcache caches values that are expensive to load and may be a little old.
 //
 // A value is served for TTL, counted from the start of its load. Callers that miss the same key
 // share one load, so a burst costs one call of the source. A load outlives the caller that started
@@ -71,6 +71,7 @@ func (c *Cache[K, V]) Get(
 	}
 }
 
+// cached returns the value of a key if it is younger than TTL.
 func (c *Cache[K, V]) cached(key K) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,6 +79,7 @@ func (c *Cache[K, V]) cached(key K) (V, bool) {
 	return e.value, ok && c.opts.Now().Sub(e.loadedAt) < c.opts.TTL
 }
 
+// load loads a value and stores it with the start of the load as its time.
 func (c *Cache[K, V]) load(
 	ctx context.Context, key K, load func(context.Context) (V, error),
 ) (V, error) {
@@ -91,8 +93,8 @@ func (c *Cache[K, V]) load(
 	return v, err
 }
 
-// store keeps an entry unless the cache is full of younger ones: callers may choose keys, and must
-// not be able to fill the memory.
+// store keeps an entry unless the cache is full of younger ones. Callers may choose the keys, so a
+// bound is needed to protect the memory.
 func (c *Cache[K, V]) store(key K, e entry[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

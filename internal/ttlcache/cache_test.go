@@ -18,7 +18,7 @@ func newCache(maxEntries int) *Cache[int64, int] {
 	})
 }
 
-// counter is a source whose values are the number of its loads so far.
+// counter is a source whose n-th load returns n.
 type counter struct {
 	loads atomic.Int64
 	takes time.Duration
@@ -64,7 +64,7 @@ func TestCacheGet_SharesOneLoadAmongConcurrentCallers(t *testing.T) {
 		wg.Wait()
 		_, err := cache.Get(t.Context(), 2, source.load)
 		require.NoError(t, err)
-		require.EqualValues(t, 2, source.loads.Load(), "another key has a load of its own")
+		require.EqualValues(t, 2, source.loads.Load(), "each key has its own load")
 	})
 }
 
@@ -78,6 +78,8 @@ func TestCacheGet_KeepsNoErrors(t *testing.T) {
 	require.Equal(t, 2, got)
 }
 
+// TestCacheGet_LoadOutlivesItsCaller checks that a load continues after the context of its caller
+// has ended. The next caller gets its value.
 func TestCacheGet_LoadOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := newCache(9), &counter{takes: 500 * time.Millisecond}
@@ -99,6 +101,8 @@ func TestCacheGet_EndsASlowLoad(t *testing.T) {
 	})
 }
 
+// TestCacheGet_BoundsItsEntries checks that the cache never holds more than its maximum of entries,
+// and that it removes expired ones.
 func TestCacheGet_BoundsItsEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := newCache(10), &counter{}

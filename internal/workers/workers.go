@@ -15,7 +15,7 @@ func RetryBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Sleep waits for d or until ctx ends.
+// Sleep waits for d or until ctx ends; check ctx.Err afterwards.
 func Sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -25,7 +25,7 @@ func Sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Every calls run immediately and then at each interval until ctx ends.
+// Every calls run immediately and then at each interval until ctx ends. It returns nil.
 func Every(ctx context.Context, interval time.Duration, run func(context.Context)) error {
 	t := time.NewTicker(interval)
 	defer t.Stop()

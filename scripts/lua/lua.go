@@ -1,8 +1,8 @@
-// Package lua embeds the Redis scripts, one job each. It exists because no package can embed files
+// Package lua embeds the Redis scripts, one for each step. It exists because Go cannot embed files
 // of a parent directory.
 //
 // Every script begins with a header that names its purpose, KEYS, ARGV with units and return
-// values; the Go code beside its user mirrors the codes as typed constants.
+// values. The Go package that runs a script mirrors the codes as typed constants.
 package lua
 
 import (

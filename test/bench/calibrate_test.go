@@ -20,9 +20,8 @@ import (
 // calibrationSetting names the file that BenchmarkCalibrate writes.
 const calibrationSetting = "SECKILL_BENCH_CALIBRATION"
 
-// BenchmarkCalibrate measures what each piece of work costs, for internal/capacity. `make
-// calibrate`
-// runs it alone. It needs the name of a file, because its figures compare with no floor.
+// BenchmarkCalibrate measures the cost of each piece of work, for internal/capacity. `make
+// calibrate` runs it alone. It needs the name of a file, because its figures compare with no floor.
 func BenchmarkCalibrate(b *testing.B) {
 	file := os.Getenv(calibrationSetting)
 	if file == "" {

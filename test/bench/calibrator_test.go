@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// usage is what an installation used between two readings: seconds of processor time, and counts.
+// usage has the processor seconds and the counts of an installation between two readings.
 type usage map[string]float64
 
 // The names of a usage: processor seconds of each part, and counters of the programs' metrics.
@@ -32,7 +32,7 @@ const (
 	redoBytes    = "redo bytes"
 )
 
-// calibrator does pieces of work on an installation, and notes what each one used.
+// calibrator does pieces of work on an installation, and records the usage of each.
 type calibrator struct {
 	*fixture
 	idle usage            // of an installation without requests
@@ -51,7 +51,7 @@ func newCalibrator(b *testing.B) *calibrator {
 	}
 }
 
-// over runs work and returns what the installation used meanwhile.
+// over runs work and returns the installation's usage meanwhile.
 func (c *calibrator) over(work func()) usage {
 	c.b.Helper()
 	before := c.read()
@@ -110,7 +110,7 @@ func parsed(b testing.TB, text string) float64 {
 	return n
 }
 
-// note adds what a piece of work used, beyond what an idle installation uses in that time.
+// note adds the usage of a piece of work, less the usage of an idle installation in that time.
 func (c *calibrator) note(piece string, done int, u usage) {
 	sum := c.sums[piece]
 	if sum == nil {
@@ -131,7 +131,7 @@ func (p pressure) of(piece string) string { return piece + " " + strconv.Itoa(in
 // requests is the share of a round's requests that a pressure sends.
 func (p pressure) requests(all int) int { return all * min(int(p), 32) / 32 }
 
-// loads are the pressures at which purchases are measured: batches are small at the first and
+// loads returns the pressures at which purchases are measured. Batches are small at the first and
 // large at the last, which separates the cost of a call from the cost of an item.
 func loads() []pressure { return []pressure{3, 16, connections} }
 
@@ -150,7 +150,7 @@ func (c *calibrator) tightSale() string {
 	return goods
 }
 
-// send sends requests, waits for then, which may be nil, and notes what both used.
+// send sends requests and calls then, which may be nil. It notes the usage of both.
 func (c *calibrator) send(piece string, requests [][]byte, p pressure, want int, then func()) {
 	c.b.Helper()
 	var in, out atomic.Int64

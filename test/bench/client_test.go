@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// play sends n requests over so many connections and returns the time it took. Any status but the
-// wanted one is an error.
+// play sends n requests over the given number of connections and returns the time it took. Any
+// status but the wanted one is an error.
 func play(
 	b *testing.B, addr string, connections, n, want int, request func(i int) []byte,
 ) time.Duration {
@@ -27,8 +27,8 @@ func play(
 	})
 }
 
-// crowd does n pieces of work over so many connections: each starts its next one when its last is
-// done.
+// crowd does n pieces of work over the given number of connections. Each connection starts its next
+// piece when its last one is done.
 func crowd(
 	b *testing.B, addr string, connections, n int, work func(c *client, i int) error,
 ) time.Duration {
@@ -60,7 +60,7 @@ func crowd(
 	return took
 }
 
-// client is one connection. It knows no more of HTTP/1.1 than it needs, so that it leaves the
+// client is one connection. It implements only the needed part of HTTP/1.1, which leaves the
 // processor to the measured programs.
 type client struct {
 	conn net.Conn

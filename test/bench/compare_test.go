@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// measurement is what a contender did in one round.
+// measurement is the result of a contender in one round.
 type measurement struct {
 	done int           // pieces of work
 	took time.Duration // without preparations
@@ -33,7 +33,7 @@ func compare(b *testing.B, measure, unit string, ours contender, floors ...conte
 			rounds[turn] = append(rounds[turn], all[turn].run())
 		}
 	}
-	b.ReportMetric(0, "ns/op") // of a round, which means nothing
+	b.ReportMetric(0, "ns/op") // the time of a round is no useful figure
 	b.ReportMetric(medianRate(rounds[0]), unit+"/s")
 	for i, floor := range floors {
 		r := row{

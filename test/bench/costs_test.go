@@ -11,7 +11,7 @@ import (
 // streamKB is the memory of an event stream with the client's end. It is not measured here.
 const streamKB = 69
 
-// result derives the costs from what all rounds used.
+// result derives the costs from the usage in all rounds.
 func (c *calibrator) result() capacity.Calibration {
 	c.b.Helper()
 	var k capacity.Calibration
@@ -64,8 +64,8 @@ func (c *calibrator) fit(piece, cost string, counters ...string) []float64 {
 	return leastSquares(rows, values)
 }
 
-// leastSquares finds the cost of one of each column, where each row counts what led to a value. It
-// minimises relative errors by coordinate descent. No cost is below 0.
+// leastSquares finds the cost of one unit of each column. Each row has the counts that led to a
+// value. It minimises relative errors by coordinate descent. No cost is below 0.
 func leastSquares(rows [][]float64, values []float64) []float64 {
 	x := make([]float64, len(rows[0]))
 	for range 100_000 {
@@ -101,8 +101,8 @@ func TestLeastSquares_SeparatesCosts(t *testing.T) {
 	require.InDeltaSlice(t, []float64{4, 0, 4}, x, 1e-6)
 }
 
-// measureRows measures what orders take in the database. The servers keep no binlog here: its size
-// is estimated from the widths of the rows, as row events write them.
+// measureRows measures the size of orders in the database. The servers keep no binlog here. Its
+// size is estimated from the widths of the rows in row events.
 func (c *calibrator) measureRows(cost *capacity.MySQLCost) {
 	c.b.Helper()
 	pool := rawPool(c.b, c.DSN)

@@ -21,7 +21,7 @@ import (
 
 const (
 	secret = installation.Secret
-	// connections is enough for requests to meet in batches, and few enough for a laptop.
+	// connections is large enough for batches of requests, and small enough for a laptop.
 	connections = 128
 	// endless units are more than any benchmark sells.
 	endless = 10_000_000
@@ -72,7 +72,7 @@ func (f *fixture) buy(goods string, id int64) (orderSn string) {
 	return result.OrderSn
 }
 
-// token is of a buyer with a name and a phone number, which travel with an order.
+// token returns the token of a buyer with a name and a phone number, which each order contains.
 func (f *fixture) token(buyer int64) string {
 	f.b.Helper()
 	text, err := f.BuyerToken(buyer)
@@ -82,7 +82,7 @@ func (f *fixture) token(buyer int64) string {
 
 func (f *fixture) newToken() string { return f.token(serial.Add(1)) }
 
-// pathRequests ask for a path, each as a new buyer.
+// pathRequests returns requests for a path, each of a new buyer.
 func (f *fixture) pathRequests(goods string, n int) (requests [][]byte, tokens []string) {
 	f.b.Helper()
 	for range n {
@@ -93,15 +93,15 @@ func (f *fixture) pathRequests(goods string, n int) (requests [][]byte, tokens [
 	return requests, tokens
 }
 
-// inOrder and scattered number new buyers: one after the other, as a table likes them best, or in
-// no order, as real buyers arrive.
+// inOrder and scattered return the ids of new buyers. Ascending ids are the cheapest for a table.
+// Scattered ids are like those of real buyers.
 func inOrder() int64 { return serial.Add(1) }
 
 func scattered() int64 {
 	return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) // an odd factor: no number repeats
 }
 
-// purchases are of n new buyers, each with a path.
+// purchases returns the requests of n new buyers, each with a path.
 func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 	f.b.Helper()
 	secrets, err := config.Auth{JWTSecret: secret}.OrderKeys()
@@ -125,7 +125,7 @@ func (f *fixture) written(goods string) {
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
 
-// answerOf is the API's answer to a request for a path, header and body.
+// answerOf returns the API's answer to a request for a path, header and body.
 func (f *fixture) answerOf(goods string) (http.Header, string) {
 	f.b.Helper()
 	url := "http://" + f.api + "/randomPath?goodsId=" + goods

@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// floorOrders puts the floor's orders into Redis and RabbitMQ the shortest way: all orders that
-// wait go together in one call of the bare script and in one message. They are answered when the
+// floorOrders puts the floor's orders into Redis and RabbitMQ in the shortest way. All waiting
+// orders go together in one call of the bare script and in one message. They are answered when the
 // message is confirmed.
 type floorOrders struct {
 	redis    bareStore
@@ -95,7 +95,7 @@ func (o *floorOrders) send(batch []waitingOrder) (string, *amqp.DeferredConfirma
 	return id, confirm, err
 }
 
-// gather waits for one value and takes all others that wait.
+// gather waits for one value and takes all others that are ready.
 func gather[T any](from chan T) []T {
 	batch := []T{<-from}
 	for len(batch) < reservation.MaxBatch {

@@ -31,7 +31,7 @@ const floorSetting = "SECKILL_BENCH_FLOOR"
 // shards is the default of SECKILL_ORDER_SHARDS.
 const shards = 4
 
-// floorSpec is what the floor program needs to know.
+// floorSpec has the settings of the floor program.
 type floorSpec struct {
 	Redis, AMQP string
 	GoodsID     int64
@@ -71,9 +71,9 @@ func (f *fixture) startFloor(soldOut string) floor {
 	return made
 }
 
-// runFloor is the floor program: bare gin, the API's check of the token, and nothing else that is
-// not needed to write the same bytes, or to put an order into Redis and RabbitMQ. It ends with its
-// standard input.
+// runFloor is the floor program: bare gin and the API's check of the token. It has only the code
+// that writes the same bytes, or puts an order into Redis and RabbitMQ. It ends when its standard
+// input ends.
 func runFloor(text string) int {
 	var spec floorSpec
 	err := json.Unmarshal([]byte(text), &spec)

@@ -17,9 +17,9 @@ const (
 	atRateFor = 2 * time.Second
 )
 
-// BenchmarkSoldOut measures the answer that nearly all buyers of a rush get: cmd/api over loopback,
-// beside bare gin that checks the same tokens and writes the same bytes. The processor time is that
-// of the answering process.
+// BenchmarkSoldOut measures the answer that nearly all buyers of a rush get. It compares cmd/api
+// over loopback with bare gin that checks the same tokens and writes the same bytes. The processor
+// time is that of the answering process.
 func BenchmarkSoldOut(b *testing.B) {
 	f := newFixture(b)
 	goods := f.soldOut()
@@ -71,8 +71,8 @@ func BenchmarkAccepted(b *testing.B) {
 	profile(b, f.APIs[0], "accepted", ours)
 }
 
-// BenchmarkLatency measures how long an accepted purchase takes at half the highest rate, from the
-// moment at which it should have been sent, so that waiting counts.
+// BenchmarkLatency measures the latency of an accepted purchase at half the highest rate. The
+// measurement begins when the request is due, so that waiting counts.
 func BenchmarkLatency(b *testing.B) {
 	f := newFixture(b)
 	floor, goods := f.startFloor(f.soldOut()), f.sale(endless)

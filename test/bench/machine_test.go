@@ -25,12 +25,11 @@ func machine() string {
 	return place() + "; `" + command + "`."
 }
 
-// place is the machine and what runs on it.
+// place is the machine and its software.
 func place() string {
 	return fmt.Sprintf("%d × %s, %s/%s, load %s at the end (shared with other work), %s; %s",
 		runtime.NumCPU(), inFile("/proc/cpuinfo", `model name\s*: (.*)`), runtime.GOOS,
-		runtime.GOARCH,
-		inFile("/proc/loadavg", `^(\S+)`), runtime.Version(), versions())
+		runtime.GOARCH, inFile("/proc/loadavg", `^(\S+)`), runtime.Version(), versions())
 }
 
 // versions asks the servers' programs. RabbitMQ's version is in the name of a folder, because its

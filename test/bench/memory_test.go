@@ -16,7 +16,7 @@ const (
 	unitsOfMillion = 100_000
 )
 
-// once measures in the first round alone, where a second one would show nothing new.
+// once measures in the first round only, because later rounds give the same figure.
 func once(b *testing.B, measure func()) {
 	b.Helper()
 	for first := true; b.Loop(); first = false {

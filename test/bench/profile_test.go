@@ -14,7 +14,7 @@ import (
 )
 
 // profile takes a processor profile of a program while it works, into the folder of
-// SECKILL_BENCH_PROFILE. It does nothing without that setting.
+// SECKILL_BENCH_PROFILE. Without that setting it only runs the work.
 func profile(b *testing.B, p *installation.Program, name string, run func() measurement) {
 	b.Helper()
 	dir := os.Getenv("SECKILL_BENCH_PROFILE")

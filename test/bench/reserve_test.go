@@ -25,11 +25,9 @@ const (
 	callsEach = 8
 )
 
-// BenchmarkReserve measures the reserve script at groups of 1, 16 and 256, beside a script that
-// does
-// nothing with the same arguments, and one that makes the same writes without a check. The
-// processor
-// time is that of Redis.
+// BenchmarkReserve measures the reserve script at groups of 1, 16 and 256. One floor is a script
+// that only takes the same arguments. The other makes the same writes without a check. The
+// processor time is that of Redis.
 func BenchmarkReserve(b *testing.B) {
 	server := env.Redis(b)
 	client := connect.Redis([]string{server.Addr()}, "")
@@ -56,7 +54,7 @@ func BenchmarkReserve(b *testing.B) {
 
 type group = []reservation.Reservation
 
-// calls has the callers make calls, each for a group.
+// calls lets the callers make calls, each for a group.
 func calls(
 	b *testing.B, size int, prepare func(*testing.B, int) group,
 	call func(context.Context, group) error, cpu func() time.Duration,
@@ -98,11 +96,10 @@ func newSaleStore(b *testing.B, client redis.UniversalClient, goodsID int64) sal
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
 	_, err := s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
-		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250,
-		Total: seckill.MaxStock, Stock: seckill.MaxStock, Epoch: 1,
-		PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
-		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
-		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
+		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: seckill.MaxStock,
+		Stock: seckill.MaxStock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
+		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour), Status: seckill.Exposed,
+		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
 	}})
 	require.NoError(b, err)
 	return s
@@ -156,7 +153,7 @@ type bareStore struct {
 	script  *redis.Script
 }
 
-// emptyScript costs what bringing the arguments to Redis costs, and running anything at all.
+// emptyScript has the cost of the arguments' way to Redis, and of running any script.
 var emptyScript = redis.NewScript(`return ''`)
 
 var bareScript = redis.NewScript(`

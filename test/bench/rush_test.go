@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rushBuyers come for a tenth as many units.
+// rushBuyers is the number of buyers. A rush has a tenth as many units.
 const rushBuyers = 100_000
 
-// rush is a fixture in which rushes are played, and what they cost.
+// rush is a fixture for rushes, and their costs.
 type rush struct {
 	*fixture
 	floor           floor
@@ -22,10 +22,9 @@ type rush struct {
 }
 
 // BenchmarkRush measures a whole rush of ten buyers for each unit, from the first request for a
-// path
-// to the last order in MySQL. The floor program answers as many requests and takes as many orders,
-// before the same consumer and database. The processor time is that of all processes but the load
-// generator, for one buyer.
+// path to the last order in MySQL. The floor program answers as many requests and takes as many
+// orders, with the same consumer and database. The processor time for one buyer is that of all
+// processes but the load generator.
 func BenchmarkRush(b *testing.B) {
 	f := newFixture(b)
 	r := &rush{fixture: f, floor: f.startFloor(f.soldOut())}

@@ -21,7 +21,7 @@ type row struct {
 // figure is a measure without a floor, with its goal.
 type figure struct{ measure, value, goal string }
 
-// table is what a run measured.
+// table has the measurements of a run.
 type table struct {
 	rows    []row
 	figures []figure

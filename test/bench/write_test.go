@@ -144,7 +144,8 @@ func (l *dbSale) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	defer tx.Rollback() //nolint:errcheck // nothing to do after a commit
 	n := len(batch.Lines)
 	_, err = tx.ExecContext(ctx, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch,
-		quantity, amount, status, failure_reason, name, phone, created_at, pay_by) VALUES `+rows(n, 12), orders...)
+		quantity, amount, status, failure_reason, name, phone, created_at, pay_by) VALUES `+rows(n,
+		12), orders...)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// browser is one chromium for all tests; each visitor has a profile of its own in it.
+// browser is one chromium for all tests. Each visitor has its own profile in it.
 type browser struct {
 	once  sync.Once
 	ctx   context.Context
@@ -22,7 +22,7 @@ var chrome *browser
 
 func newBrowser(ctx context.Context) *browser { return &browser{ctx: ctx} }
 
-// chromium is Debian's, or the one that CHROMIUM names.
+// chromium returns Debian's chromium, or the one that CHROMIUM names.
 func chromium() string {
 	if path := os.Getenv("CHROMIUM"); path != "" {
 		return path
@@ -30,7 +30,7 @@ func chromium() string {
 	return "/usr/bin/chromium"
 }
 
-// start starts it when it is first needed.
+// start starts the browser at its first use.
 func (b *browser) start(t testing.TB) context.Context {
 	t.Helper()
 	b.once.Do(func() {
@@ -39,12 +39,15 @@ func (b *browser) start(t testing.TB) context.Context {
 			b.trust = err
 			return
 		}
-		options := append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(chromium()), chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-			chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
-		)
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()),
+			chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox,
+			chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("force-color-profile", "srgb"))
+		for _, flag := range []string{
+			"disable-quic", "disable-background-networking", "disable-component-update",
+			"disable-sync", "hide-scrollbars",
+		} {
+			options = append(options, chromedp.Flag(flag, true))
+		}
 		alloc, endAlloc := chromedp.NewExecAllocator(b.ctx, options...)
 		ctx, endBrowser := chromedp.NewContext(alloc)
 		b.ends = []func(){endBrowser, endAlloc, func() { _ = os.RemoveAll(profile) }}

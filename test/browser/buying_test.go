@@ -12,19 +12,27 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// One standalone serves the tests of this file; each has a sale of its own.
-func TestBuying(t *testing.T) {
+// TestShop_ServesEveryBuyer runs the tests of this file on one standalone. Each test has its own
+// sale and buyer, so they run side by side.
+func TestShop_ServesEveryBuyer(t *testing.T) {
+	t.Parallel()
 	h := standalone(t)
 	for name, test := range map[string]func(*testing.T, fixture){
-		"pressed many times": pressedManyTimes, "an answer is lost": anAnswerIsLost, "rate limited": isRateLimited,
-		"no event stream": noEventStream, "the page is left": thePageIsLeft, "a try of yesterday": aTryOfYesterday, "a clock that is wrong": aWrongClock,
-		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut, "too many at once": tooMany,
+		"pressed many times": pressedManyTimes, "a response is lost": aResponseIsLost,
+		"rate limited": isRateLimited, "too many at once": tooMany,
+		"no event stream": noEventStream, "the page is left": thePageIsLeft,
+		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
+		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, h) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, h)
+		})
 	}
 }
 
-// buyer is a visitor who has signed in and whose page notes every call, with a script of the test's before the page's own.
+// buyer is a visitor that has signed in. The page records every call, and runs the test's script
+// before its own.
 func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	t.Helper()
 	v := visit(t, h.base, phone)
@@ -40,7 +48,7 @@ func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	return v
 }
 
-// calls are those of a kind that the page has made.
+// calls returns the calls of the page that contain a text.
 func (v *visitor) calls(part string) (some []string) {
 	v.t.Helper()
 	for _, c := range ask[[]string](v, "window.calls") {
@@ -51,25 +59,43 @@ func (v *visitor) calls(part string) (some []string) {
 	return some
 }
 
+// sold checks the units sold, once every reservation has its order.
+func (h fixture) sold(t *testing.T, goods string, units int64) {
+	t.Helper()
+	l := must.Get(h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods))(t)
+	require.Equal(t, units, l.Sold)
+}
+
+// refusal returns a response of the API to /randomPath, in the form that the page's script gets.
+func refusal(retryAfter int) string {
+	return fmt.Sprintf(`new Response(
+		'{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}',
+		{status: 429, headers: {'Retry-After': '%d'}})`, retryAfter)
+}
+
 const won = "It’s yours. Please pay by"
 
 func pressedManyTimes(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing pressed often", 100, 50, 5, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: "A thing pressed often", perBuyer: 5})
 	v := h.buyer(t, 100, "")
 	v.open("/")
-	v.becomes("on sale", `!document.querySelector('`+card(goods)+` .buy').disabled`)
-	v.run(`for (let i = 0; i < 20; i++) document.querySelector('` + card(goods) + ` .buy').click()`)
+	v.becomes("on sale", `!`+element(goods, "buy")+`.disabled`)
+	v.run(`for (let i = 0; i < 20; i++) ` + element(goods, "buy") + `.click()`)
 	v.sees(card(goods)+" .say", won)
 	require.Len(t, v.calls("/randomPath"), 1)
 	require.Len(t, v.calls("/decrStock"), 1)
-	require.EqualValues(t, 1, must.Get(h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods))(t).Sold)
+	h.sold(t, goods, 1)
 }
 
-// The answers to the first two purchases are lost on the way: the page asks again, with the same path, and has one order.
-func anAnswerIsLost(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing of lost answers", 100, 50, 5, -time.Minute, time.Hour)
+// aResponseIsLost loses the first two responses to a purchase. The page repeats it with the same
+// path and gets one order.
+func aResponseIsLost(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of lost answers", perBuyer: 5})
 	v := h.buyer(t, 101, `let lost = 0; window.meddle = async (path, options, real) => {
-		if (path.includes('decrStock') && lost++ < 2) { await real(path, options); throw new TypeError('lost'); }
+		if (path.includes('decrStock') && lost++ < 2) {
+			await real(path, options);
+			throw new TypeError('lost');
+		}
 	};`)
 	v.open("/")
 	v.press(card(goods) + " .buy")
@@ -77,18 +103,18 @@ func anAnswerIsLost(t *testing.T, h fixture) {
 	v.sees(card(goods)+" .say", won)
 	asked := v.calls("/decrStock")
 	require.Len(t, asked, 3)
-	require.Equal(t, []string{asked[0], asked[0], asked[0]}, asked, "one path for one try")
-	require.EqualValues(t, 1, must.Get(h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods))(t).Sold)
+	require.Equal(t, []string{asked[0], asked[0], asked[0]}, asked, "one attempt uses one path")
+	h.sold(t, goods, 1)
 }
 
-// Retry-After is obeyed, where everybody can see it, and the wait can be given up.
+// isRateLimited checks that the page obeys Retry-After and shows the wait.
 func isRateLimited(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing to wait for", 100, 50, 5, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: "A thing to wait for", perBuyer: 5})
 	v := h.buyer(t, 102, `let refused = 0; window.at = []; window.meddle = (path) => {
 		if (!path.includes('randomPath')) return null;
 		window.at.push(performance.now());
 		if (refused++ > 0) return null;
-		return new Response('{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}', {status: 429, headers: {'Retry-After': '2'}});
+		return `+refusal(2)+`;
 	};`)
 	v.open("/")
 	v.press(card(goods) + " .buy")
@@ -99,9 +125,9 @@ func isRateLimited(t *testing.T, h fixture) {
 }
 
 func tooMany(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing of one each", 100, 50, 1, -time.Minute, time.Hour)
-	v := h.buyer(t, 103, `window.meddle = (path) => path.includes('randomPath') ?
-		new Response('{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}', {status: 429, headers: {'Retry-After': '30'}}) : null;`)
+	goods := h.sells(t, sale{title: "A thing of one each"})
+	v := h.buyer(t, 103, `window.meddle = (path) =>
+		path.includes('randomPath') ? `+refusal(30)+` : null;`)
 	v.open("/")
 	v.press(card(goods) + " .buy")
 	v.press(card(goods) + " .say button")
@@ -109,21 +135,23 @@ func tooMany(t *testing.T, h fixture) {
 	v.run(`window.meddle = () => null`)
 	v.buys(goods, won)
 	v.sees(card(goods)+" .buy", "It’s yours")
-	require.True(t, ask[bool](v, `document.querySelector('`+card(goods)+` .buy').disabled`), "one each")
+	require.True(t, ask[bool](v, element(goods, "buy")+`.disabled`), "one each")
 }
 
 func noEventStream(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing without a stream", 100, 50, 5, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: "A thing without a stream", perBuyer: 5})
 	v := h.buyer(t, 104, `delete window.EventSource;`)
 	v.open("/")
 	v.buys(goods, won)
 	require.NotEmpty(t, v.calls("GET /orders/"), "the order was asked for")
 }
 
-// The page is left between the purchase and its answer; opened again, it goes on with the same path.
+// thePageIsLeft leaves the page between the purchase and its response. The page uses the same path
+// when it is opened again.
 func thePageIsLeft(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing that is left", 100, 50, 5, -time.Minute, time.Hour)
-	v := h.buyer(t, 105, `window.meddle = (path) => path.includes('decrStock') && !sessionStorage.left ? new Promise(() => {}) : null;`)
+	goods := h.sells(t, sale{title: "A thing that is left", perBuyer: 5})
+	v := h.buyer(t, 105, `window.meddle = (path) =>
+		path.includes('decrStock') && !sessionStorage.left ? new Promise(() => {}) : null;`)
 	v.open("/")
 	v.press(card(goods) + " .buy")
 	v.becomes("asked", `window.calls.some((c) => c.includes('decrStock'))`)
@@ -135,39 +163,45 @@ func thePageIsLeft(t *testing.T, h fixture) {
 	require.Empty(t, v.calls("/randomPath"))
 }
 
-// A try whose path has gone is not begun anew by itself: nobody has pressed.
-func aTryOfYesterday(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing of yesterday", 100, 50, 5, -time.Minute, time.Hour)
-	v := h.buyer(t, 110, fmt.Sprintf(`localStorage.setItem('try:110:%s', JSON.stringify({path: '%s', quantity: 1, begun: 1}));`, goods, strings.Repeat("0", 32)))
+// anExpiredAttempt checks that the page starts no new attempt by itself when an attempt's path has
+// expired. Only the buyer starts one.
+func anExpiredAttempt(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of yesterday", perBuyer: 5})
+	v := h.buyer(t, 110, fmt.Sprintf(
+		`localStorage.setItem('try:110:%s', JSON.stringify({path: '%s', quantity: 1, begun: 1}));`,
+		goods, strings.Repeat("0", 32)))
 	v.open("/")
 	v.sees(card(goods)+" .say", "Your place has run out, and nothing was taken.")
 	require.Empty(t, v.calls("/randomPath"))
 }
 
-// A device's clock that is two days wrong does not move the countdown.
+// aWrongClock checks that a device's clock that is two days wrong does not change the countdown.
 func aWrongClock(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing of tomorrow", 100, 50, 5, time.Hour, 2*time.Hour)
+	goods := h.sells(t, sale{title: "A thing of tomorrow", start: time.Hour, end: 2 * time.Hour})
 	v := h.buyer(t, 106, `const real_ = Date; window.Date = class extends real_ {
-		constructor(...a) { a.length ? super(...a) : super(real_.now() + 2 * 864e5); } static now() { return real_.now() + 2 * 864e5; } };`)
+		constructor(...a) { a.length ? super(...a) : super(real_.now() + 2 * 864e5); }
+		static now() { return real_.now() + 2 * 864e5; } };`)
 	v.open("/")
-	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(document.querySelector('`+card(goods)+` .when').innerText)`)
+	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(
+		`+element(goods, "when")+`.innerText)`)
 	v.sees(card(goods)+" .buy", "Not yet")
 }
 
 func byKeyboard(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing for the keyboard", 100, 50, 1, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: "A thing for the keyboard"})
 	v := h.buyer(t, 107, "")
 	v.open("/")
-	v.becomes("on sale", `!document.querySelector('`+card(goods)+` .buy').disabled`)
+	v.becomes("on sale", `!`+element(goods, "buy")+`.disabled`)
 	v.tabs(card(goods) + " .buy")
-	require.True(t, ask[bool](v, `getComputedStyle(document.activeElement).outlineStyle === 'solid'`), "the focus can be seen")
+	focus := `getComputedStyle(document.activeElement).outlineStyle === 'solid'`
+	require.True(t, ask[bool](v, focus), "the focus can be seen")
 	v.key("\r")
 	v.sees(card(goods)+" .say", won)
-	require.Equal(t, "status", ask[string](v, `document.querySelector('`+card(goods)+` .say').getAttribute('role')`))
+	require.Equal(t, "status", ask[string](v, element(goods, "say")+`.getAttribute('role')`))
 }
 
 func inChinese(t *testing.T, h fixture) {
-	goods := h.sale(t, "搪瓷水壶 1.2 升", 19900, 50, 1, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: "搪瓷水壶 1.2 升", price: 19900})
 	v := h.buyer(t, 108, "")
 	v.open("/?lang=zh")
 	require.Equal(t, "zh-Hans", ask[string](v, "document.documentElement.lang"))
@@ -180,7 +214,7 @@ func inChinese(t *testing.T, h fixture) {
 }
 
 func signedOut(t *testing.T, h fixture) {
-	goods := h.sale(t, "A thing for strangers", 100, 50, 1, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: "A thing for strangers"})
 	v := visit(t, h.base, phone)
 	v.open("/")
 	v.press(card(goods) + " .buy")
@@ -196,7 +230,6 @@ func signedOut(t *testing.T, h fixture) {
 	v.open("/session")
 	v.sees("h1", "You are Ada")
 	v.press("#leave")
-	v.becomes("signed out", `location.pathname === '/' && document.documentElement.dataset.user === ''`)
+	v.becomes("signed out",
+		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
 }
-
-func itoa(n int) string { return fmt.Sprint(n) }

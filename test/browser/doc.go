@@ -1,8 +1,9 @@
-// Package browser drives the pages as people do: with a real browser (Debian's chromium, without a window), on a
-// phone and at a desktop, against standalone and against real servers.
+// Package browser tests the pages in Debian's headless chromium, on a phone's and a desktop's
+// screen. It runs them on standalone and on real servers.
 //
-// Every page that a test opens is held to what all pages promise, whatever the test is about: no error in the console,
-// no request to another host, nothing that the Content-Security-Policy had to stop.
+// All tests share one chromium and run side by side. Each visitor has its own profile. Three rules
+// hold for every page that a test opens: no console error, no request to another host, no violation
+// of the Content-Security-Policy.
 //
-// With -browser.shots=DIR the tests leave the pictures there that the README shows: make shots renews docs/img.
+// With -browser.shots=DIR the tests save the screenshots of the README. make shots renews docs/img.
 package browser

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,13 +22,12 @@ type fixture struct {
 	installation *installation.Installation // nil for standalone
 }
 
-func standalone(t *testing.T, env ...string) fixture {
+func standalone(t *testing.T) fixture {
 	t.Helper()
 	data := t.TempDir()
-	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", env, "-data", data)
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
-	tokens := must.Get(auth.New(secret, 0, time.Now))(t)
-	return fixture{base: "http://" + p.Addr, tokens: tokens}
+	return fixture{base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
 }
 
 func realServers(t *testing.T) fixture {
@@ -38,32 +38,54 @@ func realServers(t *testing.T) fixture {
 
 func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
 	t.Helper()
-	token := must.Get(h.tokens.Sign(seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}, time.Hour))(t)
-	return token
+	who := seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}
+	return must.Get(h.tokens.Sign(who, time.Hour))(t)
 }
 
 func (h fixture) client(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
-	return apiclient.Client{Base: h.base, Token: h.token(t, role, id, ""), HTTP: apiclient.NewHTTP(4)}
+	return apiclient.Client{
+		Base: h.base, Token: h.token(t, role, id, ""), HTTP: apiclient.NewHTTP(4),
+	}
 }
 
-// sale puts up a sale by the API.
-func (h fixture) sale(t testing.TB, title string, price, stock, perBuyer int64, start, end time.Duration) string {
+// sale describes a sale of the API. Its defaults: it began a minute ago and lasts an hour.
+type sale struct {
+	title                  string
+	price, stock, perBuyer int64 // 100, 50 and 1 by default
+	start, end             time.Duration
+}
+
+// sells exposes a sale and returns its goods id.
+func (h fixture) sells(t testing.TB, s sale) string {
 	t.Helper()
 	now := time.Now().UTC()
-	goods := must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
-		Title: title, Price: price, Stock: stock, PerBuyerLimit: perBuyer, StartAt: now.Add(start), EndAt: now.Add(end),
+	return must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
+		Title: s.title, Price: cmp.Or(s.price, 100), Stock: cmp.Or(s.stock, 50),
+		PerBuyerLimit: cmp.Or(s.perBuyer, 1), StartAt: now.Add(cmp.Or(s.start, -time.Minute)),
+		EndAt: now.Add(cmp.Or(s.end, time.Hour)),
 	}))(t)
-	return goods
 }
 
-// signIn signs a visitor in with a token, as one who has an account elsewhere.
+// signIn signs a visitor in with a token, as for an account of another system.
 func (v *visitor) signIn(token string) {
 	v.t.Helper()
 	v.open("/session")
 	v.fill("#token", token)
 	v.press("#enter button")
-	v.becomes("signed in", `location.pathname !== '/session' && document.documentElement.dataset.user`)
+	v.becomesSignedIn()
 }
 
+func (v *visitor) becomesSignedIn() {
+	v.t.Helper()
+	v.becomes("signed in",
+		`location.pathname !== '/session' && document.documentElement.dataset.user`)
+}
+
+// card returns the selector of a sale's card.
 func card(goods string) string { return fmt.Sprintf(`.card[data-goods="%s"]`, goods) }
+
+// element returns the script that finds a part of a sale's card.
+func element(goods, class string) string {
+	return fmt.Sprintf("document.querySelector('%s .%s')", card(goods), class)
+}

@@ -13,15 +13,25 @@ import (
 	"flashsale.dev/seckill/internal/testing/buyers"
 )
 
-// While 5,000 buyers rush 2,500 units on real servers, the shop's page and the console go on living: a visitor opens
-// pages, the console gets its picture every second, and both end at what MySQL says.
-func TestPagesLiveThroughARush(t *testing.T) {
+// TestPages_OnRealServers runs tests that share real servers and a node of each program.
+func TestPages_OnRealServers(t *testing.T) {
+	t.Parallel()
 	h := realServers(t)
+	t.Run("tour", func(t *testing.T) { tour(t, h, false, phone, desktop) })
+	t.Run("rush", func(t *testing.T) { stayLiveDuringARush(t, h) })
+	t.Run("ledger", func(t *testing.T) { showARedLedger(t, h) })
+}
+
+// stayLiveDuringARush opens the shop's page repeatedly while 5,000 buyers rush for 2,500 units. The
+// console gets a snapshot each second. Both end with the figures of MySQL.
+func stayLiveDuringARush(t *testing.T, h fixture) {
 	goods := h.installation.PutUp(t, 2500, 1)
 	mei, ada := visit(t, h.base, desktop), visit(t, h.base, phone)
 	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
 	mei.before(`window.pictures = []; const Real = window.EventSource;
-		window.EventSource = class extends Real { constructor(url) { super(url); this.addEventListener('picture', (e) => window.pictures.push(JSON.parse(e.data))); } };`)
+		window.EventSource = class extends Real { constructor(url) { super(url);
+			this.addEventListener('picture',
+				(e) => window.pictures.push(JSON.parse(e.data))); } };`)
 	mei.open("/console/sales/" + goods)
 	mei.sees("#ledger", "Balances")
 	ada.signIn(h.token(t, seckill.Buyer, 4_000_000, "Ada"))
@@ -30,7 +40,8 @@ func TestPagesLiveThroughARush(t *testing.T) {
 	over := make(chan buyers.Report, 1)
 	go func() {
 		report, err := buyers.Run(t.Context(), buyers.Plan{
-			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, Concurrency: 100, FirstID: 1000, Token: h.installation.BuyerToken, Spread: 12 * time.Second, RetryErrors: true,
+			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, Concurrency: 100, FirstID: 1000,
+			Token: h.installation.BuyerToken, Spread: 12 * time.Second, RetryErrors: true,
 		})
 		if err != nil {
 			t.Errorf("the rush: %v", err)
@@ -68,38 +79,44 @@ func TestPagesLiveThroughARush(t *testing.T) {
 			between++
 		}
 	}
-	require.Positive(t, between, "the console saw it go")
-	t.Logf("%d pictures, %d of them in the middle; the slowest page was whole in a browser after %s", len(pictures), between, slowest)
+	require.Positive(t, between, "no snapshot between the first and the last sale")
+	t.Logf("%d snapshots, %d of them while units were left; the slowest page took %s",
+		len(pictures), between, slowest)
 }
 
-// The ledger is red the moment it does not balance, and green again when it does.
-func TestTheLedgerIsRedWhenItDoesNotBalance(t *testing.T) {
-	h := realServers(t)
+// showARedLedger checks that the ledger is red while it does not balance.
+func showARedLedger(t *testing.T, h fixture) {
 	goods := h.installation.PutUp(t, 40, 1)
 	mei := visit(t, h.base, desktop)
 	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
 	mei.open("/console/sales/" + goods)
 	mei.sees("#ledger", "Balances")
-	green := ask[string](mei, `getComputedStyle(document.getElementById('ledger')).borderColor`)
+	const colour = `getComputedStyle(document.getElementById('ledger')).borderColor`
+	green := ask[string](mei, colour)
 	redis := h.installation.RedisClient(t)
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -1).Err())
 	mei.sees("#ledger", "Does not balance")
-	require.NotEqual(t, green, ask[string](mei, `getComputedStyle(document.getElementById('ledger')).borderColor`))
+	require.NotEqual(t, green, ask[string](mei, colour))
 	mei.fitsEverybody("a ledger that does not balance")
 	mei.shot("ledger-red")
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", 1).Err())
 	mei.sees("#ledger", "Balances")
 }
 
-// An operator slows a sale's door down, and sees it bite; and resolves a dead letter.
-func TestAnOperatorsDay(t *testing.T) {
+// TestOperatorPages_ChangeALimit lowers a sale's limit, which refuses the next request. It also
+// opens the list of dead letters.
+func TestOperatorPages_ChangeALimit(t *testing.T) {
+	t.Parallel()
 	h := standalone(t)
-	goods := h.sale(t, kettle, 100, 50, 5, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: kettle, perBuyer: 5})
 	ops := visit(t, h.base, desktop)
 	ops.guest("Ops")
 	ops.open("/console/sales/" + goods)
-	ops.becomes("the limiter is there", `document.querySelector('.limiter [name=permitsPerSecond]').value === '1000'`)
-	for name, value := range map[string]string{"permitsPerSecond": "0.01", "maxBurstSeconds": "100", "maxWaitMillis": "0"} {
+	ops.becomes("the limiter is there",
+		`document.querySelector('.limiter [name=permitsPerSecond]').value === '1000'`)
+	for name, value := range map[string]string{
+		"permitsPerSecond": "0.01", "maxBurstSeconds": "100", "maxWaitMillis": "0",
+	} {
 		ops.fill(".limiter [name="+name+"]", value)
 	}
 	ops.press(".limiter button:not([type=button])")
@@ -117,22 +134,27 @@ func TestAnOperatorsDay(t *testing.T) {
 	ops.sees("#dead-letters-none", "None.")
 	ops.fill("#l-rule", "nonsense")
 	ops.press("#choose button")
-	ops.becomes("said so", `document.querySelector('#l-rule').validationMessage === 'There is no such limiter.'`)
+	ops.becomes("refused",
+		`document.querySelector('#l-rule').validationMessage === 'There is no such limiter.'`)
 }
 
-// A merchant finds orders, and takes them home as a file.
-func TestOrdersAreFilteredAndTakenHome(t *testing.T) {
+// TestOrders_AreFilteredAndExported filters the merchant's orders by status, and downloads the same
+// orders as CSV.
+func TestOrders_AreFilteredAndExported(t *testing.T) {
+	t.Parallel()
 	h := standalone(t)
-	goods := h.sale(t, kettle, 100, 50, 1, -time.Minute, time.Hour)
+	goods := h.sells(t, sale{title: kettle})
 	for id := range int64(3) {
 		ada := h.client(t, seckill.Buyer, 10+id)
 		var path struct{ RandomPath string }
 		require.NoError(t, ada.Do(t.Context(), "POST", "/randomPath?goodsId="+goods, nil, &path))
 		var made struct{ OrderSn string }
-		require.NoError(t, ada.Do(t.Context(), "POST", fmt.Sprintf("/%s/decrStock?goodsId=%s", path.RandomPath, goods), nil, &made))
+		target := fmt.Sprintf("/%s/decrStock?goodsId=%s", path.RandomPath, goods)
+		require.NoError(t, ada.Do(t.Context(), "POST", target, nil, &made))
 		if id == 0 {
 			require.Eventually(t, func() bool {
-				return ada.Do(t.Context(), "POST", "/orders/"+made.OrderSn+"/pay", nil, &struct{}{}) == nil
+				pay := "/orders/" + made.OrderSn + "/pay"
+				return ada.Do(t.Context(), "POST", pay, nil, &struct{}{}) == nil
 			}, patience, 20*time.Millisecond)
 		}
 	}
@@ -140,8 +162,9 @@ func TestOrdersAreFilteredAndTakenHome(t *testing.T) {
 	mei.guest("Mei")
 	mei.open("/console/sales/" + goods)
 	mei.becomes("all are there", `document.querySelectorAll('#bought tr').length === 3`)
-	mei.run(`(() => { const f = document.getElementById('filter'); f.value = 'paid'; f.dispatchEvent(new Event('change')); })()`)
-	mei.becomes("one has paid", `document.querySelectorAll('#bought tr').length === 1 && document.querySelector('#bought').innerText.includes('Paid')`)
+	mei.fill("#filter", "paid")
+	mei.becomes("one has paid", `document.querySelectorAll('#bought tr').length === 1 &&
+		document.querySelector('#bought').innerText.includes('Paid')`)
 	file := ask[string](mei, `fetch(document.getElementById('csv').href).then((r) => r.text())`)
 	require.Equal(t, 2, strings.Count(file, "\n"), file)
 	require.Contains(t, file, ",paid,")

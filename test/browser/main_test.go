@@ -12,7 +12,7 @@ import (
 
 var (
 	suite = servers.NewSuite()
-	shots = flag.String("browser.shots", "", "directory for the pictures that the README shows; none are kept if empty")
+	shots = flag.String("browser.shots", "", "directory for the README's pictures; empty: none")
 )
 
 func TestMain(m *testing.M) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +34,9 @@ type device struct {
 }
 
 var (
-	phone   = device{name: "phone", width: 360, height: 740, scale: 2, phone: true, language: "en-GB"}
+	phone = device{
+		name: "phone", width: 360, height: 740, scale: 2, phone: true, language: "en-GB",
+	}
 	desktop = device{name: "desktop", width: 1280, height: 860, scale: 1, language: "en-GB"}
 )
 
@@ -45,26 +46,28 @@ func (d device) in(language string) device { d.language = language; return d }
 
 // hold makes a tab look like the device.
 func (d device) hold(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-	scheme := "light"
-	if d.dark {
-		scheme = "dark"
-	}
+	scheme := map[bool]string{false: "light", true: "dark"}[d.dark]
 	_, err1 := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
-	_, err2 := cdp.Call(ctx, tab, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+	screen := emulation.SetDeviceMetricsOverrideParams{
 		Width: d.width, Height: d.height, DeviceScaleFactor: d.scale, Mobile: d.phone,
-	})
-	_, err3 := cdp.Call(ctx, tab, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: d.phone})
+	}
+	_, err2 := cdp.Call(ctx, tab, emulation.SetDeviceMetricsOverride, screen)
+	touch := emulation.SetTouchEmulationEnabledParams{Enabled: d.phone}
+	_, err3 := cdp.Call(ctx, tab, emulation.SetTouchEmulationEnabled, touch)
 	_, err4 := cdp.Call(ctx, tab, network.Enable, network.EnableParams{})
-	_, err5 := cdp.Call(ctx, tab, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": d.language}})
+	header := network.SetExtraHTTPHeadersParams{
+		Headers: network.Headers{"Accept-Language": d.language},
+	}
+	_, err5 := cdp.Call(ctx, tab, network.SetExtraHTTPHeaders, header)
 	return chromedp.Void{}, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// patience is how long a visitor waits for something to be seen.
+// patience is how long a visitor waits for a change of the page.
 const patience = 60 * time.Second
 
-// visitor is one person with a browser profile of their own: cookies are not shared.
+// visitor is one person with a separate browser profile: cookies are not shared.
 type visitor struct {
 	t      testing.TB
 	ctx    context.Context
@@ -72,10 +75,10 @@ type visitor struct {
 	device device
 
 	mu     sync.Mutex
-	faults []string // what no page may do
+	faults []string // violations of the rules of all pages
 }
 
-// visit opens a profile. At the end of the test nothing may have been wrong with any page that was opened.
+// visit opens a profile. The test fails at its end where any page that was opened had a fault.
 func visit(t testing.TB, base string, d device) *visitor {
 	t.Helper()
 	ctx, end := chromedp.NewContext(chrome.start(t), chromedp.WithNewBrowserContext())
@@ -85,7 +88,8 @@ func visit(t testing.TB, base string, d device) *visitor {
 	v.do(d.hold)
 	t.Cleanup(func() {
 		if t.Failed() {
-			v.keep(filepath.Join(os.TempDir(), "seckill-browser-failed-"+strings.ReplaceAll(t.Name(), "/", "-")+"-"+d.name+".png"))
+			test := strings.ReplaceAll(t.Name(), "/", "-")
+			v.keep(filepath.Join(os.TempDir(), "seckill-browser-failed-"+test+"-"+d.name+".png"))
 		}
 		end()
 		v.mu.Lock()
@@ -97,36 +101,35 @@ func visit(t testing.TB, base string, d device) *visitor {
 	return v
 }
 
-// hear notes what no page may do.
+// hear records violations of the rules of all pages.
 func (v *visitor) hear(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		v.faults = append(v.faults, "exception: "+e.ExceptionDetails.Text+" "+described(e.ExceptionDetails))
+		text, _ := json.Marshal(e.ExceptionDetails)
+		v.faults = append(v.faults, "exception: "+string(text))
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+		if e.Type == runtime.ConsoleAPICalledTypeError ||
+			e.Type == runtime.ConsoleAPICalledTypeWarning {
 			text, _ := json.Marshal(e.Args)
 			v.faults = append(v.faults, "console: "+string(text))
 		}
 	case *log.EventEntryAdded:
-		// A refusal is an answer, which the browser notes as a resource that failed.
-		refused := e.Entry.Source == log.EntrySourceNetwork && strings.Contains(e.Entry.Text, "the server responded with a status of 4")
-		if !refused && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
-			v.faults = append(v.faults, fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		// The browser logs each refusal of the API as a resource that failed.
+		refused := e.Entry.Source == log.EntrySourceNetwork &&
+			strings.Contains(e.Entry.Text, "the server responded with a status of 4")
+		if !refused && (e.Entry.Level == log.EntryLevelError ||
+			e.Entry.Level == log.EntryLevelWarning) {
+			text := fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+			v.faults = append(v.faults, text)
 		}
 	case *network.EventRequestWillBeSent:
-		if u, err := url.Parse(e.Request.URL); err == nil && !strings.HasPrefix(e.Request.URL, v.base+"/") && u.Scheme != "data" { // the browser draws its own fields' buttons from such
-			v.faults = append(v.faults, "a request to "+e.Request.URL)
+		to := e.Request.URL // the browser draws the buttons of its own fields from data: addresses
+		if !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") {
+			v.faults = append(v.faults, "a request to "+to)
 		}
 	}
-}
-
-func described(e *runtime.ExceptionDetails) string {
-	if e.Exception == nil {
-		return ""
-	}
-	return e.Exception.Description
 }
 
 // do takes steps that must succeed within patience.
@@ -140,37 +143,45 @@ func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to a page and waits for its scripts: Navigate may return before a module ran, and a
-// click that comes before the page listens for it is lost.
+// open opens a page and waits for its scripts. Navigate may return before a module has run. A click
+// before that has no effect.
 func (v *visitor) open(path string) {
 	v.t.Helper()
 	v.do(chromedp.Navigate(v.base + path))
 	v.becomes(path+" is loaded", `document.readyState === 'complete'`)
 }
 
-// press clicks what a selector finds, once the page's scripts are there and it can be. A card that changes its section meanwhile is
-// searched again, and a click that went elsewhere since the page had moved is repeated.
+// press clicks an element once the page's scripts have run and it can be clicked. A card may move
+// to another section meanwhile. press repeats a click that hit another element.
 func (v *visitor) press(selector string) {
 	v.t.Helper()
-	v.becomes(selector+" can be pressed", fmt.Sprintf(
-		`document.readyState === 'complete' && (e => e && !e.disabled && e.checkVisibility() && (e.scrollIntoView({block: 'center', behavior: 'instant'}), true))(document.querySelector(%q))`, selector))
+	v.becomes(selector+" can be pressed", fmt.Sprintf(`document.readyState === 'complete' &&
+		(e => e && !e.disabled && e.checkVisibility() &&
+			(e.scrollIntoView({block: 'center', behavior: 'instant'}), true)
+		)(document.querySelector(%q))`, selector))
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
 	err := errors.New("not tried")
 	for err != nil && ctx.Err() == nil {
-		v.run(fmt.Sprintf(`window.hit = false; document.addEventListener('click', (e) => { window.hit = e.target.closest(%q) !== null; }, {capture: true, once: true})`, selector))
+		v.run(fmt.Sprintf(`window.hit = false; document.addEventListener('click',
+			(e) => { window.hit = e.target.closest(%q) !== null; },
+			{capture: true, once: true})`, selector))
 		err = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
-		if err == nil && v.is(`window.hit === false`) { // a page that was left has no such thing
+		if err == nil && v.is(`window.hit === false`) { // another page has no window.hit
 			err = errors.New("the click went elsewhere")
 		}
 	}
 	require.NoError(v.t, err, "press %s; the page shows:\n%s", selector, v.text("body"))
 }
 
-// fill writes into a field.
+// fill writes into a field and sends the events that a user's input causes.
 func (v *visitor) fill(selector, text string) {
 	v.t.Helper()
-	v.run(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})); })()`, selector, text))
+	v.run(fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q);
+		e.value = %q;
+		for (const name of ['input', 'change']) e.dispatchEvent(new Event(name, {bubbles: true}));
+	})()`, selector, text))
 }
 
 // key presses a key of the keyboard.
@@ -179,47 +190,47 @@ func (v *visitor) key(key string) {
 	v.do(chromedp.KeyEvent(key))
 }
 
-// tabs goes by the Tab key until something has the focus. A browser drops the keys that come before a page was first painted.
+// tabs presses the Tab key until an element has the focus. A browser drops keys that come before
+// the page's first paint.
 func (v *visitor) tabs(selector string) {
 	v.t.Helper()
 	v.becomes("painted", `performance.getEntriesByType('paint').length > 0`)
 	var seen []string
-	for deadline := time.Now().Add(patience); !v.is(fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, selector)); {
+	focused := fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, selector)
+	for deadline := time.Now().Add(patience); !v.is(focused); {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("the Tab key never came to %s, but to %q", selector, seen)
+			v.t.Fatalf("the Tab key never reached %s, but %q", selector, seen)
 		}
 		v.key("\t")
-		seen = append(seen, ask[string](v, `(document.activeElement?.outerHTML ?? '').slice(0, 60)`))
+		seen = append(seen,
+			ask[string](v, `(document.activeElement?.outerHTML ?? '').slice(0, 60)`))
 	}
 }
 
-// before has a script run in every page from now on, before the page's own.
+// before installs a script that every later page runs before its own.
 func (v *visitor) before(script string) {
 	v.t.Helper()
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		early := page.AddScriptToEvaluateOnNewDocumentParams{Source: script}
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, early)
 		return chromedp.Void{}, err
 	})
 }
 
-// text is what can be read somewhere; "" where nothing is.
+// text returns the visible text of an element, or "" where there is none.
 func (v *visitor) text(selector string) string {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
-	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ''`, selector)))
+	script := fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ''`, selector)
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](script))
 	return text
 }
 
-// sees waits until a text can be read somewhere.
+// sees waits until an element shows a text.
 func (v *visitor) sees(selector, text string) {
 	v.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !strings.Contains(v.text(selector), text) {
-		if time.Now().After(deadline) {
-			v.t.Fatalf("%s never said %q; the page shows:\n%s", selector, text, v.text("body"))
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	v.becomes(fmt.Sprintf("%s shows %q", selector, text),
+		fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q)`, selector, text))
 }
 
 // run runs a script in the page.
@@ -228,16 +239,16 @@ func (v *visitor) run(script string) {
 	v.do(chromedp.Evaluate[chromedp.Void](script, chromedp.EvalAwaitPromise))
 }
 
-// ask runs a script in the page and gives what it says.
+// ask runs a script in the page and returns its result.
 func ask[T any](v *visitor, script string) T {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
-	said := must.Get(chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise)))(v.t, script)
-	return said
+	evaluate := chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise)
+	return must.Get(chromedp.Run(ctx, evaluate))(v.t, script)
 }
 
-// is reports whether a script is true; a page that is being left says nothing.
+// is reports whether a script returns true. It is false while the visitor leaves the page.
 func (v *visitor) is(script string) bool {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
@@ -245,26 +256,25 @@ func (v *visitor) is(script string) bool {
 	return err == nil && said
 }
 
-// becomes waits until a script says true.
+// becomes waits until a script returns true.
 func (v *visitor) becomes(what, script string) {
 	v.t.Helper()
-	deadline := time.Now().Add(patience)
-	for ; ; time.Sleep(20 * time.Millisecond) {
-		if v.is(script) {
-			return
-		}
+	for deadline := time.Now().Add(patience); !v.is(script); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("never: %s; the page shows:\n%s", what, v.text("body"))
+			v.t.Fatalf("timed out waiting for %q; the page shows:\n%s", what, v.text("body"))
 		}
 	}
 }
 
-// shot keeps a picture of what is seen, where pictures are wanted and the README shows this one.
+// shot saves a screenshot if screenshots are wanted and the README shows this one.
 func (v *visitor) shot(name string) {
 	v.t.Helper()
 	readme := must.Get(os.ReadFile("../../README.md"))(v.t)
 	if *shots != "" && strings.Contains(string(readme), "docs/img/"+name+".png") {
-		v.run(`document.activeElement?.blur(); for (const a of document.getAnimations()) try { a.finish(); } catch { /* it never ends */ }`)
+		v.run(`document.activeElement?.blur();
+			for (const a of document.getAnimations()) {
+				try { a.finish(); } catch { /* it never ends */ }
+			}`)
 		v.keep(filepath.Join(*shots, name+".png"))
 	}
 }

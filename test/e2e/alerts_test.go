@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	testsFile = "../../deploy/prometheus/tests/seckill_test.yml"
 )
 
-// ruleFile is what the tests read of the rules.
+// ruleFile has the fields of the rule file that the tests read.
 type ruleFile struct {
 	Groups []struct {
 		Rules []struct {
@@ -27,13 +29,13 @@ type ruleFile struct {
 }
 
 func alerts(t *testing.T) ruleFile {
-	t.Helper()
 	var rules ruleFile
 	read(t, rulesFile, &rules)
 	require.NotEmpty(t, rules.Groups)
 	return rules
 }
 
+// TestAlerts_PromtoolAcceptsThem runs promtool's check and unit tests on the rules.
 func TestAlerts_PromtoolAcceptsThem(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "rules", rulesFile},
@@ -45,10 +47,10 @@ func TestAlerts_PromtoolAcceptsThem(t *testing.T) {
 	}
 }
 
-// Each alert needs a runbook, a promtool test that it fires and ends, and a drill.
+// TestAlerts_EachHasRunbookAndTest requires for each alert a runbook, a drill, and a promtool test
+// that it fires and ends.
 func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
-	operations, err := os.ReadFile("../../docs/how-to/operate.md")
-	require.NoError(t, err)
+	operations := must.Get(os.ReadFile("../../docs/how-to/operate.md"))(t)
 	var tests struct {
 		Tests []struct {
 			AlertRuleTest []struct {
@@ -74,17 +76,15 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 			rule.Annotations["runbook_url"])
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
-		require.True(t, fires[rule.Alert] && quiet[rule.Alert], "%s is not tested both ways",
-			rule.Alert)
+		require.True(t, fires[rule.Alert] && quiet[rule.Alert],
+			"%s: no promtool test that it fires, or none that it ends", rule.Alert)
 		require.Contains(t, drillsOf(), rule.Alert, "no drill")
 	}
 }
 
-// impatientRules are the rules with a test's patience.
+// impatientRules writes the rules with delays and thresholds that are short enough for a test.
 func impatientRules(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(rulesFile)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(rulesFile))(t)
 	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s",
 		"[1m]", "[5s]", "> 60", "> 6").Replace(string(text))
 	file := filepath.Join(t.TempDir(), "seckill.yml")

@@ -15,24 +15,28 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// badRequestsChangeNothing sends each malformed request to a running API. Each is refused with its
-// documented reason; both sales and the order stay as they were.
+// badRequestsChangeNothing sends each malformed request to a running API. The API refuses each with
+// its documented reason. Both sales and the order stay as they were.
 func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	f := fixture(t, r)
-	before := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)),
-		ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
-	cases, err := badrequests.Cases(f)
-	require.NoError(t, err)
+	before := []any{
+		r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)),
+		ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods),
+	}
+	cases := must.Get(badrequests.Cases(f))(t)
 	require.Greater(t, len(cases), 100)
 	client := apicheck.Client(t, &http.Client{Timeout: 30 * time.Second})
 	defer client.CloseIdleConnections()
 	for _, c := range cases {
 		assert.NoError(t, badrequests.Check(t.Context(), client, r.Base(0), c))
 	}
-	after := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID),
-		ledger(t, r, f.OtherGoods)}
+	after := []any{
+		r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID),
+		ledger(t, r, f.OtherGoods),
+	}
 	require.Equal(t, before, after)
 	t.Logf("%d malformed requests", len(cases))
 }
@@ -40,18 +44,14 @@ func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
 func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.Ledger {
-	t.Helper()
-	l, err := r.Merchant(t).Ledger(t.Context(), id(goods))
-	require.NoError(t, err)
+	l := must.Get(r.Merchant(t).Ledger(t.Context(), id(goods)))(t)
 	return l
 }
 
-// fixture puts up two sales, and an order and an unused path of a buyer's.
+// fixture creates two sales, and one buyer's order and unused path.
 func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
-	t.Helper()
 	number := func(goods string) int64 {
-		n, err := strconv.ParseInt(goods, 10, 64)
-		require.NoError(t, err)
+		n := must.Get(strconv.ParseInt(goods, 10, 64))(t)
 		return n
 	}
 	f := badrequests.Fixture{
@@ -63,9 +63,10 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
 	}
 	client := r.Buyer(t, f.Buyer.ID)
-	result, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1,
-		Patience: 10 * time.Second}.Buy(t.Context())
-	require.NoError(t, err)
+	result := must.Get(buyer.Buyer{
+		Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1,
+		Patience: 10 * time.Second,
+	}.Buy(t.Context()))(t)
 	require.Equal(t, "created", result.Status)
 	var path struct {
 		RandomPath string `json:"randomPath"`

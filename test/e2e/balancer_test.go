@@ -10,7 +10,7 @@ import (
 )
 
 // balancer spreads requests over its nodes in turn and records the answers. A killed node stays in
-// it until the test removes it, as behind a balancer without health checks.
+// the balancer until the test removes it, because there are no health checks.
 type balancer struct {
 	through http.RoundTripper
 
@@ -90,7 +90,7 @@ func (b *balancer) note(req *http.Request, resp *http.Response, err error) {
 	}
 }
 
-// seen is what went through so far.
+// seen returns the counts so far.
 func (b *balancer) seen() traffic {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,9 +99,9 @@ func (b *balancer) seen() traffic {
 	return k
 }
 
-// most is by how many permits the paths answered were ever beyond what a rate had earned since the
-// first request. An answer comes after its permit is good, never before: so the burst and the
-// leases are an upper bound of it, however slow the machine.
+// most returns the largest excess of answered paths over the permits of a rate, since the first
+// request. A path's answer comes after its permit. The burst and the leases are therefore an upper
+// bound, however slow the machine is.
 func (k traffic) most(rate float64) float64 {
 	most := 0.0
 	for i, at := range k.paths {

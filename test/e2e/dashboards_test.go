@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const grafana = "../../deploy/grafana/"
 
-// dashboard is what the tests read of a dashboard.
+// dashboard has the fields of a dashboard that the tests read.
 type dashboard struct {
 	Title, UID string
 	Panels     []struct {
@@ -28,14 +29,11 @@ type dashboard struct {
 }
 
 func dashboards(t *testing.T) []dashboard {
-	t.Helper()
-	files, err := filepath.Glob(grafana + "dashboards/*.json")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(grafana + "dashboards/*.json"))(t)
 	require.NotEmpty(t, files)
 	var all []dashboard
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		var d dashboard
 		require.NoError(t, json.Unmarshal(text, &d), file)
 		all = append(all, d)
@@ -43,15 +41,15 @@ func dashboards(t *testing.T) []dashboard {
 	return all
 }
 
-// everyQuery asks Prometheus what the dashboards would, with a window that a short rush fits into.
+// everyQuery sends each query of the dashboards to Prometheus, with a window that covers a short
+// rush.
 func everyQuery(t *testing.T, p *installation.Prometheus) {
 	for _, d := range dashboards(t) {
 		for _, panel := range d.Panels {
 			for _, target := range panel.Targets {
 				expr := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
 				require.Eventually(t, func() bool {
-					series, err := p.Query(t.Context(), expr)
-					require.NoError(t, err, panel.Title)
+					series := must.Get(p.Query(t.Context(), expr))(t, panel.Title)
 					return len(series) > 0
 				}, time.Minute, 200*time.Millisecond, "%s, %s: no data for %s", d.Title,
 					panel.Title, expr)
@@ -60,7 +58,8 @@ func everyQuery(t *testing.T, p *installation.Prometheus) {
 	}
 }
 
-// Grafana finds the dashboards and their data source by the provisioned files.
+// TestDashboards_AreProvisioned checks that the provisioned files name the dashboards and their
+// data source.
 func TestDashboards_AreProvisioned(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ UID, Type, URL string }
@@ -84,8 +83,6 @@ func TestDashboards_AreProvisioned(t *testing.T) {
 }
 
 func read(t *testing.T, file string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	require.NoError(t, yaml.Unmarshal(text, into), file)
 }

@@ -15,30 +15,29 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time
-// for.
+// exportRows is the number of exported orders: SECKILL_TEST_EXPORT_ROWS, or a number that suits a
+// CI run.
 func exportRows(t *testing.T) int {
-	t.Helper()
 	text := os.Getenv("SECKILL_TEST_EXPORT_ROWS")
 	if text == "" {
 		return 50_000
 	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
+	n := must.Get(strconv.Atoi(text))(t)
 	return n
 }
 
-// exportMemory exports a sale of few orders and one of ten times as many. Each row must arrive, and
-// the API process must not grow with the number of rows.
+// exportMemory exports a small sale, and one with ten times as many orders. Each row must arrive.
+// The memory of the API process must not grow with the number of rows.
 func exportMemory(t *testing.T, r *installation.Installation) {
 	rows := exportRows(t)
 	few, many := r.PutUp(t, 1, 1), r.PutUp(t, 1, 1)
 	fillOrders(t, r, few, rows/10)
 	fillOrders(t, r, many, rows)
-	// The first exports set up connections, and as many rows as the large one has bring the heap to
-	// the size at which Go collects it.
+	// The first exports set up connections. They export as many rows as the large export, which
+	// brings the heap to the size at which Go collects it.
 	for range 10 {
 		export(t, r, few)
 	}
@@ -52,31 +51,29 @@ func exportMemory(t *testing.T, r *installation.Installation) {
 	require.Less(t, large.peak-small.peak, 8<<10, "KiB more for ten times the rows")
 }
 
-// exported is one export as its reader saw it.
+// exported has the measurements of one export.
 type exported struct {
 	rows, bytes int
 	took        time.Duration
-	peak        int // of the API's resident memory meanwhile, in KiB
+	peak        int // peak resident memory of the API, in KiB
 }
 
 func export(t *testing.T, r *installation.Installation, goods string) exported {
-	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
-	// proc(5): 5 sets the peak back to what is used now
+	// proc(5): writing 5 resets the peak to the current memory.
 	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0))
-	token, err := r.Tokens.Sign(seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant},
-		time.Hour)
-	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil)
-	require.NoError(t, err)
+	token := must.Get(r.Tokens.Sign(seckill.Actor{
+		ID:   installation.MerchantID,
+		Role: seckill.Merchant,
+	}, time.Hour))(t)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+token)
 	began := time.Now()
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	res := must.Get(http.DefaultClient.Do(req))(t)
 	defer res.Body.Close()
 	require.Equal(t, http.StatusOK, res.StatusCode)
-	e := exported{rows: -1} // the head
+	e := exported{rows: -1} // the header line is no order
 	last := "~"
 	for scanner := bufio.NewScanner(res.Body); scanner.Scan(); e.rows++ {
 		sn, _, _ := strings.Cut(scanner.Text(), ",")
@@ -92,22 +89,17 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 
 // peakRSS reads VmHWM, in KiB.
 func peakRSS(t *testing.T, proc string) int {
-	t.Helper()
-	status, err := os.ReadFile(proc + "status")
-	require.NoError(t, err)
+	status := must.Get(os.ReadFile(proc + "status"))(t)
 	_, after, found := strings.Cut(string(status), "VmHWM:")
 	require.True(t, found)
-	n, err := strconv.Atoi(strings.Fields(after)[0])
-	require.NoError(t, err)
+	n := must.Get(strconv.Atoi(strings.Fields(after)[0]))(t)
 	return n
 }
 
-// fillOrders writes cancelled orders of a goods straight into MySQL: they hold no units, so the
-// sale's books stay right.
+// fillOrders inserts cancelled orders of a goods into MySQL. They hold no units, so the sale's
+// ledger stays balanced.
 func fillOrders(t *testing.T, r *installation.Installation, goods string, n int) {
-	t.Helper()
-	db, err := sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	defer db.Close()
 	const chunk = 1000
 	for from := 0; from < n; from += chunk {

@@ -16,7 +16,8 @@ func TestInstallation(t *testing.T) {
 		name string
 		run  func(*testing.T, *installation.Installation)
 	}{
-		// First: an API that has served a rush has free heap that would hide growth.
+		// This test is the first: an API that has served a rush has free heap that would hide
+		// growth.
 		{"Export_MemoryDoesNotGrowWithRows", exportMemory},
 		{"Rush_ThousandUnitsForFiveThousandBuyers", rushOneEach},
 		{"Rush_EachBuyerAsksFiveTimesAtOnce", rushFiveRequestsEach},
@@ -28,7 +29,7 @@ func TestInstallation(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}
-	// the last: it ends the installation
+	// This test is the last, because it ends the installation.
 	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) {
 		for _, p := range append(r.APIs, r.Consumers...) {
 			require.NoError(t, p.Stop(), "%s", p.Log())

@@ -8,39 +8,40 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// contracts are the statements that take something away or change it, each with why programs of the
-// release before can do without: what they need must stay until none of them can come back.
+// contracts lists the statements that remove or change something. Each has the reason why programs
+// of the previous release work without it. A column that they need stays until they can no longer
+// return.
 func contracts() map[string]string {
 	return map[string]string{
 		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL": "wider: what fitted fits",
 	}
 }
 
-// Programs of two releases share the database while one takes the other's place, so migrations only
-// add.
+// TestMigrations_OnlyAdd requires migrations that only add. Programs of two releases share the
+// database during an upgrade.
 func TestMigrations_OnlyAdd(t *testing.T) {
-	files, err := filepath.Glob("../../migrations/*.sql")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("../../migrations/*.sql"))(t)
 	require.NotEmpty(t, files)
 	takes := regexp.MustCompile(`(?i)\b(DROP|RENAME|MODIFY|CHANGE)\b|\bADD\s+(COLUMN\s+)?\w+\s[^;]*NOT NULL`)
 	defaults := regexp.MustCompile(`(?i)\bDEFAULT\b|\bADD\s+(CONSTRAINT|INDEX|UNIQUE|KEY|PRIMARY)\b`)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, statement := range statements(up) {
 			if takes.MatchString(statement) && !defaults.MatchString(statement) {
 				require.Contains(t, contracts(), statement,
-					"%s: the release before this one would trip over it", filepath.Base(file))
+					"%s: programs of the previous release would fail", filepath.Base(file))
 			}
 		}
 	}
 }
 
-// statements are those of a migration, without comments, on one line each. MySQL's own stand in /*!
-// */.
+// statements returns the statements of a migration, without comments, on one line each. It keeps
+// the text of MySQL's executable comments (/*! */).
 func statements(text string) []string {
 	text = regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(text, "")
 	var all []string

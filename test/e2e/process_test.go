@@ -6,32 +6,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// event reads how often a node's limiter of random paths counted something.
+// event returns the counter of one event of a node's limiter of random paths.
 func event(t *testing.T, p *installation.Program, name string) float64 {
-	t.Helper()
 	return sample(t, p, `seckill_limiter_events_total{event="`+name+`",rule="randomPath"} `)
 }
 
-// sample reads a program's metric by the beginning of its line; 0 where there is none yet.
+// sample returns a program's metric by the beginning of its line. It returns 0 where there is no
+// such line.
 func sample(t *testing.T, p *installation.Program, line string) float64 {
-	t.Helper()
 	_, rest, found := strings.Cut(scrape(t, p), "\n"+line)
 	if !found {
 		return 0
 	}
 	number, _, _ := strings.Cut(rest, "\n")
-	n, err := strconv.ParseFloat(number, 64)
-	require.NoError(t, err)
+	n := must.Get(strconv.ParseFloat(number, 64))(t)
 	return n
 }
 
-// peakMB is the most memory that a process has had resident, in MB.
+// peakMB returns the peak resident memory of a process, in MB.
 func peakMB(t *testing.T, p *installation.Program) float64 {
-	t.Helper()
 	return float64(peakRSS(t, fmt.Sprintf("/proc/%d/", p.Pid()))) * 1024 / 1e6
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // curlBlock is the shell block below README.md's heading "Buy something with curl".
 var curlBlock = regexp.MustCompile("(?s)\n## Buy something with curl\n.*?\n```sh\n(.*?)```\n")
 
-// shells are those that a reader pastes into, without their settings. CI installs both
+// shells are the shells that a reader uses, started without their settings. CI installs both
 // (scripts/services).
 func shells() [][]string {
 	all := [][]string{{"bash", "--norc"}}
@@ -29,12 +30,11 @@ func shells() [][]string {
 }
 
 // TestREADME_CurlBlockBuysOneUnit gives README.md's lines to interactive shells, with a standalone
-// of its own in place of the demo. A pasted line meets what scripts do not: history, comments and
-// globs.
+// of its own in place of the demo. An interactive shell treats history, comments and globs
+// differently from a script.
 func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	found := curlBlock.FindSubmatch(text)
 	require.NotNil(t, found, "README.md has no such block")
 	block := string(found[1])
@@ -45,14 +45,13 @@ func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data",
 		data)
 	block = strings.NewReplacer("http://127.0.0.1:8080", "http://"+standalone.Addr,
-		"data/jwt-secret",
-		filepath.Join(data, "jwt-secret")).Replace(block)
+		"data/jwt-secret", filepath.Join(data, "jwt-secret")).Replace(block)
 	for _, program := range shells() {
 		t.Run(program[0], func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program[0], append(program[1:], "-i")...)
 			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=",
 				"CGO_ENABLED=0", "GOFLAGS=-trimpath")
-			// it must not take the terminal of the test
+			// Setsid keeps the shell from taking the test's terminal.
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			cmd.Stdin = strings.NewReader(block + "\necho; echo \"order=$order\"\nexit\n")
 			var out, log bytes.Buffer

@@ -19,9 +19,10 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// row is what one number of nodes came to.
+// row has the measurements for one number of nodes.
 type row struct {
 	apis, consumers                    int
 	requests, redisCalls, askedRedis   float64
@@ -80,10 +81,9 @@ func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 	return sum
 }
 
-// older closes the sale while many read it on every node, and gives how long after the close was
-// answered a read that began then was still answered with the state before.
+// older closes the sale while many clients read it on every node. It returns how long after the
+// close a new read still got the previous state.
 func (c *crowd) older(t *testing.T) time.Duration {
-	t.Helper()
 	var mu sync.Mutex
 	var closed, latest time.Time
 	stop := make(chan struct{})
@@ -113,7 +113,7 @@ func (c *crowd) older(t *testing.T) time.Duration {
 			})
 		}
 	}
-	time.Sleep(300 * time.Millisecond) // the reads have met by then, and are remembered
+	time.Sleep(300 * time.Millisecond) // by now the nodes cache the sale
 	require.NoError(t, c.Merchant(t).Do(t.Context(), http.MethodPost,
 		"/admin/sales/"+c.goods+"/close", nil, &struct{}{}))
 	closed = time.Now()
@@ -125,11 +125,9 @@ func (c *crowd) older(t *testing.T) time.Duration {
 	})
 }
 
-// used is the processor time of a process so far.
+// used returns the processor time of a process so far.
 func used(t *testing.T, p *installation.Program) time.Duration {
-	t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat"))(t)
 	_, after, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(after)
 	user, _ := strconv.Atoi(fields[11])

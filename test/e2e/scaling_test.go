@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// The limiter of a sale here: a second's permits as its burst.
+// The limiter of these sales has a burst of one second's permits.
 const (
 	mostRate = 400.0 // permits a second
 	leases   = 10    // of the default rule of /randomPath
@@ -33,41 +33,38 @@ type crowd struct {
 	asked    int64 // Redis calls before it began
 }
 
-// bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that
-// these nodes take, and no more than mostRate.
+// bearable returns a rate at which the limiter denies requests for most of a rush. It is a quarter
+// of the purchases that these nodes take, and at most mostRate.
 func bearable(t *testing.T, r *installation.Installation) float64 {
-	t.Helper()
 	const count = 600
-	p := buyers.Plan{GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
-		Token: r.BuyerToken, RetryErrors: true}
-	for i := range r.APIs {
-		p.Bases = append(p.Bases, r.Base(i))
+	p := buyers.Plan{
+		GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
+		Token: r.BuyerToken, RetryErrors: true,
 	}
-	report, err := buyers.Run(t.Context(), p)
-	require.NoError(t, err)
+	p.Bases = r.Bases()
+	report := must.Get(buyers.Run(t.Context(), p))(t)
 	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
 }
 
 func begin(
 	t *testing.T, r *installation.Installation, units int64, rate float64, p buyers.Plan,
 ) *crowd {
-	t.Helper()
 	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
-	var err error
 	now := time.Now()
-	c.goods, err = r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	c.goods = must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
 		EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
-		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1,
-			MaxWaitMillis: waiting.Milliseconds()},
-	})
-	require.NoError(t, err)
+		Rate: &apiclient.Rate{
+			PermitsPerSecond: rate, MaxBurstSeconds: 1, MaxWaitMillis: waiting.Milliseconds(),
+		},
+	}))(t)
 	var nodes []string
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency,
-		Timeout: 10 * time.Second, LoopbackOnly: true})
+	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{
+		Conns: p.Concurrency, Timeout: 10 * time.Second, LoopbackOnly: true,
+	})
 	c.balancer = newBalancer(direct.Transport, nodes...)
 	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken,
 		[]string{"http://balancer"}, true, 5*time.Second
@@ -83,31 +80,18 @@ func begin(
 	return c
 }
 
-// exact checks that every unit was sold once, that each 202 has its order, and that every place
-// says the same.
+// exact checks that every unit was sold once, that each 202 has its order, and that all servers
+// have the same numbers.
 func (c *crowd) exact(t *testing.T, units int64) {
-	t.Helper()
 	<-c.over
 	require.NoError(t, c.err)
-	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t,
-		c.goods)
-	for _, result := range c.report.Results {
-		for _, heard := range result.Accepted {
-			require.True(t, sns[heard.OrderSn],
-				"buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID,
-				heard.OrderSn)
-		}
-	}
-	require.True(t, ledger.Balanced, "%+v", ledger)
-	require.Equal(t, []int64{0, 0, units}, []int64{ledger.Available, ledger.Pending, ledger.Sold})
-	require.Equal(t, installation.Facts{Total: units, Orders: units, Units: units, Buyers: units,
-		Held: units, MostHeld: 1}, facts)
-	require.Zero(t, c.report.Count(buyer.GaveUp))
+	got := settled(t, c.Installation, c.goods, c.report)
+	got.gone(t, units, units, units)
+	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
-// polite checks that nobody met a 5xx but a 503 that says when to come again.
+// polite checks that 503 with Retry-After is the only 5xx answer.
 func (c *crowd) polite(t *testing.T) {
-	t.Helper()
 	seen := c.balancer.seen()
 	for status, n := range seen.reasons {
 		require.False(t, status >= 500 && status != http.StatusServiceUnavailable,
@@ -116,33 +100,31 @@ func (c *crowd) polite(t *testing.T) {
 	require.Zero(t, seen.unsaid, "503 without Retry-After")
 }
 
-// bounded checks the limiter over all nodes that ever were: it had to turn buyers away, and what
-// Redis did not decide in time is counted apart.
+// bounded checks the limiter over all nodes that ever ran. It must have denied requests. Requests
+// that Redis did not decide in time are counted separately.
 func (c *crowd) bounded(t *testing.T, undecided float64) {
-	t.Helper()
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
 	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d answers of 429, answers %v, %d broken",
 		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths),
 		seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
 	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes",
 		len(c.APIs))
-	require.Positive(t, seen.limited, "the limiter had nobody to turn away")
+	require.Positive(t, seen.limited, "the limiter denied no request")
 }
 
-// until waits for the moment at which so many paths have been given.
+// until waits until the given number of paths is granted.
 func (c *crowd) until(t *testing.T, paths int64) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		return int64(len(c.balancer.seen().paths)) >= paths
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// TestScaling_NodesJoinAndLeaveDuringRush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one
-// is killed and one is asked to end.
+// TestScaling_NodesJoinAndLeaveDuringRush runs 2, 4 and 3 APIs with 1, 3 and 2 consumers during one
+// rush. It kills one process of each kind and stops another.
 func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
-	units := int64(11 * rate) // ten seconds for those who come in eight
+	units := int64(11 * rate) // sells for ten seconds; the buyers arrive within eight
 	c := begin(t, r, units, rate,
 		buyers.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
 	c.until(t, units/10)
@@ -164,7 +146,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	require.NoError(t, r.APIs[1].Stop(), r.APIs[1].Log())
 	c.balancer.remove(r.APIs[1].Addr)
 
-	require.True(t, c.busy(), "the rush ended before the nodes did")
+	require.True(t, c.busy(), "the rush ended before the last node was stopped")
 	c.exact(t, units)
 	c.polite(t)
 	for _, i := range []int{0, 2, 3} {
@@ -174,7 +156,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	c.bounded(t, undecided)
 }
 
-// busy reports whether the rush goes on.
+// busy reports whether the rush is still running.
 func (c *crowd) busy() bool {
 	select {
 	case <-c.over:

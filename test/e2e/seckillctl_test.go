@@ -15,12 +15,12 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// ctl runs seckillctl against an installation, reads what it prints into data (where it ends well),
-// and gives its exit code.
+// ctl runs seckillctl against an installation and returns its exit code. If the command succeeds,
+// ctl decodes its output into data.
 func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
-	t.Helper()
 	out, err := installation.Try(t, "seckillctl", []string{
 		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" +
 			r.AMQP,
@@ -37,12 +37,11 @@ func ctl(t *testing.T, r *installation.Installation, data any, args ...string) i
 
 func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	goods := r.PutUp(t, 50, 1)
-	report, err := buyers.Run(t.Context(), buyers.Plan{
+	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
 		GoodsID: goods, Buyers: 20, Concurrency: 20, Token: r.BuyerToken,
 		Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
 		Bases: []string{r.Base(0)},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Equal(t, 20, report.Count(buyer.Won))
 
 	var built struct {
@@ -65,10 +64,10 @@ func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 		time.Minute).Err())
 	require.Equal(t, 5, ctl(t, r, nil, "rebuild", goods, "-yes"))
 	require.NoError(t, client.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -3).Err())
-	require.Equal(t, 4, ctl(t, r, nil, "ledger", goods), "three units are nowhere")
+	require.Equal(t, 4, ctl(t, r, nil, "ledger", goods), "the ledger lacks three units")
 	require.NoError(t, client.Del(t.Context(), "sk:{"+goods+"}:rebuild").Err())
 	require.Equal(t, 0, ctl(t, r, &built, "rebuild", goods, "-yes"))
-	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods), "the rebuild finds them")
+	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods), "the rebuild restores three units")
 }
 
 func ctlSetsLimiter(t *testing.T, r *installation.Installation) {

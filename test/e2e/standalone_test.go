@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestDemo_SellsExactlyItsUnits(t *testing.T) {
@@ -26,7 +27,7 @@ func TestDemo_SellsExactlyItsUnits(t *testing.T) {
 		"total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
 }
 
-// standalone is one running, its merchant and what signs its buyers' tokens.
+// standalone is a running process, its merchant, and the signer of its buyers' tokens.
 type standalone struct {
 	*installation.Program
 	data   string
@@ -34,43 +35,38 @@ type standalone struct {
 }
 
 func startStandalone(t *testing.T, data string) standalone {
-	t.Helper()
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
-	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
-	require.NoError(t, err)
-	tokens, err := auth.New(secret, 0, time.Now)
-	require.NoError(t, err)
+	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
+	tokens := must.Get(auth.New(secret, 0, time.Now))(t)
 	return standalone{Program: p, data: data, tokens: tokens}
 }
 
 func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Client {
-	t.Helper()
-	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
-	require.NoError(t, err)
-	return apiclient.Client{Base: "http://" + s.Addr, Token: token,
-		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
+	token := must.Get(s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
+	return apiclient.Client{
+		Base: "http://" + s.Addr, Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
+	}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {
 	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
 }
 
-// TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it
-// again on the same directory and lets the rush go on: whoever was answered 202 has an order, and
-// exactly the stock is sold.
+// TestStandalone_OrdersSurviveKillDuringRush kills standalone with SIGKILL while it sells, and
+// restarts it on the same directory. The rush then continues. Every buyer that was answered 202 has
+// an order, and exactly the stock is sold.
 func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
 	now := time.Now().UTC()
-	goods, err := s.as(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(s.as(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 5, Stock: units, StartAt: now.Add(-time.Minute),
 		EndAt: now.Add(time.Hour),
-	})
-	require.NoError(t, err)
+	}))(t)
 
 	killed := make(chan struct{})
 	done := 0
-	// buyers lose their connection: that is the point
+	// The buyers lose their connections because of the kill.
 	first, _ := buyers.Run(t.Context(), buyers.Plan{
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken,
 		FirstID: 1,
@@ -89,7 +85,7 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 		}
 	}
 	require.Positive(t, promised)
-	require.Less(t, promised, units, "nothing was left to sell when it was killed")
+	require.Less(t, promised, units, "the sale was sold out before the kill")
 
 	s.Start(t)
 	for _, result := range first.Results {
@@ -103,21 +99,21 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 			"/orders/"+result.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
-	_, err = buyers.Run(t.Context(), buyers.Plan{
+	_, err := buyers.Run(t.Context(), buyers.Plan{
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken,
 		FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	l, err := s.as(t, seckill.Merchant, 1).Drained(ctx, goods)
-	require.NoError(t, err)
+	l := must.Get(s.as(t, seckill.Merchant, 1).Drained(ctx, goods))(t)
 	require.True(t, l.Balanced, "%+v", l)
 	require.Equal(t, []int64{0, units, 0, units},
 		[]int64{l.Available, l.Sold, l.Database.Stock, l.Database.Active})
 	require.Greater(t, l.Epoch, int64(1))
 }
 
+// TestStandalone_SecondProcessIsRefused starts a second process on the directory of a running one.
 func TestStandalone_SecondProcessIsRefused(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
@@ -136,6 +132,7 @@ func TestPrograms_PrintUsage(t *testing.T) {
 	}
 }
 
+// TestStandalone_SIGTERMEndsIt requires standalone to exit without an error on SIGTERM.
 func TestStandalone_SIGTERMEndsIt(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	require.NoError(t, s.Stop(), "%s", s.Log())

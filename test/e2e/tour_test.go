@@ -15,17 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// step is a command of the tour and what it prints.
+// step is a command of the tour and its expected output.
 type step struct {
 	line          int
 	command, want string
 }
 
-// steps reads the tour's consoles.
+// steps reads the commands from the tour's console blocks.
 func steps(t *testing.T, text string) []step {
-	t.Helper()
 	var all []step
 	inside := false
 	for i, line := range strings.Split(text, "\n") {
@@ -43,7 +43,7 @@ func steps(t *testing.T, text string) []step {
 	return all
 }
 
-// pattern is what a command may print.
+// pattern matches the output that a command may print.
 func pattern(want string) *regexp.Regexp {
 	return regexp.MustCompile(`\A` + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^\n]*?`) +
 		`\z`)
@@ -61,14 +61,11 @@ const (
 )
 
 func startShell(t *testing.T, program []string, env ...string) *shell {
-	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), env...)
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	cmd.Stderr = cmd.Stdout // what goes wrong is to be seen, too
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	cmd.Stderr = cmd.Stdout // error messages belong to the output
 	require.NoError(t, cmd.Start())
 	s := &shell{in: in, lines: make(chan string)}
 	go func() {
@@ -86,7 +83,7 @@ func startShell(t *testing.T, program []string, env ...string) *shell {
 	return s
 }
 
-// run gives what a command prints.
+// run executes a command and returns its output.
 func (s *shell) run(t *testing.T, command string) string {
 	t.Helper()
 	_, err := fmt.Fprintf(s.in, "%s\necho %q\n", command, endOfStep)
@@ -102,17 +99,16 @@ func (s *shell) run(t *testing.T, command string) string {
 			}
 			got.WriteString(line + "\n")
 		case <-deadline:
-			t.Fatalf("not over after %s; it had printed:\n%s", patience, got.String())
+			t.Fatalf("the command did not end in %s; it had printed:\n%s", patience, got.String())
 		}
 	}
 }
 
-// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one
-// shell, in order, with a real curl and a standalone of its own. The output must match the lines
-// below the command; "…" matches anything within a line.
+// TestTour_PrintsWhatItSays runs each line of docs/tutorial/tour.md that begins with "$ ". It runs
+// them in order in one shell, with a real curl and a standalone of its own. The output must match
+// the lines below the command; "…" matches anything within a line.
 func TestTour_PrintsWhatItSays(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md")))(t)
 	all := steps(t, string(text))
 	require.Greater(t, len(all), 60)
 	for _, program := range shells() {
@@ -125,7 +121,7 @@ func TestTour_PrintsWhatItSays(t *testing.T) {
 				"CGO_ENABLED=0", "GOFLAGS=-trimpath", "TZ=UTC", "LC_ALL=C.UTF-8")
 			for _, s := range all {
 				got := sh.run(t, s.command)
-				// the file ends with a line, and the shell's echo adds another
+				// The file ends with a newline, and the shell's echo adds another.
 				if strings.HasSuffix(got, "\n\n") {
 					got = got[:len(got)-1]
 				}

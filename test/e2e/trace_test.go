@@ -29,8 +29,10 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
 
-	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
-		"write a batch", "commit in MySQL"}
+	steps := []string{
+		"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
+		"write a batch", "commit in MySQL",
+	}
 	require.Eventually(t, func() bool {
 		for _, step := range append(steps, "settle in Redis") {
 			if len(c.Named(step)) == 0 {
@@ -55,7 +57,7 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	}, time.Minute, 50*time.Millisecond, "the log does not name the trace")
 }
 
-// traceRush checks that a step of a batch is part of one buyer's trace and linked with the others'.
+// traceRush checks that a step of a batch is part of one buyer's trace and linked to the others.
 func traceRush(t *testing.T, r *installation.Installation, c *collector.Collector) {
 	sellOut(t, r)
 	purchases := func() int { return len(c.Named("POST /:randomPath/decrStock")) }
@@ -79,10 +81,9 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 	}, time.Minute, 100*time.Millisecond, "no batch is linked with more than one message")
 }
 
-// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a
-// while.
+// connected waits until the API is connected to RabbitMQ, because a node also serves buyers without
+// it.
 func connected(t *testing.T, r *installation.Installation) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1")
 	},

@@ -12,10 +12,11 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestEdge_BeforeTheRealAPI puts an nginx, as it is deployed but for addresses, before two real
-// APIs on real servers.
+// TestEdge_BeforeTheRealAPI runs an nginx in front of two real APIs on real servers. Only addresses
+// differ from the deployed files.
 func TestEdge_BeforeTheRealAPI(t *testing.T) {
 	r := installation.Start(t, suite,
 		installation.Options{APIs: 2, Env: []string{"SECKILL_TRUSTED_PROXIES=127.0.0.1"}})
@@ -27,10 +28,9 @@ func TestEdge_BeforeTheRealAPI(t *testing.T) {
 	t.Run("a rush", func(t *testing.T) { rushThrough(t, r, e) })
 }
 
-// before is the deployed site before an installation; everybody comes from an exempt address unless
-// a test says otherwise.
+// before returns the deployed files for an installation. All requests come from an exempt address
+// unless a test sets another one.
 func before(t *testing.T, r *installation.Installation) site {
-	t.Helper()
 	return site{
 		"upstream.conf": "upstream api { server " + r.APIs[0].Addr + "; server " + r.APIs[1].Addr +
 			"; keepalive 16; }\n",
@@ -43,20 +43,19 @@ func before(t *testing.T, r *installation.Installation) site {
 	}
 }
 
-// sale puts up a sale of so many units at a rate.
+// sale creates a sale of so many units with a rate.
 func sale(
 	t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *apiclient.Rate,
 ) string {
-	t.Helper()
-	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(),
 		EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
-	})
-	require.NoError(t, err)
+	}))(t)
 	return goods
 }
 
-// nineAtMost is nine at once and one more each 400 s: none, while a test runs.
+// nineAtMost allows nine requests at once. The next permit comes after 400 s, which is longer than
+// a test.
 var nineAtMost = &apiclient.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
 
 func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
@@ -67,9 +66,8 @@ func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 		if i%2 == 0 {
 			reason = e.path(goods, buyerHeaders(t, int64(i+1))...).Reason
 		} else {
-			a, err := at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST",
-				"/randomPath?goodsId="+goods, nil)
-			require.NoError(t, err)
+			a := must.Get(at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST",
+				"/randomPath?goodsId="+goods, nil))(t)
 			reason = a.Reason
 		}
 		if reason == "OK" {
@@ -83,7 +81,7 @@ func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 	limited(t, a)
 	require.Equal(t, `"randomPath";q=9;w=3600`, a.Header.Get("RateLimit-Policy"),
 		"the sale's own rate")
-	// The no is the edge's: it is said with no API to ask.
+	// The edge itself denies this request, because no API can answer.
 	for _, p := range r.APIs {
 		require.NoError(t, p.Pause())
 	}
@@ -105,17 +103,19 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 	}
 	limited(t, e.path(goods, buyerHeaders(t, 1)...))
 	require.NoError(t, r.Operator(t).Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+goods,
-		map[string]any{"algorithm": "token_bucket", "permitsPerSecond": 1000,
-			"maxBurstSeconds": 3600}, &struct{}{}))
+		map[string]any{
+			"algorithm": "token_bucket", "permitsPerSecond": 1000,
+			"maxBurstSeconds": 3600,
+		}, &struct{}{}))
 	e.becomes("OK", goods, buyerHeaders(t, 1)...)
 }
 
 func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report, err := buyers.Run(t.Context(),
-		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken})
-	require.NoError(t, err)
+	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
+		Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken,
+	}))(t)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
 		a := e.path(goods, buyerHeaders(t, int64(i+2))...)
@@ -130,26 +130,26 @@ func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)
 }
 
-// Nobody gets a path before Redis' clock says so, and nobody is kept waiting by the edge once it
-// does.
+// notStarted checks that no buyer gets a path before Redis' clock reaches the start. The edge must
+// deny no buyer after that.
 func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 10, time.Now().Add(1500*time.Millisecond), nil)
 	require.Equal(t, "NOT_STARTED", e.path(goods, buyerHeaders(t, 1)...).Reason)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for e.path(goods, buyerHeaders(t, 1)...).Reason == "NOT_STARTED" && ctx.Err() == nil {
-		time.Sleep(60 * time.Millisecond) // a person who taps; more would be too many
+		time.Sleep(60 * time.Millisecond) // as fast as a person; a faster buyer would be denied
 	}
 	require.Equal(t, "OK", e.path(goods, buyerHeaders(t, 2)...).Reason)
 }
 
-// rushThrough sells everything through the edge, as e2e does without one.
+// rushThrough sells everything through the edge, as package e2e does without one.
 func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report, err := buyers.Run(t.Context(),
-		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
-			Token: r.BuyerToken})
-	require.NoError(t, err)
+	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
+		Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
+		Token: r.BuyerToken,
+	}))(t)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))
 	l := r.Drained(t, goods, time.Minute)
@@ -157,8 +157,8 @@ func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	require.Equal(t, []int64{300, 0, 0, 300}, []int64{l.Total, l.Available, l.Pending, l.Sold})
 	require.NotContains(t, e.nginx.Log(), `"status":5`)
 	for line := range strings.Lines(e.nginx.Log()) {
-		// Redis may miss the edge's 50 ms on a busy machine; the API decides then. Nothing else
-		// fails.
+		// On a busy machine Redis may exceed the edge's 50 ms, and the API decides then. The log
+		// has no other error.
 		if !strings.Contains(line, "edge: redis: ") {
 			require.NotContains(t, strings.ToLower(line), "lua")
 		}

@@ -9,9 +9,11 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// composed is what the tests read of docker-compose.yml.
+// composed has the fields of docker-compose.yml that the tests read.
 type composed struct {
 	Services map[string]struct {
 		Image, Restart string
@@ -32,18 +34,18 @@ type composed struct {
 }
 
 func compose(t *testing.T) composed {
-	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	var c composed
-	// a merged one, overridden
+	// A key of a merged map may be overridden.
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &c, yaml.AllowDuplicateMapKey()))
 	return c
 }
 
+// TestCompose_EveryServiceIsKeptInBounds checks each service: its pinned image, limits, health
+// check, published ports, and secrets from .env.
 func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 	c := compose(t)
-	jobs := []string{"migrate", "loadtest"} // they end, and how they ended is what is waited for
+	jobs := []string{"migrate", "loadtest"} // these end, and Compose waits for their exit code
 	for name, s := range c.Services {
 		require.Regexp(t, `^[a-z/-]+:(v?[0-9][0-9a-z.-]*|local)$`, s.Image, "%s: pinned", name)
 		require.NotEmpty(t, s.Restart, name)
@@ -61,15 +63,18 @@ func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer",
-		"nginx", "prometheus", "grafana", "loadtest"} {
+	for _, name := range []string{
+		"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer",
+		"nginx", "prometheus", "grafana", "loadtest",
+	} {
 		require.Contains(t, c.Services, name)
 	}
 	require.Equal(t, []int{2, 2},
 		[]int{c.Services["api"].Deploy.Replicas, c.Services["order-consumer"].Deploy.Replicas})
 }
 
-// What is not published leads nowhere: the edge, say, cannot be used to reach MySQL.
+// TestCompose_NetworksLeadNowhereElse requires every network but "outside" to be internal. The
+// edge, for example, cannot reach MySQL.
 func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	c := compose(t)
 	for name, n := range c.Networks {
@@ -79,19 +84,18 @@ func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	require.Equal(t, []any{"load"}, c.Services["loadtest"].Networks)
 }
 
-// TestCompose_NetworkOfTheLoadTestIsExempt holds site/exempt.conf against the compose file.
+// TestCompose_NetworkOfTheLoadTestIsExempt compares site/exempt.conf with the compose file.
 func TestCompose_NetworkOfTheLoadTestIsExempt(t *testing.T) {
-	exempt, err := os.ReadFile(deployed + "/site/exempt.conf")
-	require.NoError(t, err)
+	exempt := must.Get(os.ReadFile(deployed + "/site/exempt.conf"))(t)
 	network := compose(t).Networks["load"].Ipam.Config[0].Subnet
-	_, _, err = net.ParseCIDR(network)
+	_, _, err := net.ParseCIDR(network)
 	require.NoError(t, err)
 	require.Contains(t, string(exempt), network+" 1;")
 }
 
+// TestCompose_APIsBelieveTheEdgeOnly checks that the edge is the only trusted proxy of the APIs.
 func TestCompose_APIsBelieveTheEdgeOnly(t *testing.T) {
-	text, err := os.ReadFile("../../docker-compose.yml")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	edge := regexp.MustCompile(`ipv4_address: ([0-9.]+)`).FindSubmatch(text)
 	require.NotNil(t, edge)
 	c := compose(t)

@@ -9,22 +9,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestImage_IsBuiltFromAllItNeeds holds .dockerignore against the files that the programs are built
-// from: one that is kept out is missed only where an image is built.
+// TestImage_IsBuiltFromAllItNeeds compares .dockerignore with the files that the programs are built
+// from. Otherwise only an image build would find that a file is excluded.
 func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	ignored, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
-	require.NoError(t, err)
+	root := must.Get(filepath.Abs("../.."))(t)
+	ignored := must.Get(os.ReadFile(filepath.Join(root, ".dockerignore")))(t)
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		`{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}
 			{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}
 			{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/...")
 	list.Dir = root
-	out, err := list.Output()
-	require.NoError(t, err)
+	out := must.Get(list.Output())(t)
 	files := strings.Fields(string(out))
 	require.Greater(t, len(files), 100)
 	for _, file := range append(files, root+"/go.mod", root+"/go.sum") {
@@ -35,8 +34,8 @@ func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
 	require.True(t, keptOut(strings.Split(string(ignored), "\n"), ".env"))
 }
 
-// keptOut goes by .dockerignore's rules: the last line that matches a file, or a folder that it
-// lies in, decides.
+// keptOut applies .dockerignore's rules: the last line that matches a file, or one of its folders,
+// decides.
 func keptOut(lines []string, file string) bool {
 	out := false
 	for _, line := range lines {

@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -26,7 +27,7 @@ type edge struct {
 	base  string
 }
 
-// answer is the contract's one shape, with what stands around it.
+// answer has the contract's one shape, the status and the headers.
 type answer struct {
 	Status    int
 	Header    http.Header
@@ -38,36 +39,31 @@ type answer struct {
 	body      string
 }
 
-// ask makes a request; header fields come in pairs.
+// ask makes a request. The header fields come in pairs.
 func (e *edge) ask(method, path string, header ...string) answer {
-	e.t.Helper()
-	req, err := http.NewRequestWithContext(e.t.Context(), method, e.base+path, http.NoBody)
-	require.NoError(e.t, err)
+	req := must.Get(http.NewRequestWithContext(e.t.Context(), method, e.base+path,
+		http.NoBody))(e.t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(e.t, err)
+	resp := must.Get(http.DefaultClient.Do(req))(e.t)
 	return readAnswer(e.t, resp)
 }
 
 // path asks for a random path.
 func (e *edge) path(goods string, header ...string) answer {
-	e.t.Helper()
 	return e.ask(http.MethodPost, "/randomPath?goodsId="+goods, header...)
 }
 
-// becomes waits until a request for a random path is answered with a reason.
+// becomes waits until a request for a random path is answered with the given reason.
 func (e *edge) becomes(reason, goods string, header ...string) {
-	e.t.Helper()
 	require.Eventually(e.t, func() bool {
 		return e.path(goods, header...).Reason == reason
 	}, patience, tick, reason)
 }
 
-// crowd makes so many requests at once and counts the answers by reason.
+// crowd makes n requests at once and counts the answers by reason.
 func (e *edge) crowd(n int, ask func(i int) answer) map[string]int {
-	e.t.Helper()
 	var wait sync.WaitGroup
 	answers := make([]answer, n)
 	for i := range n {
@@ -85,9 +81,8 @@ func countAnswers(answers ...answer) map[string]int {
 	return counts
 }
 
-// limited checks that an answer is the contract's RATE_LIMITED, whole.
+// limited checks that an answer is a complete RATE_LIMITED of the contract.
 func limited(t *testing.T, a answer) {
-	t.Helper()
 	require.Equal(t, http.StatusTooManyRequests, a.Status, a.body)
 	require.Equal(t, "RATE_LIMITED", a.Reason)
 	require.Equal(t, http.StatusTooManyRequests, a.Code)
@@ -97,9 +92,8 @@ func limited(t *testing.T, a answer) {
 	shaped(t, a)
 }
 
-// shaped checks what every answer has.
+// shaped checks the parts that every answer has.
 func shaped(t *testing.T, a answer) {
-	t.Helper()
 	require.NotEmpty(t, a.Message, a.body)
 	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.body)
 	require.Equal(t, []string{a.RequestID}, a.Header.Values("X-Request-Id"))
@@ -109,7 +103,7 @@ func shaped(t *testing.T, a answer) {
 	require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 }
 
-// api stands in for the API: it counts what reaches it and answers what the test sets.
+// api is a stub of the API. It counts the requests that reach it, and the test sets its answers.
 type api struct {
 	*httptest.Server
 	heard atomic.Int64
@@ -119,7 +113,6 @@ type api struct {
 }
 
 func newAPI(t *testing.T) *api {
-	t.Helper()
 	a := &api{}
 	a.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, http.StatusOK, "OK", `{}`) })
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,18 +150,20 @@ func envelope(w http.ResponseWriter, status int, reason, data string) {
 		reason, data)
 }
 
+// signedAt is the time of every token: a user's token is then the same in each request. The edge
+// counts by its end too, so a token of the next second would have a limit of its own.
+var signedAt = time.Now()
+
 // bearer is a header field with a token of the installation's secret.
 func bearer(t *testing.T, id int64, role seckill.Role) []string {
-	t.Helper()
-	tokens, err := auth.New([]byte(installation.Secret), 0, time.Now)
-	require.NoError(t, err)
-	token, err := tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`}, time.Hour)
-	require.NoError(t, err)
+	tokens := must.Get(auth.New([]byte(installation.Secret), 0,
+		func() time.Time { return signedAt }))(t)
+	token := must.Get(tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`},
+		time.Hour))(t)
 	return []string{"Authorization", "Bearer " + token}
 }
 
 func buyerHeaders(t *testing.T, id int64) []string {
-	t.Helper()
 	return bearer(t, id, seckill.Buyer)
 }
 

@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// long is a site whose lessons hold for as long as the test runs.
+// long is a site that caches refusals for as long as the test runs.
 func long(addr string) site {
 	return open(addr).with("settings.lua",
 		strings.Replace(noShared, "SOLD_OUT = 0.5, NOT_STARTED = 1, ENDED = 1",
@@ -24,6 +24,8 @@ func saying(reason, data string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
+// TestEdge_RepeatsKnownRefusals checks that the edge answers with a refusal of the API without
+// asking the API again.
 func TestEdge_RepeatsKnownRefusals(t *testing.T) {
 	for reason, data := range map[string]string{
 		"SOLD_OUT": `{"available":0}`, "ENDED": `{}`,
@@ -45,12 +47,13 @@ func TestEdge_RepeatsKnownRefusals(t *testing.T) {
 			}
 			require.EqualValues(t, 1, api.heard.Load(), "the API was asked once")
 			e.path("2", buyerHeaders(t, 1)...)
-			require.EqualValues(t, 2, api.heard.Load(), "of another goods nothing is known")
+			require.EqualValues(t, 2, api.heard.Load(), "the refusal is of one goods only")
 		})
 	}
 }
 
-// Whoever the API would answer otherwise reaches it.
+// TestKnownRefusal_OtherRequestsArePassedOn checks that the edge forwards requests to which the API
+// gives another answer.
 func TestKnownRefusal_OtherRequestsArePassedOn(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, long(api.addr()))
@@ -78,6 +81,8 @@ func TestKnownRefusal_OtherRequestsArePassedOn(t *testing.T) {
 	}
 }
 
+// TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt checks that the edge caches only answers that
+// hold for every buyer.
 func TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 	soon := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 	for name, say := range map[string]func(http.ResponseWriter, *http.Request){
@@ -119,7 +124,8 @@ func TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 	})
 }
 
-// A cancel brings units back: as deployed, the no ends by itself.
+// TestKnownRefusal_Ends checks that a cached refusal expires with the deployed settings. A
+// cancellation may return units.
 func TestKnownRefusal_Ends(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -129,7 +135,8 @@ func TestKnownRefusal_Ends(t *testing.T) {
 	e.becomes("OK", "1", buyerHeaders(t, 1)...)
 }
 
-// Before startAt the edge says no, and from then on nothing stands between a buyer and the API.
+// TestKnownRefusal_SaleOpensOnTime checks that the edge refuses requests until startAt, and
+// forwards all of them from then on.
 func TestKnownRefusal_SaleOpensOnTime(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, long(api.addr()))

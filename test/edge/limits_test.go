@@ -10,18 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// zones counts by all four keys, at one rate.
+// zones defines the zones of all four keys, at one rate.
 func zones(rate string) string {
 	var b strings.Builder
 	b.WriteString("limit_req_status 429;\n")
-	for key, name := range map[string]string{"$edge_address": "address", "$edge_user": "user",
-		"$edge_goods": "goods", "$server_name": "server"} {
+	for key, name := range map[string]string{
+		"$edge_address": "address", "$edge_user": "user",
+		"$edge_goods": "goods", "$server_name": "server",
+	} {
 		fmt.Fprintf(&b, "limit_req_zone %s zone=%s:1m rate=%s;\n", key, name, rate)
 	}
 	return b.String()
 }
 
-// rare refills nothing while a test runs: one permit a minute. Counts at it are exact.
+// rare grants one permit a minute: none is added while a test runs. Counts at this rate are exact.
 const rare = "1r/m"
 
 func limits(lines ...string) string {
@@ -30,13 +32,12 @@ func limits(lines ...string) string {
 
 // limitedBy is an edge that limits requests for random paths, at the rate rare.
 func limitedBy(t *testing.T, lines ...string) *edge {
-	t.Helper()
 	return start(t, open(newAPI(t).addr()).with("zones.conf", zones(rare)).
 		with("limits_path.conf", limits(lines...)))
 }
 
-// TestLimit_TwoASecondWithBursts sends ten at once to a limit of two a second. What the burst lets
-// through is exact; beyond that at most what the time that passed has earned.
+// TestLimit_TwoASecondWithBursts sends ten requests at once to a limit of two a second. The burst
+// is exact. The elapsed time limits the number of further permits.
 func TestLimit_TwoASecondWithBursts(t *testing.T) {
 	for name, c := range map[string]struct {
 		how     string
@@ -72,6 +73,7 @@ func TestLimit_TwoASecondWithBursts(t *testing.T) {
 	}
 }
 
+// TestLimit_EachKeyHasItsOwn checks that each address, user and goods has its own limit.
 func TestLimit_EachKeyHasItsOwn(t *testing.T) {
 	v4 := func(last int) []string { return from(fmt.Sprintf("203.0.113.%d", last)) }
 	v6 := func(last int) []string { return from(fmt.Sprintf("2001:db8:1:2::%d", last)) }
@@ -87,13 +89,13 @@ func TestLimit_EachKeyHasItsOwn(t *testing.T) {
 		"server": {func(e *edge, i int) answer { return e.path(fmt.Sprint(1+i), v4(i)...) }, 2},
 		// One subscriber has a whole /64.
 		"address of IPv6": {func(e *edge, i int) answer { return e.path("1", v6(i)...) }, 2},
-		// However a goods is written, it is the same.
+		// All spellings of a goods id share one limit.
 		"goods however written": {func(e *edge, i int) answer {
 			return e.path([]string{"12", "%312", "1%32", "%31%32"}[i%4])
 		}, 2},
-		// No token, no key: only the other limits hold.
+		// A request without a token has no key, so only the other limits apply.
 		"user without a token": {func(e *edge, _ int) answer { return e.path("1") }, 8},
-		// A forged token names somebody and does not use up what is theirs.
+		// A forged token uses up no permit of the user that it names.
 		"user, forged": {func(e *edge, i int) answer {
 			h := buyerHeaders(e.t, 1)
 			if i < 4 {
@@ -115,6 +117,7 @@ func TestLimit_EachKeyHasItsOwn(t *testing.T) {
 	}
 }
 
+// TestLimit_ExemptAddressIsNotCounted checks that an exempt address has no limit, but its user has.
 func TestLimit_ExemptAddressIsNotCounted(t *testing.T) {
 	e := limitedBy(t, "zone=address", "zone=user")
 	for range 3 {
@@ -125,7 +128,8 @@ func TestLimit_ExemptAddressIsNotCounted(t *testing.T) {
 	limited(t, e.path("1", who...))
 }
 
-// The strictest of several holds, and what it refuses uses up nothing of the others.
+// TestLimit_StrictestOfSeveralHolds checks that the strictest limit decides. A request that it
+// denies uses up no permit of the others.
 func TestLimit_StrictestOfSeveralHolds(t *testing.T) {
 	e := limitedBy(t, "zone=user nodelay burst=1", "zone=goods burst=3 nodelay")
 	for range 5 {
@@ -136,6 +140,7 @@ func TestLimit_StrictestOfSeveralHolds(t *testing.T) {
 	limited(t, e.path("1", buyerHeaders(t, 4)...))
 }
 
+// TestLimit_OtherRoutesHaveTheirs checks that purchases and all other routes have their own limits.
 func TestLimit_OtherRoutesHaveTheirs(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()).with("zones.conf", zones(rare)).
 		with("limits_buy.conf", limits("zone=user")).with("limits_other.conf",
@@ -148,8 +153,8 @@ func TestLimit_OtherRoutesHaveTheirs(t *testing.T) {
 	require.Equal(t, "OK", e.path("1").Reason)
 }
 
-// Nobody chooses an address unless the edge is configured to believe them; and the API hears one
-// address, the edge's word.
+// TestForwardedFor_OnlyTrustedProxiesAreBelieved checks that only a trusted proxy can set the
+// client's address. The API gets one address, which the edge sets.
 func TestForwardedFor_OnlyTrustedProxiesAreBelieved(t *testing.T) {
 	api := newAPI(t)
 	s := open(api.addr()).with("zones.conf", zones(rare)).with("limits_path.conf",
@@ -165,6 +170,6 @@ func TestForwardedFor_OnlyTrustedProxiesAreBelieved(t *testing.T) {
 		e.path("1", "X-Forwarded-For", "198.51.100.7, 203.0.113.1", "X-Real-IP",
 			"198.51.100.7").Reason)
 	require.Equal(t, []string{"203.0.113.1"}, api.lastHeader().Values("X-Forwarded-For"),
-		"the last proxy's word")
+		"the address that the last proxy reports")
 	require.Empty(t, api.lastHeader().Values("X-Real-IP"))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -24,10 +25,8 @@ const (
 func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 func readAnswer(t *testing.T, resp *http.Response) answer {
-	t.Helper()
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.Get(io.ReadAll(resp.Body))(t)
 	a := answer{Status: resp.StatusCode, Header: resp.Header, body: string(body)}
 	require.NoError(t, json.Unmarshal(body, &a), a.body)
 	return a

@@ -15,17 +15,17 @@ import (
 
 const deployed = "../../deploy/nginx"
 
-// site are the files of site/ that a test replaces, by name without ending; the rest stay as they
-// are deployed.
+// site has the files of site/ that a test replaces, by name without ending. The other files stay as
+// they are deployed.
 type site map[string]string
 
-// Files that let everything through: a test adds what it is about.
+// These files let every request through. A test replaces the one that it concerns.
 const (
 	noShared = `return {
 		redis = { host = "127.0.0.1", port = 1, timeout_ms = 50, pool = 8, idle_ms = 1000, rest = 0.1 },
 		on_redis_error = "open", known = { SOLD_OUT = 0.5, NOT_STARTED = 1, ENDED = 1 },
 		shared = {} }`
-	// Everybody on this machine may say for whom they ask: that is how the tests come from many
+	// Every process on this machine may set its client address. The tests can thus send from many
 	// addresses.
 	believesTests = "set_real_ip_from 127.0.0.1;\nreal_ip_header X-Forwarded-For;\n"
 	noLimits      = `set $edge_policy '"edge";q=1;w=1';`
@@ -83,13 +83,14 @@ func (s site) setup(dir, addr string) (string, error) {
 
 // start runs an nginx with these files.
 func start(t *testing.T, s site) *edge {
-	t.Helper()
 	nginx := servers.Nginx(t, "/edge/alive", s.setup)
 	return &edge{t: t, nginx: nginx, base: "http://" + nginx.Addr()}
 }
 
+// TestSettings_DeployedAreWellFormed checks that nginx accepts the deployed files without a
+// warning.
 func TestSettings_DeployedAreWellFormed(t *testing.T) {
-	// Names of the compose network are not to be looked up here; everything else is as it is.
+	// Names of the compose network cannot be resolved here. All other files are as deployed.
 	s := site{"upstream.conf": upstream("127.0.0.1:8080")}
 	said, err := servers.CheckNginx(t.Context(), t.TempDir(), s.setup)
 	require.NoError(t, err, said)
@@ -97,14 +98,18 @@ func TestSettings_DeployedAreWellFormed(t *testing.T) {
 	require.NotContains(t, said, "[warn]")
 }
 
+// TestSettings_WrongLimitKeepsNginxFromStarting checks that nginx reports an invalid shared limit
+// at its start.
 func TestSettings_WrongLimitKeepsNginxFromStarting(t *testing.T) {
 	for _, rule := range []string{
 		`{ rule = "x", by = "goods" },`, `{ rule = "x", by = "colour", window = { 10, 10 } },`,
 		`{ rule = "x", by = "goods", bucket = { 1e15, 10 } },`,
 		`{ rule = "x", by = "goods", bucket = { 0, 10 } },`,
 	} {
-		s := site{"upstream.conf": upstream("127.0.0.1:8080"),
-			"settings.lua": asking(t, "127.0.0.1:1", rule)}
+		s := site{
+			"upstream.conf": upstream("127.0.0.1:8080"),
+			"settings.lua":  asking(t, "127.0.0.1:1", rule),
+		}
 		// nginx -t does not run init_by_lua: only a start shows errors.
 		_, err := servers.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
 		require.ErrorContains(t, err, "site/settings.lua: shared.randomPath: x is no limit", rule)

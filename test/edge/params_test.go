@@ -16,9 +16,10 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// heardOf takes the place of a Redis and keeps what it would have been asked.
+// heardOf replaces a Redis and keeps the arguments of the last command.
 type heardOf struct{ args []any }
 
 func (h *heardOf) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -35,42 +36,47 @@ func (h *heardOf) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// inGo is what the API would send to the script for a limit: kind, cost, scale, free, cap, most.
+// inGo returns the API's arguments to the script for a limit: kind, cost, scale, free, cap, most.
 func inGo(t *testing.T, l ratelimit.Limit) string {
-	t.Helper()
-	params, err := l.Params()
-	require.NoError(t, err)
+	params := must.Get(l.Params())(t)
 	client := redis.NewClient(&redis.Options{})
 	defer client.Close()
 	heard := &heardOf{}
 	client.AddHook(heard)
-	_, err = redislimit.New(client, nil).Peek(t.Context(),
+	_, err := redislimit.New(client, nil).Peek(t.Context(),
 		ratelimit.Request{Key: "k", Params: params, N: 1})
 	require.Error(t, err)
 	a := heard.args[3+1+1:] // the command, the SHA, the number of keys; the key; the clock
 	return fmt.Sprint(a[2], " ", a[6], " ", a[7], " ", a[8], " ", a[9], " ", a[10])
 }
 
-// TestEdgeParams_EqualTheAPIs holds edge/params.lua against internal/ratelimit, number for number.
+// TestEdgeParams_EqualTheAPIs compares edge/params.lua with internal/ratelimit, number by number.
 func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	s := open(newAPI(t).addr()).with("exempt.conf", "geo $edge_exempt { default 0; }\n")
 	e := start(t, withParams(s))
 	for _, l := range []ratelimit.Limit{
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1,
-			MaxWaitMillis: 1000},
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5,
-			MaxWaitMillis: 250},
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0,
-			MaxWaitMillis: 60000},
+		{
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1,
+			MaxWaitMillis: 1000,
+		},
+		{
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5,
+			MaxWaitMillis: 250,
+		},
+		{
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0,
+			MaxWaitMillis: 60000,
+		},
 		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 100000, MaxBurstSeconds: 0.000001},
-		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 20, MaxBurstSeconds: 1,
-			MaxWaitMillis: 5000},
+		{
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 20, MaxBurstSeconds: 1,
+			MaxWaitMillis: 5000,
+		},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 33.33, Burst: 7},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1e6, MaxBurstSeconds: 86400},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10},
 	} {
-		text, err := json.Marshal(l)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(l))(t)
 		require.Equal(t, inGo(t, l), e.params(string(text)), string(text))
 	}
 	for _, l := range []ratelimit.Limit{
@@ -80,13 +86,12 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.1234567890123456, Burst: 3},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1e-7, Burst: 3},
 	} {
-		text, err := json.Marshal(l)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(l))(t)
 		require.Equal(t, "nil", e.params(string(text)), "left to the API: %s", text)
 	}
 }
 
-// withParams adds a place that says what the edge makes of a limit.
+// withParams adds a location that returns the edge's parameters of a limit.
 func withParams(s site) site {
 	return s.with("limits_other.conf", noLimits).with("listen_more", `
 	location = /test/params {
@@ -101,11 +106,8 @@ func withParams(s site) site {
 }
 
 func (e *edge) params(limit string) string {
-	e.t.Helper()
-	resp, err := http.Get(e.base + "/test/params?limit=" + url.QueryEscape(limit))
-	require.NoError(e.t, err)
+	resp := must.Get(http.Get(e.base + "/test/params?limit=" + url.QueryEscape(limit)))(e.t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(e.t, err)
+	body := must.Get(io.ReadAll(resp.Body))(e.t)
 	return strings.TrimSpace(string(body))
 }

@@ -6,8 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestRandomPath_WithoutGoodsIsRefusedAtOnce checks that the edge itself refuses a malformed goods
+// id.
 func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -29,14 +33,14 @@ func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 	require.Equal(t, "OK", e.path("9223372036854775807").Reason)
 }
 
+// TestEdge_RefusalsOfNginxHaveTheShapeToo checks that errors of nginx itself have the contract's
+// shape.
 func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales",
-		strings.NewReader(strings.Repeat("x", 200<<10)))
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales",
+		strings.NewReader(strings.Repeat("x", 200<<10))))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	a := readAnswer(t, resp)
 	require.Equal(t, []any{http.StatusBadRequest, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.body)
 	require.JSONEq(t, `{"field":"body"}`, string(a.Data))
@@ -54,11 +58,15 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	shaped(t, a)
 }
 
+// TestRequestID_OfTheClientIsKeptWhereItIsPlain checks that the edge replaces a client's request id
+// that is malformed.
 func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	for given, kept := range map[string]bool{"mine-1_2.3": true, strings.Repeat("x", 65): false,
-		`a"b`: false, "a b": false, "": false} {
+	for given, kept := range map[string]bool{
+		"mine-1_2.3": true, strings.Repeat("x", 65): false,
+		`a"b`: false, "a b": false, "": false,
+	} {
 		a := e.ask(http.MethodGet, "/randomPath", "X-Request-ID", given)
 		require.Equal(t, kept, a.RequestID == given, given)
 		e.path("1", "X-Request-ID", given)
@@ -67,7 +75,7 @@ func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	}
 }
 
-// What the API says goes through as it is: its refusals are its own.
+// TestEdge_LeavesTheAPIsAnswersAlone checks that the API's errors pass through the edge unchanged.
 func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -84,7 +92,8 @@ func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 	}
 }
 
-// Nothing that would let a stranger in is written down.
+// TestLog_KeepsNoSecrets checks that the log contains neither the random path nor the token of a
+// purchase.
 func TestLog_KeepsNoSecrets(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()))
 	path := strings.Repeat("0a", 16)

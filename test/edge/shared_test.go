@@ -12,17 +12,16 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// asking is the deployed settings with a Redis of the test's, and the shared limits of /randomPath
-// given.
+// asking returns the deployed settings with the test's Redis and the given shared limits of
+// /randomPath.
 func asking(t *testing.T, redisAddr, rules string) string {
-	t.Helper()
 	host, port, err := net.SplitHostPort(redisAddr)
 	require.NoError(t, err)
-	text, err := os.ReadFile(deployed + "/site/settings.lua")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
 	settings := strings.Replace(string(text), `host = "redis", port = 6379`,
 		fmt.Sprintf(`host = %q, port = %s`, host, port), 1)
 	before, rest, found := strings.Cut(settings, "randomPath = {\n")
@@ -32,23 +31,21 @@ func asking(t *testing.T, redisAddr, rules string) string {
 	return before + "randomPath = { " + rules + " },\n    decrStock" + after
 }
 
-// sharing is an edge that asks a Redis about these limits, and lets a request through where it does
-// not answer.
+// sharing is an edge that checks these limits in Redis. It lets a request through if Redis does not
+// answer.
 func sharing(t *testing.T, server *servers.RedisServer, rules string) *edge {
-	t.Helper()
 	return start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), rules)))
 }
 
-// sharingClosed is an edge that asks a Redis about a bucket, and refuses a request where it does
-// not answer.
+// sharingClosed is an edge that checks a bucket in Redis. It refuses a request if Redis does not
+// answer.
 func sharingClosed(t *testing.T, server *servers.RedisServer) *edge {
-	t.Helper()
 	settings := strings.Replace(asking(t, server.Addr(), bucket),
 		`on_redis_error = "open"`, `on_redis_error = "closed"`, 1)
 	return start(t, open(newAPI(t).addr()).with("settings.lua", settings))
 }
 
-// Limits that refill nothing while a test runs.
+// These limits add no permit while a test runs.
 const (
 	window = `{ rule = "perAddress", by = "address", window = { 10, 600 } },`
 	bucket = `{ rule = "shared", by = "goods", bucket = { 0.001, 10 } },`
@@ -56,7 +53,6 @@ const (
 
 // published starts a Redis in which an API has published the script.
 func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
-	t.Helper()
 	server := servers.Redis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
@@ -65,19 +61,17 @@ func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
 }
 
 func publish(t *testing.T, client *redis.Client) {
-	t.Helper()
 	require.NoError(t, redislimit.NewPublisher(client).Publish(t.Context()))
 }
 
-// twoEdges are two nginx before one API and one Redis.
+// twoEdges starts two nginx in front of one API and one Redis.
 func twoEdges(t *testing.T, api *api, server *servers.RedisServer, rules string) [2]*edge {
-	t.Helper()
 	s := open(api.addr()).with("settings.lua", asking(t, server.Addr(), rules))
 	return [2]*edge{start(t, s), start(t, s)}
 }
 
-// TestSharedLimit_TenInAWindowOverAllEdges counts an address once for all nginx, and names to the
-// API which of the ten it is.
+// TestSharedLimit_TenInAWindowOverAllEdges checks that all nginx count an address together. The
+// edge gives the API the number of each request within the window.
 func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 	server, _ := published(t)
 	api := newAPI(t)
@@ -104,23 +98,23 @@ func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 30}, got, "one /64, all at once")
 }
 
-// TestSettings_DeployedWindowIsTenInTenSeconds: the test above uses a longer one.
+// TestSettings_DeployedWindowIsTenInTenSeconds checks the deployed window, because the test above
+// uses a longer one.
 func TestSettings_DeployedWindowIsTenInTenSeconds(t *testing.T) {
-	text, err := os.ReadFile(deployed + "/site/settings.lua")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
 	require.Contains(t, string(text),
 		`{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`)
 }
 
-// TestSharedLimit_OneBucketForEdgesAndNodes has two nginx and the API's own limiter take from one
-// bucket of ten.
+// TestSharedLimit_OneBucketForEdgesAndNodes checks that two nginx and the API's own limiter take
+// from one bucket of ten.
 func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
-		Burst: 10}.Params()
-	require.NoError(t, err)
+	terms := must.Get(ratelimit.Limit{
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10,
+	}.Params())(t)
 	node := redislimit.New(client, nil)
 	taken := 0
 	for i := range 21 {
@@ -130,9 +124,8 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 				taken++
 			}
 		default:
-			d, err := node.TakeEach(t.Context(),
-				[]ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
-			require.NoError(t, err)
+			d := must.Get(node.TakeEach(t.Context(),
+				[]ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}}))(t)
 			taken += int(d[0].Granted)
 		}
 	}
@@ -143,7 +136,8 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 20}, got)
 }
 
-// What one limit refuses is charged to none of them.
+// TestSharedLimit_SeveralAreChargedTogether checks that a denied request uses up no permit of any
+// limit.
 func TestSharedLimit_SeveralAreChargedTogether(t *testing.T) {
 	server, _ := published(t)
 	e := start(t, open(newAPI(t).addr()).with("settings.lua",
@@ -157,15 +151,16 @@ func TestSharedLimit_SeveralAreChargedTogether(t *testing.T) {
 	}
 }
 
-// A denial is kept until Redis could say yes: further requests ask nobody.
+// TestSharedLimit_DenialIsRemembered checks that an edge caches a denial. Further requests do not
+// reach Redis until it could grant one.
 func TestSharedLimit_DenialIsRemembered(t *testing.T) {
 	server, client := published(t)
 	e := sharing(t, server, window)
 	for range 11 {
 		e.path("1")
 	}
-	// A denial is kept for a second at most, so some of many may ask: the test needs that most do
-	// not.
+	// The edge caches a denial for a second at most, so some of the requests may reach Redis. The
+	// test requires that most of them do not.
 	before := calls(t, client, "evalsha")
 	for range 200 {
 		limited(t, e.path("1"))
@@ -175,22 +170,21 @@ func TestSharedLimit_DenialIsRemembered(t *testing.T) {
 
 // calls counts how often a command was called.
 func calls(t *testing.T, client *redis.Client, command string) int {
-	t.Helper()
 	return figure(t, client, "commandstats", "cmdstat_"+command+":calls=")
 }
 
-// figure is the number that follows a text in what INFO says; 0 where there is no such text.
+// figure returns the number that follows a text in INFO. It returns 0 where the text is absent.
 func figure(t *testing.T, client *redis.Client, section, text string) (n int) {
-	t.Helper()
-	info, err := client.Info(t.Context(), section).Result()
-	require.NoError(t, err)
+	info := must.Get(client.Info(t.Context(), section).Result())(t)
 	if _, after, found := strings.Cut(info, text); found {
-		_, err = fmt.Sscanf(after, "%d", &n)
+		_, err := fmt.Sscanf(after, "%d", &n)
 		require.NoError(t, err)
 	}
 	return n
 }
 
+// TestSharedLimit_ConnectionsToRedisAreKept checks that requests share one connection for each
+// worker.
 func TestSharedLimit_ConnectionsToRedisAreKept(t *testing.T) {
 	server, client := published(t)
 	e := sharing(t, server, bucket)
@@ -203,8 +197,9 @@ func TestSharedLimit_ConnectionsToRedisAreKept(t *testing.T) {
 	require.LessOrEqual(t, connections()-before, 2, "one for each worker")
 }
 
-// TestScript_ThatIsGoneIsLoadedByTheAPIOnly flushes the script: the edge goes by its policy, runs
-// no copy of its own, and takes up the script again once the API has loaded it.
+// TestScript_ThatIsGoneIsLoadedByTheAPIOnly flushes the script. The edge then follows its policy
+// for Redis errors and loads no copy of the script. It uses the script again once the API has
+// loaded it.
 func TestScript_ThatIsGoneIsLoadedByTheAPIOnly(t *testing.T) {
 	server, client := published(t)
 	e := sharing(t, server, bucket)
@@ -222,26 +217,28 @@ func TestScript_ThatIsGoneIsLoadedByTheAPIOnly(t *testing.T) {
 		shaped(t, a)
 	}
 	require.Zero(t, calls(t, client, "eval"))
-	require.Zero(t, calls(t, client, "script|load")-1, "the API's, and no other")
+	require.Zero(t, calls(t, client, "script|load")-1, "only the API loads the script")
 	publish(t, client)
 	require.Equal(t, "OK", shut.path("2").Reason)
 	e.becomes("RATE_LIMITED", "1")
 }
 
-// An API that publishes another script is followed: here, one that refuses everybody.
+// TestScript_NewerOneIsTakenUp checks that the edge uses another script that an API publishes. The
+// script here denies every request.
 func TestScript_NewerOneIsTakenUp(t *testing.T) {
 	server, client := published(t)
 	wide := `{ rule = "shared", by = "goods", bucket = { 1000, 1000000 } },`
 	e := sharing(t, server, wide)
 	require.Equal(t, "OK", e.path("1").Reason)
-	newer, err := client.ScriptLoad(t.Context(),
-		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result()
-	require.NoError(t, err)
+	newer := must.Get(client.ScriptLoad(t.Context(),
+		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result())(t)
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, newer, 0).Err())
 	e.becomes("RATE_LIMITED", "1")
 	require.Equal(t, "5", e.path("1").Header.Get("Retry-After"))
 }
 
+// TestScript_NeverPublishedGoesByThePolicy checks that the edge follows its policy for Redis errors
+// without a published script.
 func TestScript_NeverPublishedGoesByThePolicy(t *testing.T) {
 	server := servers.Redis(t)
 	e := sharing(t, server, bucket)
@@ -250,6 +247,8 @@ func TestScript_NeverPublishedGoesByThePolicy(t *testing.T) {
 	require.Equal(t, "UNAVAILABLE", shut.path("1").Reason)
 }
 
+// TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is paused or
+// dead.
 func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 	server, client := published(t)
 	e := sharing(t, server, bucket)
@@ -265,7 +264,7 @@ func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 		require.NoError(t, fault.do(), fault.name)
 		for i := range 50 {
 			require.Equal(t, "OK", e.path(fmt.Sprint(2+i)).Reason, fault.name)
-			// of the next nothing need be logged: it is the same second
+			// The edge logs one error a second, so a later request may log none.
 			if i == 0 && fault.name == "asleep" {
 				require.Eventually(t, func() bool {
 					return strings.Contains(e.nginx.Log(), "edge: redis: ")

@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/buyers"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // clockFaults set the clocks of all API hosts five minutes off. Buyers arrive before, during and
-// after the sale; Redis' clock alone decides which of them are in time.
+// after the sale. Redis' clock alone decides which of them are in time.
 func clockFaults() []fault {
 	off := func(name string, by time.Duration) fault {
 		return fault{
@@ -23,22 +24,20 @@ func clockFaults() []fault {
 	return []fault{off("clock-ahead", 5*time.Minute), off("clock-behind", -5*time.Minute)}
 }
 
-// requireClock wants the Date header of an API to be off by a duration.
+// requireClock requires the Date header of an API to be off by a duration.
 func requireClock(t *testing.T, base string, off time.Duration) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/livez", http.NoBody)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/livez",
+		http.NoBody))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	date, err := http.ParseTime(resp.Header.Get("Date"))
-	require.NoError(t, err)
+	date := must.Get(http.ParseTime(resp.Header.Get("Date")))(t)
 	require.InDelta(t, off.Seconds(), time.Until(date).Seconds(), 10, "the API's clock is not off")
 }
 
-// requireSaleWindow wants some buyers to be refused as too early, some promised a unit, and some
-// refused as too late. A buyer well within the window must not be refused for the time. Promises
-// outside the window are the checker's G6.
+// requireSaleWindow requires three kinds of answers: too early, promised and too late. A buyer well
+// within the window must not be refused for the time. The checker's G6 finds promises outside the
+// window.
 func requireSaleWindow(t *testing.T, r *run, report buyers.Report) {
 	t.Helper()
 	reasons := make(map[string]int)

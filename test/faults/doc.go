@@ -1,7 +1,7 @@
 // Package faults tests whole installations while something fails. A run starts real servers and the
-// project's own programs as processes, sends buyers who repeat broken requests, and injects one
+// project's own programs as processes, and sends buyers that repeat broken requests. It injects one
 // fault at a moment that a printed seed chooses. Once everything works again and is drained,
-// package check compares what buyers were answered with MySQL, Redis and the queues.
+// package check compares the answers to buyers with MySQL, Redis and the queues.
 //
 //	go test ./test/faults                                    three faults, one seed, a small sale
 //	make faults                                              every fault, five seeds, 2,000 units

@@ -12,9 +12,9 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// requireEveryAPISells wants each API to sell a unit over the run's order queue. During the run an
-// API that has lost a server for good goes unnoticed: buyers turn to another API, and the relay
-// publishes what it reserved.
+// requireEveryAPISells requires each API to sell a unit over the run's order queue. The run itself
+// hides an API that has lost a server for good. Buyers turn to another API, and the relay publishes
+// the failed API's reservations.
 func (r *run) requireEveryAPISells(t *testing.T) {
 	t.Helper()
 	goods := r.saleOfQueue(t, int64(len(r.APIs)), true)

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -32,7 +33,8 @@ type fault struct {
 	allow       check.Allowance
 
 	prepare func(t *testing.T, r *run) // runs before the first buyer arrives; may be nil
-	// inject injects the fault while buyers arrive, and returns once all it broke works again.
+	// inject injects the fault while buyers arrive. It returns once every broken server works
+	// again.
 	inject func(t *testing.T, r *run)
 	// afterRecovery runs while buyers still arrive, once the sale has recovered; may be nil.
 	afterRecovery func(t *testing.T, r *run)
@@ -49,13 +51,9 @@ var plainFaults = []string{"api-killed", "consumer-killed", "redis-flushall"}
 
 // allFaults lists every fault, in the order of reports/faults.md.
 func allFaults() []fault {
-	return slices.Concat(
-		programFaults(), releaseFaults(), clockFaults(),
-		redisFaults(), failoverFaults(), clusterFaults(), manySalesFaults(),
-		rabbitFaults(), rabbitNodeFaults(),
-		mysqlFaults(), groupFaults(),
-		messageFaults(), wireFaults(), momentFaults(),
-	)
+	return slices.Concat(programFaults(), releaseFaults(), clockFaults(), redisFaults(),
+		failoverFaults(), clusterFaults(), manySalesFaults(), rabbitFaults(), rabbitNodeFaults(),
+		mysqlFaults(), groupFaults(), messageFaults(), wireFaults(), momentFaults())
 }
 
 // selected lists the faults that namesFlag selects.
@@ -78,7 +76,7 @@ func selected(t *testing.T) []fault {
 	return chosen
 }
 
-// unsupported says why a fault cannot be injected on a topology; "" where it can.
+// unsupported returns the reason why a topology does not support the fault, or "".
 func (f fault) unsupported() string {
 	if f.options.Topology.RedisCluster && f.options.Failover {
 		return "a Redis Cluster has no Sentinels; see the faults redis-cluster-…"
@@ -86,9 +84,9 @@ func (f fault) unsupported() string {
 	return ""
 }
 
+// TestFaults injects each selected fault into an installation, and checks the guarantees after it.
 func TestFaults(t *testing.T) {
-	topology, err := installation.ParseTopology(*onFlag)
-	require.NoError(t, err)
+	topology := must.Get(installation.ParseTopology(*onFlag))(t)
 	for _, f := range selected(t) {
 		f.options.Topology = f.options.Topology.With(topology)
 		if why := f.unsupported(); why != "" {

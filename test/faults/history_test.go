@@ -9,11 +9,12 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// awaitEmptyQueues counts the messages in the queues, again while there are any: the broker's
-// numbers are up to five seconds old.
+// awaitEmptyQueues counts the messages in the queues, and repeats that while there are any. The
+// broker's numbers are up to five seconds old.
 func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
@@ -31,10 +32,8 @@ func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 func (r *run) history(t *testing.T, report buyers.Report) check.History {
 	queued, dead := r.awaitEmptyQueues(t)
 	facts := r.Facts(t, r.goods)
-	l, err := r.ledger(t)
-	require.NoError(t, err)
-	f, err := r.RedisFacts(t, r.redis, r.goods)
-	require.NoError(t, err)
+	l := must.Get(r.ledger(t))(t)
+	f := must.Get(r.RedisFacts(t, r.redis, r.goods))(t)
 	h := check.History{
 		Sale:         check.Sale{Units: r.units, Stock: facts.Stock, Total: facts.Total},
 		Holdings:     r.Held(t, r.goods),
@@ -81,8 +80,7 @@ func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
 func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
-	a, err := c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil)
-	require.NoError(t, err)
+	a := must.Get(c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil))(t)
 	var order struct {
 		Status string `json:"status"`
 	}
@@ -92,16 +90,15 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-// recorded is what the checker reads of one buyer's answers.
+// recorded converts one buyer's answers for the checker.
 func recorded(b buyer.Result) check.Buyer {
 	c := check.Buyer{
 		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors,
 		MissingRetryAfter: b.NoRetryAfter,
 	}
 	for _, p := range b.Accepted {
-		c.Promises = append(c.Promises, check.Promise{
-			Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received,
-		})
+		c.Promises = append(c.Promises,
+			check.Promise{Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received})
 	}
 	for _, seen := range b.Statuses {
 		c.Statuses = append(c.Statuses, seen.Status)

@@ -40,12 +40,11 @@ type sideSale struct {
 	promised int    // units
 }
 
-// hitSome injects a fault, and says which sales it hits.
+// hitSome injects a fault. It returns a function that reports whether the fault hits a sale.
 type hitSome func(t *testing.T, r *run) (hit func(*sideSale) bool)
 
-// amongManySales injects a fault that hits some sales. The others must not answer 503, must go on
-// selling, and must not be rebuilt, while the fault lasts and until the sales that it hit are
-// rebuilt.
+// amongManySales injects a fault that hits some sales, and waits until those are rebuilt. Meanwhile
+// the other sales must continue to sell, without a 503 and without a rebuild.
 func amongManySales(inject hitSome) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
 		sales := r.createSideSales(t, 18)
@@ -76,8 +75,8 @@ func amongManySales(inject hitSome) func(*testing.T, *run) {
 	}
 }
 
-// requireOthersUntouched wants the sales that a fault did not hit to have stayed open, and every
-// ledger to balance. It returns how many were hit.
+// requireOthersUntouched requires the sales that a fault did not hit to have stayed open. Every
+// ledger must balance. It returns how many sales were hit.
 func (r *run) requireOthersUntouched(
 	t *testing.T, sales []*sideSale, hit func(*sideSale) bool,
 ) int {

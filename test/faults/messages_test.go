@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -43,9 +44,9 @@ const defaultShards = 4
 // The buyers of messages that faults publish.
 const lateBuyer, poisonBuyer = 1 << 40, 1<<40 + 2
 
-// publishLateOrders publishes an order of the first epoch when the second has begun and its gate
-// is open, and another while Redis is dead again. The rebuild that follows waits for the queue,
-// which the late order must not block.
+// publishLateOrders publishes an order of the first epoch when the second has begun and its gate is
+// open. It publishes another while Redis is dead again. The late order must not block the queue,
+// for which the next rebuild waits.
 func publishLateOrders(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.3))
 	killRedis(t, r)
@@ -82,24 +83,20 @@ func (r *run) unwritable(t *testing.T, goods int64) []byte {
 
 // message is the message of one order of epoch 1, whose path has expired.
 func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte {
-	keys, err := config.Auth{JWTSecret: installation.Secret}.OrderKeys()
-	require.NoError(t, err)
+	keys := must.Get(config.Auth{JWTSecret: installation.Secret}.OrderKeys())(t)
 	issued := time.Now().Add(-2 * ordersn.PathTTL)
 	l.OrderSn, l.Epoch = ordersn.NewKeys(keys...).Issue(goods, l.BuyerID, issued).String(), 1
-	require.NoError(t, err)
-	entry, err := order.EncodeLine(l)
-	require.NoError(t, err)
+	entry := must.Get(order.EncodeLine(l))(t)
 	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))
 }
 
-// awaitLostOrder asks for an order of epoch 1 that no server has until the answer is that it
-// failed. It returns the order's message: that answer must stay true when the message arrives.
+// awaitLostOrder queries an order of epoch 1 that no server has, until the answer is that it
+// failed. It returns the order's message. That answer must stay true when the message arrives.
 func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	asked := time.Now()
 	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
-	m, err := order.Decode(body)
-	require.NoError(t, err)
+	m := must.Get(order.Decode(body))(t)
 	sn := m.Orders[0].OrderSn
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
@@ -122,24 +119,20 @@ func (r *run) goodsID(t *testing.T) int64 {
 
 func number(t *testing.T, goodsID string) int64 {
 	t.Helper()
-	goods, err := strconv.ParseInt(goodsID, 10, 64)
-	require.NoError(t, err)
+	goods := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
 	return goods
 }
 
 // publish sends messages to the orders' exchange with the routing key of a goods.
 func (r *run) publish(t *testing.T, goods int64, bodies ...[]byte) {
-	conn, err := amqp.Dial(r.AMQP)
-	require.NoError(t, err)
+	conn := must.Get(amqp.Dial(r.AMQP))(t)
 	defer conn.Close()
-	ch, err := conn.Channel()
-	require.NoError(t, err)
+	ch := must.Get(conn.Channel())(t)
 	require.NoError(t, ch.Confirm(false))
 	key := strconv.Itoa(order.Shard(goods, r.shards))
 	for _, body := range bodies {
 		m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: body}
-		c, err := ch.PublishWithDeferredConfirm("seckill.orders", key, true, false, m)
-		require.NoError(t, err)
+		c := must.Get(ch.PublishWithDeferredConfirm("seckill.orders", key, true, false, m))(t)
 		ok, err := c.WaitContext(context.WithoutCancel(t.Context()))
 		require.True(t, ok && err == nil, "not confirmed: %v", err)
 	}

@@ -11,9 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// momentFaults kill all programs of a kind when a certain request is about to be sent, or was sent
-// and is not yet answered. A proxy on the wire recognises the request, so the programs need no
-// hook.
+// momentFaults kill all programs of a kind around a certain request: before it is sent, or before
+// it is answered. A proxy on the wire recognises the request, so the programs need no hook.
 func momentFaults() []fault {
 	return []fault{
 		// The order is reserved, and only the outbox has it.
@@ -70,7 +69,7 @@ func moment(name, wire string, match func([]byte) bool, pass bool) fault {
 				case <-r.ended:
 				}
 				if pass {
-					time.Sleep(50 * time.Millisecond) // until the server has done what it was asked
+					time.Sleep(50 * time.Millisecond) // until the server has executed the request
 				}
 				kill(t, programs)
 				r.Wires[wire].Drop()

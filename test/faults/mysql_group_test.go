@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -62,8 +63,7 @@ func restartAsSecondary(t *testing.T, r *run) {
 
 func requireSecondary(t *testing.T, r *run) {
 	t.Helper()
-	primary, err := r.Group.Primary(t.Context())
-	require.NoError(t, err)
+	primary := must.Get(r.Group.Primary(t.Context()))(t)
 	require.NotSame(t, r.SQL, primary)
 }
 
@@ -79,9 +79,9 @@ func pausePrimary(t *testing.T, r *run) {
 	requireSecondary(t, r)
 }
 
-// killFullPrimary kills a primary that waits for disk space, as an operator would who cannot make
-// room at once: the group elects no other while it waits. The others may have what it was
-// committing. A full disk may also end the primary before that.
+// killFullPrimary kills a primary that waits for disk space. The group elects no other while it
+// waits, so an operator kills it if freeing space takes long. The others may have the transaction
+// that it was committing. A full disk may also end the primary before that.
 func killFullPrimary(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.3))
 	r.Disk.Fill(t)
@@ -126,7 +126,7 @@ func cutPrimaryOff(t *testing.T, r *run) {
 	}
 }
 
-// requireNewWitness wants a member to have the new primary's row and not the old one's.
+// requireNewWitness requires a member to have only the new primary's row.
 func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 	t.Helper()
 	var rows, news int
@@ -138,12 +138,10 @@ func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 // connect opens one member, whatever its role.
 func (r *run) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
 	var name string
-	group, err := sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
+	group := must.Get(sql.Open("mysql", r.DSN))(t)
 	defer group.Close()
 	require.NoError(t, group.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
-	db, err := sql.Open("mysql", m.DSN(name))
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", m.DSN(name)))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

@@ -16,8 +16,8 @@ import (
 // goodOrders is the number of good orders in a batch of 200 with one poison message.
 const goodOrders = 199
 
-// poisonInABatch lets consumers find a batch of exactly 200 messages, twice: one batch has a
-// truncated message, the other an order that MySQL rejects with the whole transaction.
+// poisonInABatch gives consumers a batch of exactly 200 messages, twice. One batch has a truncated
+// message. The other has an order that MySQL rejects with the whole transaction.
 func poisonInABatch() fault {
 	settings := []string{
 		"SECKILL_BATCH_SIZE=200", "SECKILL_BATCH_LINGER=300ms", "SECKILL_LOG_LEVEL=debug",

@@ -13,8 +13,10 @@ import (
 
 // rabbitNodeFaults hit nodes of a RabbitMQ cluster; run.Rabbit leads the sale's queue.
 func rabbitNodeFaults() []fault {
-	own := installation.Options{OwnRabbit: true,
-		Topology: installation.Topology{RabbitCluster: true}}
+	own := installation.Options{
+		OwnRabbit: true,
+		Topology:  installation.Topology{RabbitCluster: true},
+	}
 	short, medium, long := 15*time.Second, 25*time.Second, 30*time.Second
 	return []fault{
 		{
@@ -63,7 +65,7 @@ func cutNodeOff(t *testing.T, r *run) {
 	r.awaitWholeCluster(t)
 }
 
-// requireSales wants units to be promised while one node of three fails.
+// requireSales requires further promises while one node of three fails.
 func (r *run) requireSales(t *testing.T, failure func()) {
 	t.Helper()
 	before := r.promised.Load()
@@ -87,7 +89,7 @@ func moveLeaders(t *testing.T, r *run) {
 	}
 }
 
-// killMajority kills two nodes; the third must confirm nothing alone. Both restart at the same
+// killMajority kills two nodes. The third must confirm no message alone. Both restart at the same
 // time, because each waits for the other.
 func killMajority(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.5))

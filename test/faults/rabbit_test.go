@@ -48,8 +48,8 @@ func rabbitFaults() []fault {
 }
 
 // flushRabbit makes RabbitMQ write its directory of quorum queues to disk. RabbitMQ 3.10 does so
-// some three seconds after a declaration, and loses a queue when SIGKILL comes first. That defect
-// of the broker is not what the faults test.
+// some three seconds after a declaration, and loses a queue when SIGKILL comes first. The faults do
+// not test that defect of the broker.
 func flushRabbit(t *testing.T, r *run) {
 	for _, node := range r.rabbitNodes() {
 		ctl(t, node, "eval", "dets:sync(ra_directory_reverse).")
@@ -73,7 +73,7 @@ func (r *run) stopRabbit(t *testing.T, from, to float64, down time.Duration) {
 	require.NoError(t, r.Rabbit.Restart(t.Context()))
 }
 
-// sellWithoutRabbit stops the broker, and wants the sale to go on without it.
+// sellWithoutRabbit stops the broker, and requires further promises without it.
 func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
 		r.untilSold(r.random(0.05, latest))
@@ -85,9 +85,9 @@ func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run
 	}
 }
 
-// exceedBacklogAge stops the broker for a minute. The sale must go on while the oldest promise
-// that MySQL lacks is younger than SECKILL_MAX_BACKLOG_AGE, 10 s, and then promise nothing more.
-// Of a cluster it stops one node: there no promise grows old.
+// exceedBacklogAge stops the broker for a minute. The sale must continue until the oldest promise
+// that MySQL lacks is as old as SECKILL_MAX_BACKLOG_AGE, 10 s. After that the sale must stop. In a
+// cluster it stops one node, and no promise grows old.
 func exceedBacklogAge(t *testing.T, r *run) {
 	r.untilSold(r.random(0.05, 0.2))
 	require.NoError(t, r.Rabbit.Kill())
@@ -106,7 +106,7 @@ func exceedBacklogAge(t *testing.T, r *run) {
 		before, young-before, old-young)
 }
 
-// requireBusyAnswers wants some answers to be 503. The checker wants each to have Retry-After.
+// requireBusyAnswers requires some answers with 503. The checker requires Retry-After on each.
 func requireBusyAnswers(t *testing.T, r *run, report buyers.Report) {
 	t.Helper()
 	if r.Rabbits != nil {

@@ -13,10 +13,10 @@ import (
 // patience is how long an installation may take to recover before the run has failed.
 const patience = 90 * time.Second
 
-// slowRecovery is the length of a recovery beyond which the run logs what it waited for.
+// slowRecovery is the length of a recovery beyond which the run logs the causes of the wait.
 const slowRecovery = 10 * time.Second
 
-// logSlowRecovery logs what a slow recovery waited for, and the end of each program's log.
+// logSlowRecovery logs the causes of a slow recovery, and the end of each program's log.
 func (r *run) logSlowRecovery(t *testing.T, recovery time.Duration, waited []string) {
 	t.Logf("the sale took %s to recover; it waited for:\n%s",
 		recovery.Round(time.Millisecond), strings.Join(waited, "\n"))
@@ -26,7 +26,7 @@ func (r *run) logSlowRecovery(t *testing.T, recovery time.Duration, waited []str
 }
 
 // awaitRecovery waits until the sale's gate is open and no order has been pending for more than a
-// second. It returns how long that took, and for each second what it waited for.
+// second. It returns how long that took, and for each second the cause of the wait.
 func (r *run) awaitRecovery(t *testing.T) (recovery time.Duration, waited []string) {
 	t.Helper()
 	began := time.Now()
@@ -44,7 +44,7 @@ func (r *run) awaitRecovery(t *testing.T) (recovery time.Duration, waited []stri
 	return 0, nil
 }
 
-// unrecovered says what the sale's recovery waits for; "" once it has recovered.
+// unrecovered names the cause of the wait for recovery. It returns "" once the sale has recovered.
 func (r *run) unrecovered(t *testing.T) string {
 	if _, err := r.ledger(t); err != nil {
 		return err.Error()

@@ -7,16 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// clusterFaults are those that only a Redis Cluster has: the other masters promote a replica, and
-// slots move.
+// clusterFaults need a Redis Cluster: the other masters promote a replica, and slots move.
 func clusterFaults() []fault {
 	cluster := func(busWires bool, env ...string) installation.Options {
-		return installation.Options{Topology: installation.Topology{RedisCluster: true},
-			BusWires: busWires, Env: env}
+		return installation.Options{
+			Topology: installation.Topology{RedisCluster: true},
+			BusWires: busWires, Env: env,
+		}
 	}
 	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
@@ -52,8 +54,8 @@ func killMaster(t *testing.T, r *run) {
 	require.NotSame(t, dead, r.master(t), "a dead server is master")
 }
 
-// restartNodes starts the dead nodes again, as replicas. Until then no promise that waits for a
-// replica is possible.
+// restartNodes starts the dead nodes again, as replicas. A promise that waits for a replica is
+// possible only after that.
 func restartNodes(t *testing.T, r *run) {
 	for _, node := range r.Cluster.Nodes {
 		if !node.Running() {
@@ -89,26 +91,22 @@ func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.Redi
 
 // moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
 func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
-	slot, err := r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods))
-	require.NoError(t, err)
-	move, err := r.Cluster.BeginMove(t.Context(), slot, to)
-	require.NoError(t, err)
+	slot := must.Get(r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods)))(t)
+	move := must.Get(r.Cluster.BeginMove(t.Context(), slot, to))(t)
 	if pauses {
 		time.Sleep(500 * time.Millisecond)
-		_, err = move.Keys(t.Context(), 2)
+		_, err := move.Keys(t.Context(), 2)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 	}
 	for moved := 1; moved > 0; {
-		moved, err = move.Keys(t.Context(), 1000)
-		require.NoError(t, err)
+		moved = must.Get(move.Keys(t.Context(), 1000))(t)
 	}
 	require.NoError(t, move.Finish(t.Context()))
 }
 
-// cutMasterOff cuts the sale's master off from the other nodes for longer than the node timeout,
-// while the programs still reach every node. Its replica never gets what it takes until it
-// notices.
+// cutMasterOff cuts the sale's master off from the other nodes for longer than the node timeout.
+// The programs still reach every node. The master takes reservations that its replica never gets.
 func cutMasterOff(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.5))
 	old, promised := r.master(t), r.promised.Load()

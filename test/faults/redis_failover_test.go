@@ -14,8 +14,9 @@ import (
 // replicaLag is how far the replica is behind its master.
 const replicaLag = time.Second
 
-// failoverFaults kill a Redis master whose replica lags; Sentinel promotes the replica, which
-// lacks the master's last second. With SECKILL_REDIS_WAIT_REPLICAS=1 none of that was promised.
+// failoverFaults kill a Redis master whose replica lags. Sentinel promotes the replica, which lacks
+// the master's last second. With SECKILL_REDIS_WAIT_REPLICAS=1 no order of that second was
+// promised.
 func failoverFaults() []fault {
 	options := func(ownRabbit bool, settings ...string) installation.Options {
 		return installation.Options{Failover: true, OwnRabbit: ownRabbit, Env: settings}
@@ -71,7 +72,7 @@ func (r *run) promoteReplica(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, wire, port, "the replica does not follow over the slow wire")
 	require.Positive(t, bytes, "the replica does not lag")
-	link.Cut() // what is on the wire must not reach the replica once its master is dead
+	link.Cut() // bytes on the wire must not reach the replica of a dead master
 	require.NoError(t, r.Redis.Kill())
 	link.Drop()
 	link.Restore()
@@ -79,8 +80,8 @@ func (r *run) promoteReplica(t *testing.T) {
 	t.Logf("the replica was %d bytes behind when it was promoted", bytes)
 }
 
-// killMasterAndRabbit kills the broker, then the master, so that the promises of the master's last
-// second exist nowhere else. These are two failures at once.
+// killMasterAndRabbit kills the broker, then the master. No other server has the promises of the
+// master's last second. These are two failures at once.
 func killMasterAndRabbit(t *testing.T, r *run) {
 	r.untilSold(r.random(0.05, 0.2))
 	require.NoError(t, r.Rabbit.Kill())

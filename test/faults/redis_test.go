@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
 )
@@ -91,8 +92,8 @@ func emptyUnderManySales(t *testing.T, r *run) {
 	t.Logf("30 more sales were rebuilt within %s", time.Since(began).Round(time.Millisecond))
 }
 
-// rebuiltWithin bounds the time from a failure until a sale is open again: a cluster's node
-// timeout, its election (up to 2 s) and a rebuild.
+// rebuiltWithin bounds the time from a failure until a sale is open again. It covers a cluster's
+// node timeout, its election (up to 2 s) and a rebuild.
 const rebuiltWithin = 15 * time.Second
 
 // awaitEpoch waits until a sale has reached an epoch and its ledger balances, and returns the
@@ -115,33 +116,27 @@ func (r *run) masters(t *testing.T) []*servers.RedisServer {
 	if r.Cluster == nil {
 		return []*servers.RedisServer{r.Redis}
 	}
-	masters, err := r.Cluster.Masters(t.Context())
-	require.NoError(t, err)
+	masters := must.Get(r.Cluster.Masters(t.Context()))(t)
 	return masters
 }
 
-// loseLastWrites kills Redis and truncates its append-only file. A SIGKILL alone loses nothing,
-// because the kernel has what Redis wrote; a power failure loses up to a second under appendfsync
-// everysec.
+// loseLastWrites kills Redis and truncates its append-only file. A SIGKILL alone loses no write,
+// because the kernel has them all. A power failure loses up to a second under appendfsync everysec.
 func loseLastWrites(t *testing.T, r *run) {
-	dir, err := r.masterClient(t).ConfigGet(t.Context(), "dir").Result()
-	require.NoError(t, err)
+	dir := must.Get(r.masterClient(t).ConfigGet(t.Context(), "dir").Result())(t)
 	require.NoError(t, r.Redis.Kill())
-	files, err := filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof"))
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof")))(t)
 	require.Len(t, files, 1)
-	info, err := os.Stat(files[0])
-	require.NoError(t, err)
+	info := must.Get(os.Stat(files[0]))(t)
 	require.NoError(t, os.Truncate(files[0], int64(float64(info.Size())*r.random(0.4, 1))))
 	require.NoError(t, r.Redis.Restart(t.Context()))
 }
 
-// exhaustMemory leaves Redis no memory for 5 s: it refuses scripts that reserve, and still runs
-// those that release.
+// exhaustMemory leaves Redis no memory for 5 s. Redis then refuses scripts that reserve, and still
+// runs scripts that release.
 func exhaustMemory(t *testing.T, r *run) {
 	master := r.masterClient(t)
-	info, err := master.Info(t.Context(), "memory").Result()
-	require.NoError(t, err)
+	info := must.Get(master.Info(t.Context(), "memory").Result())(t)
 	var used int64
 	for line := range strings.Lines(info) {
 		_, _ = fmt.Sscanf(line, "used_memory:%d", &used)
@@ -160,9 +155,8 @@ func deleteRebuildLocks(t *testing.T, r *run) {
 	}
 }
 
-// pausePublisher suspends an API, with reservations that it has not published, until a new epoch
-// has begun. The message of one more order, as of such a publisher, is held back until its buyer
-// was answered that the order failed.
+// pausePublisher suspends an API that has unpublished reservations, until a new epoch has begun. It
+// holds back the message of one more order until its buyer was answered that the order failed.
 func pausePublisher(t *testing.T, r *run) {
 	require.NoError(t, r.APIs[1].Pause())
 	killRedis(t, r)

@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -44,9 +45,8 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 }
 
 func appendLine(t *testing.T, file, line string) {
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	require.NoError(t, err)
-	_, err = fmt.Fprintln(f, line)
+	f := must.Get(os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))(t)
+	_, err := fmt.Fprintln(f, line)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 }

@@ -150,9 +150,7 @@ func (r *run) plan(t *testing.T, f fault) buyers.Plan {
 	if f.concurrent {
 		p.Concurrency, p.MaxPollInterval = p.Buyers, 3*time.Second
 	}
-	for i := range r.APIs {
-		p.Bases = append(p.Bases, r.Base(i))
-	}
+	p.Bases = r.Bases()
 	return p
 }
 

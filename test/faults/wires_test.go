@@ -21,9 +21,8 @@ func wireFaults() []fault {
 			time.Sleep(5 * time.Second)
 			r.Wires[wire].Restore()
 		}
-		list = append(list, fault{
-			name: "cut-" + wire, options: installation.Options{Wired: true}, inject: cut,
-		})
+		list = append(list,
+			fault{name: "cut-" + wire, options: installation.Options{Wired: true}, inject: cut})
 	}
 	return append(list, fault{
 		name: "slow-wires", options: installation.Options{Wired: true}, spread: 10 * time.Second,

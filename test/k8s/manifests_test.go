@@ -1,5 +1,6 @@
-// Package k8s checks the manifests of deploy/k8s against Kubernetes' own types and builds them as kustomize would. It is a
-// module of its own: what it needs is heavy, and no program of ours needs any of it (docs/explanation/adr/0046).
+// Package k8s checks the manifests of deploy/k8s against Kubernetes' own types and builds them as
+// kustomize would. It is a module of its own, because its dependencies are large. No program of
+// this project needs them (docs/explanation/adr/0046).
 package k8s
 
 import (
@@ -46,10 +47,11 @@ func typed(apiVersion, kind string) metav1.Object {
 	return nil
 }
 
-// build is `kustomize build`, each object decoded strictly: an unknown field, or one that is there twice, fails.
+// build is `kustomize build`. It decodes each object strictly: an unknown or repeated field fails.
 func build(t *testing.T, dir string) []metav1.Object {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		dir)
 	require.NoError(t, err)
 	var all []metav1.Object
 	for _, r := range built.Resources() {
@@ -79,6 +81,8 @@ const (
 	example = "../../deploy/k8s/overlays/example"
 )
 
+// TestManifestsAreWhatKubernetesTakes decodes each manifest into Kubernetes' own type, and checks
+// its namespace.
 func TestManifestsAreWhatKubernetesTakes(t *testing.T) {
 	for _, dir := range []string{base, example} {
 		for _, o := range build(t, dir) {
@@ -89,7 +93,7 @@ func TestManifestsAreWhatKubernetesTakes(t *testing.T) {
 	}
 }
 
-// pods are the templates of all pods, by their object's name.
+// pods returns the templates of all pods, by their object's name.
 func pods(all []metav1.Object) map[string]corev1.PodTemplateSpec {
 	found := map[string]corev1.PodTemplateSpec{}
 	for _, d := range of[*appsv1.Deployment](all) {
@@ -101,13 +105,16 @@ func pods(all []metav1.Object) map[string]corev1.PodTemplateSpec {
 	return found
 }
 
+// TestPodsMayDoNothingTheyNeedNot checks that pods run without root and capabilities, on a
+// read-only file system, with limited memory.
 func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	all := pods(build(t, example))
 	require.Len(t, all, 3)
 	for name, pod := range all {
 		require.True(t, *pod.Spec.SecurityContext.RunAsNonRoot, name)
 		require.False(t, *pod.Spec.AutomountServiceAccountToken, name)
-		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.Spec.SecurityContext.SeccompProfile.Type, name)
+		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault,
+			pod.Spec.SecurityContext.SeccompProfile.Type, name)
 		for _, c := range pod.Spec.Containers {
 			require.Equal(t, "registry.example.com/seckill:v1.0.0", c.Image, name)
 			require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, name)
@@ -119,18 +126,21 @@ func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	}
 }
 
+// TestProbesAskPortsThatThereAre checks that each probe uses a port that its container declares.
 func TestProbesAskPortsThatThereAre(t *testing.T) {
 	for _, d := range of[*appsv1.Deployment](build(t, base)) {
 		c := d.Spec.Template.Spec.Containers[0]
 		for path, probe := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
 			require.Equal(t, path, probe.HTTPGet.Path, d.Name)
-			require.True(t, slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == probe.HTTPGet.Port.StrVal }), d.Name)
+			require.True(t, slices.ContainsFunc(c.Ports,
+				func(p corev1.ContainerPort) bool { return p.Name == probe.HTTPGet.Port.StrVal }), d.Name)
 		}
 		require.NotNil(t, c.StartupProbe, d.Name)
 	}
 }
 
-// Budgets, scalers, services and policies name things that there are.
+// TestNothingPointsNowhere checks that each budget, autoscaler, service and policy refers to an
+// existing workload.
 func TestNothingPointsNowhere(t *testing.T) {
 	all := build(t, base)
 	templates := pods(all)
@@ -144,7 +154,8 @@ func TestNothingPointsNowhere(t *testing.T) {
 	}
 	require.Len(t, of[*policyv1.PodDisruptionBudget](all), 2)
 	for _, s := range of[*corev1.Service](all) {
-		require.True(t, matches(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}, s.Name), s.Name)
+		require.True(t, matches(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}, s.Name),
+			s.Name)
 	}
 	for _, p := range of[*networkingv1.NetworkPolicy](all) {
 		chosen := 0
@@ -160,7 +171,8 @@ func TestNothingPointsNowhere(t *testing.T) {
 	}
 }
 
-// The consumers scale by processor and by the backlog's age, and never beyond the shards.
+// TestConsumersScaleByTheBacklog checks that the consumers scale by processor use and by the
+// backlog's age. Their number is at most the number of shards.
 func TestConsumersScaleByTheBacklog(t *testing.T) {
 	all := build(t, base)
 	var shards string
@@ -168,7 +180,8 @@ func TestConsumersScaleByTheBacklog(t *testing.T) {
 		shards = c.Data["SECKILL_ORDER_SHARDS"]
 	}
 	scalers := of[*autoscalingv2.HorizontalPodAutoscaler](all)
-	i := slices.IndexFunc(scalers, func(h *autoscalingv2.HorizontalPodAutoscaler) bool { return h.Name == "order-consumer" })
+	i := slices.IndexFunc(scalers,
+		func(h *autoscalingv2.HorizontalPodAutoscaler) bool { return h.Name == "order-consumer" })
 	require.GreaterOrEqual(t, i, 0)
 	spec := scalers[i].Spec
 	require.Equal(t, shards, strconv.Itoa(int(spec.MaxReplicas)))

@@ -12,8 +12,8 @@ type message struct {
 	attempts int
 }
 
-// queue is the queue of one shard. It delivers messages in order to one consumer, and redelivers
-// first what that consumer did not acknowledge.
+// queue is the queue of one shard. It delivers messages in order to one consumer. It first
+// redelivers messages that the consumer has not acknowledged.
 type queue struct {
 	ready   []message
 	unacked []message
@@ -78,10 +78,11 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 	return confirmed
 }
 
-// sendsLate reports whether the host was paused: what it had written to its socket is sent later.
+// sendsLate reports whether the fault paused the host. The broker then receives the bytes in its
+// sockets later.
 func (h *host) sendsLate(w *world) bool { return h != nil && h == w.paused }
 
-// openStream subscribes to a queue; nil where another host is its active consumer.
+// openStream subscribes to a queue. It returns nil where another host is its active consumer.
 func (w *world) openStream(h *host, q *queue) *stream {
 	if !w.broker.up || q.owner != nil {
 		return nil
@@ -92,7 +93,7 @@ func (w *world) openStream(h *host, q *queue) *stream {
 	return q.owner
 }
 
-// receive takes up to so many messages; they stay unacknowledged.
+// receive takes at most the given number of messages, which stay unacknowledged.
 func (s *stream) receive(most int) []message {
 	if s.over {
 		return nil
@@ -113,7 +114,7 @@ func (s *stream) ack() {
 	}
 }
 
-// close requeues what was not acknowledged.
+// close requeues the unacknowledged messages.
 func (s *stream) close() {
 	if s == nil || s.over {
 		return
@@ -132,7 +133,7 @@ func (w *world) dropStreams(h *host) {
 	}
 }
 
-// loseBroker restarts the broker without its messages, or without its queues too.
+// loseBroker restarts the broker without its messages. If deleted is set, its queues are lost too.
 func (w *world) loseBroker(deleted bool) {
 	w.dropStreams(nil)
 	for _, q := range w.broker.queues {

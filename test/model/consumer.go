@@ -33,7 +33,8 @@ func (w *world) consume(p *proc, q *queue) {
 	}
 }
 
-// nack serves the omission of RetryInPlace: the broker requeues, and counts deliveries.
+// nack returns messages to the broker, which counts deliveries. It is used without RetryInPlace
+// only.
 func (w *world) nack(st *stream) {
 	if st.over {
 		return
@@ -47,7 +48,8 @@ func (w *world) nack(st *stream) {
 	st.close()
 }
 
-// write writes the lines of each goods, then the barriers. It is false only without RetryInPlace.
+// write writes the lines of each goods, then the barriers. It returns false only without
+// RetryInPlace.
 func (w *world) write(p *proc, batch []message) bool {
 	byGoods := make([][]line, w.nGoods)
 	for _, m := range batch {
@@ -101,8 +103,8 @@ func (w *world) inTx(p *proc) bool {
 	}
 }
 
-// commit writes lines of one goods. Late orders are first adopted by Redis; it returns as lost
-// those that were not.
+// commit writes lines of one goods. Redis first adopts their late orders. commit returns as lost
+// the orders that Redis did not adopt.
 func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []line, ok bool) {
 	if w.omits(SettleAfterCommit) {
 		p.step()
@@ -136,7 +138,7 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 	}
 }
 
-// adoption is what the writer knows of Redis: the late orders that an epoch adopted or waived.
+// adoption has the late orders that an epoch adopted or waived, as far as the writer knows them.
 type adoption struct {
 	adopted   map[int]int
 	adoptedBy int
@@ -164,7 +166,7 @@ func numbers(lines []line) []int {
 	return sns
 }
 
-// failAll writes each line as failed that has no row.
+// failAll writes each line without a row as failed.
 func (w *world) failAll(p *proc, goods int, lines []line) bool {
 	for _, l := range lines {
 		if !w.inTx(p) {

@@ -41,8 +41,8 @@ var faultNames = [...]string{
 // String names the fault.
 func (f fault) String() string { return faultNames[f] }
 
-// losesRedis reports whether Redis loses reservations. With a publisher that missed its deadline
-// that makes two failures.
+// losesRedis reports whether Redis loses reservations. A publisher that missed its deadline makes
+// that two failures.
 func (f fault) losesRedis() bool { return f.needsHistory() || f == redisFlushed }
 
 // needsHistory reports whether the fault returns to an earlier state of Redis.
@@ -71,7 +71,8 @@ func (w *world) rebuildManually(at int) {
 	})
 }
 
-// healIn schedules the end of the fault; all guarantees are checked once it is drained after that.
+// healIn schedules the end of the fault. The model checks all guarantees once it is drained after
+// that.
 func (w *world) healIn(ticks int, heal func()) {
 	w.later(ticks, func() {
 		if heal != nil {
@@ -169,7 +170,7 @@ func (w *world) killOne(outage int) {
 	w.healIn(outage, func() { w.start(h) })
 }
 
-// pauseOne pauses a random host; what it had written to sockets is sent when it resumes.
+// pauseOne pauses a random host. The bytes in its sockets are sent when it resumes.
 func (w *world) pauseOne() {
 	hosts, ticks := w.apis, 20+w.rnd.IntN(60)
 	if w.fault == workerPaused {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// checkInvariants checks what holds after every step.
+// checkInvariants checks the guarantees that hold after every step.
 func (w *world) checkInvariants() {
 	active := make([]int, w.nGoods)
 	holds := map[[2]int]int{}
@@ -17,7 +17,8 @@ func (w *world) checkInvariants() {
 	}
 	for g, row := range w.db.goods {
 		if row.stock < 0 || row.stock+active[g] != row.total {
-			w.violated("G1", "goods %d: stock %d and %d active, of %d", g, row.stock, active[g], row.total)
+			w.violated("G1", "goods %d: stock %d and %d active, of %d", g, row.stock, active[g],
+				row.total)
 		}
 		w.ledger(g)
 	}
@@ -44,15 +45,16 @@ func (w *world) ledger(goods int) {
 		units += p.q
 	}
 	if k.avail < 0 || k.avail+k.pend+k.sold != k.total || units != k.pend {
-		w.violated("G4", "goods %d in Redis: available %d, pending %d (%d by number), sold %d, of %d",
-			goods, k.avail, k.pend, units, k.sold, k.total)
+		w.violated("G4",
+			"goods %d in Redis: available %d, pending %d (%d by number), sold %d, of %d", goods,
+			k.avail, k.pend, units, k.sold, k.total)
 	}
 }
 
-// drained reports whether nothing is under way.
+// drained reports whether all work has ended.
 func (w *world) drained() bool { return w.undrained() == "" }
 
-// undrained says what is still under way; "" once everything is drained.
+// undrained names the work that is still under way. It returns "" once everything is drained.
 func (w *world) undrained() string {
 	for _, c := range w.clients {
 		if !c.done {
@@ -61,7 +63,8 @@ func (w *world) undrained() string {
 	}
 	for i, q := range w.broker.queues {
 		if len(q.ready)+len(q.unacked) > 0 {
-			return fmt.Sprintf("queue %d has %d ready, %d unacknowledged", i, len(q.ready), len(q.unacked))
+			return fmt.Sprintf("queue %d has %d ready, %d unacknowledged", i, len(q.ready),
+				len(q.unacked))
 		}
 	}
 	if len(w.db.pendingMoves(w.now)) > 0 || w.broker.fresh {
@@ -75,7 +78,8 @@ func (w *world) undrained() string {
 		case k.lock != 0 && k.lockUntil > w.now:
 			return fmt.Sprintf("goods %d is being rebuilt", g)
 		case len(k.pending)+len(k.outbox) > 0:
-			return fmt.Sprintf("goods %d has %d pending, %d in the outbox", g, len(k.pending), len(k.outbox))
+			return fmt.Sprintf("goods %d has %d pending, %d in the outbox", g, len(k.pending),
+				len(k.outbox))
 		}
 	}
 	if slices.ContainsFunc(w.procs, func(p *proc) bool { return !p.dead && p.host == nil }) {
@@ -84,7 +88,7 @@ func (w *world) undrained() string {
 	return ""
 }
 
-// checkDrained checks what holds once everything is drained.
+// checkDrained checks the guarantees that hold once everything is drained.
 func (w *world) checkDrained() {
 	for _, f := range w.records.all {
 		w.checkPromise(f)
@@ -107,13 +111,14 @@ func (w *world) checkDrained() {
 	}
 }
 
-// checkPromise wants a promised order to be a row that has not failed, unless Redis failed over.
+// checkPromise requires a row that has not failed for a promised order, unless Redis failed over.
 func (w *world) checkPromise(f *orderRecord) {
 	r := w.db.find(f.goods, f.sn)
 	switch {
 	case f.answeredFailed && r != nil && r.status != failedOrder:
-		w.violated("G5", "buyer %d was answered that order %d of goods %d failed, and it was written",
-			f.buyer, f.sn, f.goods)
+		w.violated("G5",
+			"buyer %d was answered that order %d of goods %d failed, and it was written", f.buyer,
+			f.sn, f.goods)
 	case f.mayFail, f.late && w.fault.losesRedis(), w.records.waivedStale[f.goods]:
 	case !f.promised:
 	case r == nil || r.buyer != f.buyer:

@@ -16,6 +16,7 @@ var (
 	trace     = flag.Bool("shortest", false, "print the shortest trace that is found")
 )
 
+// TestAllRulesKept_ViolateNoGuarantee runs random schedules with every rule.
 func TestAllRulesKept_ViolateNoGuarantee(t *testing.T) {
 	for s := range uint64(*schedules) {
 		if v := Run(*seed+s, None, false); v != nil {
@@ -25,7 +26,8 @@ func TestAllRulesKept_ViolateNoGuarantee(t *testing.T) {
 	t.Logf("%d schedules from seed %d violated no guarantee", *schedules, *seed)
 }
 
-// A rule that is left out without a violation is either not needed or not modelled.
+// TestEachRule_LeftOutViolatesGuarantee finds a violation for each rule that is left out. A rule
+// without a violation is either superfluous or not modelled.
 func TestEachRule_LeftOutViolatesGuarantee(t *testing.T) {
 	for _, r := range Rules() {
 		t.Run(r.String(), func(t *testing.T) {
@@ -43,6 +45,7 @@ func TestEachRule_LeftOutViolatesGuarantee(t *testing.T) {
 	}
 }
 
+// TestSeed_RepeatsItsSchedule requires a repeated seed to find the same violation.
 func TestSeed_RepeatsItsSchedule(t *testing.T) {
 	for _, r := range []Rule{Barrier, Outbox, Lease} {
 		first := find(r).first

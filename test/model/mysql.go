@@ -56,7 +56,7 @@ type mysql struct {
 type outcome struct {
 	created, existing []int
 	moves             []*move
-	adopt             []line // if not empty, nothing was written: Redis must adopt these first
+	adopt             []line // if not empty, the batch is not written: Redis must first adopt these
 	epoch             int
 }
 
@@ -149,7 +149,9 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 func (m *mysql) judge(goods int, fresh []line, stock int, out *outcome) {
 	sold := 0
 	for _, l := range fresh {
-		over := !m.w.omits(HoldingsInDB) && m.holdings[[2]int{goods, l.buyer}]+l.q > m.w.limit[goods]
+		over := !m.w.omits(HoldingsInDB) && m.holdings[[2]int{
+			goods, l.buyer,
+		}]+l.q > m.w.limit[goods]
 		if over || l.q > stock-sold {
 			out.moves = append(out.moves, m.fail(l))
 			continue
@@ -193,8 +195,8 @@ func (m *mysql) insertTombstone(l line, epoch int) bool {
 	return true
 }
 
-// resolveTombstone keeps a late order failed that was answered as lost, and releases the units that
-// an adoption reserved for it.
+// resolveTombstone leaves a late order failed that was answered as lost. It releases the units that
+// an adoption reserved for the order.
 func (m *mysql) resolveTombstone(l line) []*move {
 	m.find(l.goods, l.sn).tombstone = false
 	if m.w.omits(TombstoneReleases) {
@@ -239,7 +241,7 @@ func (m *mysql) nextToken(goods int) int {
 	return m.goods[goods].token
 }
 
-// beginEpoch is false where a newer token was issued.
+// beginEpoch begins an epoch. It returns false if a newer token was issued.
 func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 	g := &m.goods[goods]
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {

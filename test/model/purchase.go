@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// client is one buyer of one goods, who asks again until there is an answer.
+// client is one buyer of one goods. It repeats its request until it has an answer.
 type client struct {
 	buyer, goods, q int
 	path, issued    int // the random path, and the tick at which an API issued it
@@ -17,7 +17,9 @@ type client struct {
 // addClients schedules the clients; some of them are the same buyer.
 func (w *world) addClients() {
 	for range 5 + w.rnd.IntN(6) {
-		c := &client{buyer: 1 + w.rnd.IntN(6), goods: w.rnd.IntN(w.nGoods), q: 1, again: w.rnd.IntN(2)}
+		c := &client{
+			buyer: 1 + w.rnd.IntN(6), goods: w.rnd.IntN(w.nGoods), q: 1, again: w.rnd.IntN(2),
+		}
 		if w.rnd.IntN(4) == 0 {
 			c.q = 2
 		}
@@ -284,7 +286,7 @@ func (w *world) applyReservations(s *server, k *keys, vs []decision) int {
 	return id
 }
 
-// answer delivers a decision, and schedules what the client does next.
+// answer delivers a decision, and schedules the client's next step.
 func (w *world) answer(c *client, v decision) {
 	switch {
 	case v.taken || v.repeated:
@@ -310,7 +312,8 @@ func (w *world) answer(c *client, v decision) {
 // afterPromise schedules queries of the order, a payment or cancellation, and further purchases.
 func (w *world) afterPromise(c *client, l line) {
 	for range w.rnd.IntN(3) {
-		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(5+w.rnd.IntN(60)), func(p *proc) { w.queryOrder(p, l) })
+		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(5+w.rnd.IntN(60)),
+			func(p *proc) { w.queryOrder(p, l) })
 	}
 	c.done = true
 	switch w.rnd.IntN(5) {

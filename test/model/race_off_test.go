@@ -2,6 +2,6 @@
 
 package model
 
-// fewer divides the number of schedules: the race detector makes each step some twenty times
-// slower, and finds nothing in one thread.
+// fewer divides the number of schedules. The race detector makes each step some twenty times
+// slower, and one thread has no races.
 const fewer = 1

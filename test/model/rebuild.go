@@ -7,7 +7,7 @@ import (
 
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
-// createSale is a merchant, who repeats the request until the sale is open.
+// createSale acts as a merchant that repeats the request until the sale is open.
 func (w *world) createSale(goods int) {
 	if w.db.goods[goods].epoch > 0 {
 		return

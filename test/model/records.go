@@ -10,11 +10,12 @@ type orderRecord struct {
 	publishedAt int // tick; -1 before the first
 	copies      int
 	promised    bool
-	// mayFail: Redis failed over to a server that lacks the reservation, or a demoted master took it.
+	// mayFail: Redis failed over to a server that lacks the reservation, or a demoted master took
+	// it.
 	mayFail        bool
 	answeredFailed bool
 	republished    int
-	late           bool // its publisher missed the deadline: Redis alone has it until the relay runs
+	late           bool // its publisher missed the deadline: it waits in Redis for the relay
 }
 
 // records are the orders as an observer of every server would have recorded them.
@@ -71,7 +72,7 @@ func (r *records) promise(l line) {
 	}
 }
 
-// failOver lets those reservations fail that the new master lacks.
+// failOver marks the orders whose reservations the new master lacks: they may fail.
 func (r *records) failOver(from, to *server) {
 	for _, f := range r.all {
 		known := func(s *server) bool {
@@ -103,7 +104,7 @@ func (w *world) queued(m message) {
 	}
 }
 
-// noteRepublished records that the reconciler publishes what the queue still has.
+// noteRepublished records the orders that the reconciler publishes while the queue still has them.
 func (w *world) noteRepublished(lines []line) {
 	for _, l := range lines {
 		f := w.records.of(l)
@@ -111,8 +112,9 @@ func (w *world) noteRepublished(lines []line) {
 			continue
 		}
 		if f.republished++; f.republished > 2 {
-			w.violated("G4", "order %d of goods %d is republished while it is in the queue, which grows",
-				l.sn, l.goods)
+			w.violated("G4",
+				"order %d of goods %d is republished while it is in the queue, which grows", l.sn,
+				l.goods)
 		}
 	}
 }
@@ -125,8 +127,8 @@ func (w *world) inQueue(l line) bool {
 	return slices.ContainsFunc(q.ready, has) || slices.ContainsFunc(q.unacked, has)
 }
 
-// requireWrittenInTime wants the queue to redeliver what a consumer left, before the reconciler
-// republishes it.
+// requireWrittenInTime requires the queue to redeliver unwritten lines before the reconciler
+// republishes them.
 func (w *world) requireWrittenInTime(l line) {
 	f := w.records.of(l)
 	if f == nil || f.mayFail || f.publishedAt < 0 || !w.healed ||
@@ -145,8 +147,8 @@ const (
 	relayedBy  = 55 // ticks from the reservation to the queue, without faults and rebuilds
 )
 
-// requirePublishedInTime wants the relay to publish what a dead API left, before the reconciler
-// republishes it.
+// requirePublishedInTime requires the relay to publish the orders of a dead API before the
+// reconciler republishes them.
 func (w *world) requirePublishedInTime(f *orderRecord) {
 	from := f.reservedAt
 	if w.healed {
@@ -155,7 +157,8 @@ func (w *world) requirePublishedInTime(f *orderRecord) {
 		return
 	}
 	if w.now-from > relayedBy && !f.mayFail {
-		w.violated("G3", "order %d of goods %d was first in the queue %d ticks after its reservation",
-			f.sn, f.goods, w.now-f.reservedAt)
+		w.violated("G3",
+			"order %d of goods %d was first in the queue %d ticks after its reservation", f.sn,
+			f.goods, w.now-f.reservedAt)
 	}
 }

@@ -25,10 +25,10 @@ const (
 	unavailable // Redis does not answer: the outcome is unknown
 )
 
-// held is what a buyer holds by one order: no units once it has ended.
+// held is one order of a buyer and its quantity, which is 0 once the order has ended.
 type held struct{ sn, q int }
 
-// pendingOrder is an order that MySQL is not known to have, since the tick at.
+// pendingOrder is an order whose commit in MySQL is not confirmed, since the tick at.
 type pendingOrder struct {
 	line
 	at int
@@ -300,7 +300,7 @@ func (s *server) release(m *move) applyResult {
 	return applied
 }
 
-// shutFor is shut.lua: an epoch that MySQL has begun by now must not be loaded any more.
+// shutFor is shut.lua. Redis then rejects the load of every epoch that MySQL has begun so far.
 func (s *server) shutFor(goods, epoch int) {
 	k := s.goods[goods]
 	s.writing()

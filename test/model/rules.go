@@ -12,8 +12,8 @@ const (
 	AtomicReserve
 	// The reserve script compares the sale's window with Redis' clock, which all APIs share.
 	RedisClock
-	// The script that reserves also writes the message to the outbox, from which the relay
-	// publishes what a dead API left.
+	// The script that reserves also writes the message to the outbox. The relay publishes the
+	// outbox of a dead API.
 	Outbox
 	// A confirm deletes its own outbox entry. Trimming by length deletes unpublished ones.
 	OutboxTrimmedByID
@@ -26,11 +26,11 @@ const (
 	ReturnIsNack
 	// The consumer settles in Redis after the commit: a crash in between repeats the batch.
 	SettleAfterCommit
-	// The consumer acknowledges after the commit, so that the broker redelivers what was lost.
+	// The consumer acknowledges after the commit, so that the broker redelivers uncommitted orders.
 	AckAfterCommit
 	// The batch writer checks which order numbers MySQL has, because messages are repeated.
 	ExistingNumbersChecked
-	// Duplicates are identified by number. A count of affected rows does not say which are new.
+	// Duplicates are identified by number. A count of affected rows does not identify the new ones.
 	DuplicatesByNumber
 	// Transactions lock the stock row or compare its version before they write it.
 	LockedStock
@@ -63,7 +63,7 @@ const (
 	Barrier
 	// A rebuild first waits for the publish deadline: until then an API may still publish.
 	BarrierAfterDeadline
-	// The barrier is a message. An empty queue says nothing of unacknowledged messages.
+	// The barrier is a message. An empty queue may still have unacknowledged messages.
 	BarrierThroughQueue
 	// A rebuild republishes pending orders first, in case the broker has lost them.
 	RepublishBeforeBarrier
@@ -79,7 +79,7 @@ const (
 	ReleaseWithHolding
 	// Stock moves wait for an open gate: a promoted Redis may be replaced again.
 	ReleaseUnderLease
-	// MySQL counts what each buyer holds, because Redis may forget it.
+	// MySQL counts each buyer's holding, because Redis may lose it.
 	HoldingsInDB
 	// A number whose units returned stays in the buyer's holding: its path takes nothing again.
 	EndedOrdersStay
@@ -97,14 +97,15 @@ const (
 	// A repeated path is answered 202 only while its order is pending or has a row: Redis may have
 	// lost it after the script answered.
 	RepeatHasRow
-	// The answer that an order is lost is first a row, which its late message finds.
+	// The order query inserts a row before it answers that an order is lost. The late message finds
+	// that row.
 	TombstoneBeforeAnswer
 	// A late order that finds its tombstone releases the units that were adopted for it.
 	TombstoneReleases
 	lastRule
 )
 
-// names says for each rule what the protocol does without it.
+// names has, for each rule, the protocol's behaviour without it.
 var names = [...]string{
 	None:                   "all rules kept",
 	OrderNumbersByAPI:      "order numbers by INCR in Redis",
@@ -153,7 +154,7 @@ var names = [...]string{
 	TombstoneReleases:      "units adopted for a tombstone not released",
 }
 
-// String says what the protocol does without the rule.
+// String returns the protocol's behaviour without the rule.
 func (r Rule) String() string { return names[r] }
 
 // Rules lists every rule that can be left out.

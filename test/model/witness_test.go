@@ -1,7 +1,7 @@
 package model
 
-// witnesses are seeds whose schedules violate a guarantee without the rule, so that a test run need
-// not search. After a change of the model the test searches where a witness violates nothing.
+// witnesses has, for each rule, a seed whose schedule violates a guarantee without the rule. The
+// test searches for another seed only where the witness violates no guarantee.
 var witnesses = map[Rule]uint64{
 	OrderNumbersByAPI:      91,
 	AtomicReserve:          5,

@@ -14,7 +14,7 @@ func (w *world) applyMoves(p *proc, moves []*move) {
 	}
 }
 
-// runReleaser applies stock moves that were left.
+// runReleaser applies stock moves that their writers did not apply.
 func (w *world) runReleaser(p *proc) {
 	for {
 		p.round(10)
@@ -51,7 +51,8 @@ func (w *world) cancel(p *proc, l line) {
 
 // pay is the payment service's payment: one guarded statement.
 func (w *world) pay(_ *proc, l line) {
-	if r := w.db.find(l.goods, l.sn); w.db.up && r != nil && r.status == created && r.payBy > w.now {
+	if r := w.db.find(l.goods,
+		l.sn); w.db.up && r != nil && r.status == created && r.payBy > w.now {
 		r.status = paid
 	}
 }
@@ -79,7 +80,7 @@ func (w *world) republishAll(p *proc) {
 	w.broker.fresh = false
 }
 
-// drainOutbox publishes entries older than age ticks; false where one was not confirmed.
+// drainOutbox publishes entries older than age ticks. It returns false where one was not confirmed.
 func (w *world) drainOutbox(p *proc, goods, age int) bool {
 	for {
 		p.step()
@@ -119,7 +120,7 @@ func (w *world) republish(p *proc, goods, older int) bool {
 	return w.publishLines(p, goods, lines)
 }
 
-// publishLines publishes lines in random batches; false where one was not confirmed.
+// publishLines publishes lines in random batches. It returns false where one was not confirmed.
 func (w *world) publishLines(p *proc, goods int, lines []line) bool {
 	for len(lines) > 0 {
 		n := min(1+w.rnd.IntN(3), len(lines)) // other batches than before

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// The protocol's times in ticks; those of the product differ where the comment says so.
+// The protocol's times in ticks. A comment gives the product's value where it differs.
 const (
 	publishDeadline = 10  // 1 s
 	relayAfter      = 10  // 1 s
@@ -34,16 +34,16 @@ type world struct {
 	// remember makes servers keep their last states; only some faults need them.
 	remember bool
 
-	// current is the Redis that is master; a host may still be connected to the one before.
+	// current is the Redis that is master. A host may still be connected to the previous one.
 	current *server
 	broker  broker
 	db      *mysql
 	apis    []*host
 	workers []*host
 	clients []*client
-	// waiting are, for each API and goods, the clients whose requests form the next batch.
+	// waiting has, for each API and goods, the clients whose requests form the next batch.
 	waiting map[*host][][]*client
-	// epochs are, for each API and goods, the epoch that the API knows.
+	// epochs has, for each API and goods, the epoch that the API knows.
 	epochs map[*host][]int
 	// paused is the host that the fault paused, until shortly after it runs again.
 	paused    *host
@@ -54,7 +54,7 @@ type world struct {
 	healed    bool
 
 	records *records
-	// dirty is set by each change of a server: the invariants are checked after the step.
+	// dirty is set by each change of a server. The model checks the invariants after such a step.
 	dirty bool
 	err   *Violation
 }
@@ -69,7 +69,7 @@ type Violation struct {
 	Trace     []string
 }
 
-// Error has the seed, which repeats the schedule.
+// Error returns the violation and the seed, which repeats the schedule.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("seed %d, %s, tick %d: %s: %s", v.Seed, v.Fault, v.Tick, v.Guarantee, v.What)
 }

@@ -1,4 +1,4 @@
--- The contract's one shape, and the only place that writes it here.
+-- The envelope of the API's contract. Only this module writes it in nginx.
 local M = {}
 
 local ceil, max = math.ceil, math.max
@@ -14,7 +14,7 @@ local function safe_headers(id)
   h["X-Request-ID"] = id
 end
 
--- raw sends an envelope whose beginning, up to its requestId, is given.
+-- raw sends an envelope: the given beginning, followed by the requestId.
 function M.raw(status, reason, beginning)
   local id = ngx.var.edge_request_id
   local body = beginning .. '"requestId":"' .. id .. '"}'
@@ -23,10 +23,11 @@ function M.raw(status, reason, beginning)
   ngx.header["Content-Length"] = #body
   ngx.var.edge_said = reason
   ngx.print(body)
-  return ngx.exit(ngx.HTTP_OK) -- the whole request is over, not this phase alone
+  return ngx.exit(ngx.HTTP_OK) -- ends the whole request, not only this phase
 end
 
--- send writes an envelope. said: reason, message (both plain: nothing that JSON would escape), data (JSON; {} if nil).
+-- send writes an envelope. said has reason, message and data. reason and message contain no
+-- character that JSON escapes. data is JSON, or nil for {}.
 function M.send(status, said)
   return M.raw(status, said.reason, '{"code":' .. status .. ',"reason":"' .. said.reason .. '","message":"' .. said.message ..
     '","data":' .. (said.data or "{}") .. ",")
@@ -36,7 +37,8 @@ function M.bad_field(field, problem)
   return M.send(400, { reason = "BAD_REQUEST", message = field .. " " .. problem, data = '{"field":"' .. field .. '"}' })
 end
 
--- limited refuses for so many seconds, rounded up; limit and policy are RateLimit and RateLimit-Policy.
+-- limited denies the request with Retry-After: seconds, rounded up. limit and policy are the values
+-- of RateLimit and RateLimit-Policy.
 function M.limited(seconds, limit, policy)
   ngx.header["Retry-After"] = max(1, ceil(seconds))
   if policy and policy ~= "" then

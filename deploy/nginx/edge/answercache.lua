@@ -1,6 +1,6 @@
 -- A cache of the API's denials for a whole sale: sold out, not started, ended. nginx repeats them
--- for a moment to all buyers. It caches answers to /randomPath only: there "sold out" means that
--- no unit is left, while a purchase of three units may be denied when two are left.
+-- for a moment to all buyers. It caches answers to /randomPath only, where "sold out" means that no
+-- unit is left. A purchase of three units is also denied when two are left.
 local answer = require "edge.answer"
 local settings = require "site.settings"
 
@@ -18,7 +18,8 @@ function M.answer(goods)
   end
 end
 
--- Days since 1970-01-01 of a civil date (Howard Hinnant, "chrono-compatible low-level date algorithms").
+-- Days from 1970-01-01 to a date of the Gregorian calendar. The algorithm is days_from_civil in
+-- Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
 local function days(y, m, d)
   if m <= 2 then y = y - 1 end
   local era = floor(y / 400)
@@ -27,14 +28,14 @@ local function days(y, m, d)
   return era * 146097 + year * 365 + floor(year / 4) - floor(year / 100) + day - 719468
 end
 
--- seconds since 1970 of a time in RFC 3339, in UTC with milliseconds.
+-- seconds converts an RFC 3339 time in UTC, with or without milliseconds, to seconds since 1970.
 local function seconds(text)
   local y, m, d, h, min_, s = match(text, "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
   if not y then return nil end
   return days(tonumber(y), tonumber(m), tonumber(d)) * 86400 + tonumber(h) * 3600 + tonumber(min_) * 60 + tonumber(s)
 end
 
--- ttl is for how many seconds an answer may be repeated; 0 means not at all.
+-- ttl returns for how many seconds nginx may repeat an answer; 0 if it may not.
 local function ttl(reason, text)
   local most = settings.known[reason] or 0
   if reason ~= "NOT_STARTED" then return most end
@@ -51,7 +52,7 @@ local function store(goods, text)
   if time > 0.001 then dict:set(goods, sub(text, 1, last - 1), time) end
 end
 
--- record collects an answer's body, part by part, and changes none of it.
+-- record collects an answer's body, part by part, and does not change it.
 function M.record()
   if ngx.status ~= 409 then return end
   local ctx, part, last = ngx.ctx, ngx.arg[1], ngx.arg[2]

@@ -1,6 +1,6 @@
--- A limit as the script's numbers, like internal/ratelimit/params.go, for the buckets that a
--- sale may have. It is nil for limits that this module does not know or cannot keep exact. The
--- API decides those.
+-- A limit as the script's numbers, like internal/ratelimit/params.go. This module supports fixed
+-- windows, token buckets and the buckets of sales. It returns nil for other limits, and for limits
+-- that Lua's numbers cannot represent exactly. The API decides those.
 local M = {}
 
 local floor, max = math.floor, math.max

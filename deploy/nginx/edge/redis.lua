@@ -1,8 +1,8 @@
--- One conversation with Redis: a kept connection, a deadline for each step, and a rest after a failure, so that a Redis
--- that is away costs one request in a while some milliseconds and the others nothing.
+-- Calls to Redis over pooled connections, with a deadline for each step. After a failure nginx
+-- makes no call for a moment. If Redis is down, only one request between two pauses waits.
 local settings = require "site.settings".redis
 
--- OpenResty brings resty.redis; Debian's lua-nginx-redis is the same library under another name.
+-- OpenResty includes resty.redis. Debian's lua-nginx-redis is the same library under another name.
 local found, library = pcall(require, "resty.redis")
 if not found then library = require "nginx.redis" end
 
@@ -10,7 +10,7 @@ local M = {}
 
 local dict = ngx.shared.edge_shared
 
--- failed begins the rest, and logs it: one line a second from all workers.
+-- failed starts the pause and logs the error: at most one line per second for all workers.
 local function failed(what, err)
   dict:set("resting", true, settings.rest)
   if dict:add("logged", true, 1) then ngx.log(ngx.ERR, "edge: redis: ", what, ": ", err) end
@@ -29,8 +29,8 @@ local function connect()
   return red
 end
 
--- with runs use(red), which returns false and an error where Redis could not be asked. An answer that is an error
--- (NOSCRIPT, say) differs from a broken connection: it returns it as a value.
+-- with runs use(red). If the connection fails, use returns false or nil, and an error. If Redis
+-- answers with an error such as NOSCRIPT, use returns it as a value: the connection stays usable.
 function M.with(use)
   if dict:get("resting") then return nil, "resting" end
   local red, err = connect()

@@ -1,5 +1,5 @@
--- The caller and the goods of a request. nginx does not verify tokens; only the API does. Their
--- claims serve as keys to count by, and to send answers that anybody can read at /sales.
+-- The caller and the goods of a request. Only the API verifies tokens. nginx uses their unverified
+-- claims as keys of limits, and to send cached denials, whose content is public at /sales.
 local base64 = require "ngx.base64"
 
 local M = {}
@@ -7,13 +7,13 @@ local M = {}
 local find, match, sub = string.find, string.match, string.sub
 local MAX_ID = "9223372036854775807"
 
--- An id as the API takes it: a decimal int64 above 0. Of equal length, strings compare as numbers.
+-- An id in the API's format: a decimal int64 above 0. Two ids of equal length compare as strings.
 local function is_id(text)
   return find(text, "^[1-9]%d*$") and (#text < #MAX_ID or #text == #MAX_ID and text <= MAX_ID)
 end
 
--- goods gives the goodsId of the query, decoded, or nil where there is none, or several, or something else; and whether
--- the query has nothing but it.
+-- goods returns the decoded goodsId of the query, and whether the query has no other parameter. It
+-- returns nil if goodsId is missing, repeated or invalid.
 function M.goods()
   local args = ngx.req.get_uri_args(10)
   local id = args.goodsId
@@ -22,7 +22,7 @@ function M.goods()
   return id, next(args) == nil
 end
 
--- IPv6 counts by its /64, which one subscriber has whole: the first 8 of its 16 bytes.
+-- One subscriber has a whole IPv6 /64, so an IPv6 address counts by its first 8 bytes.
 local function address()
   if ngx.var.edge_exempt == "1" then return "" end
   local bytes = ngx.var.binary_remote_addr
@@ -30,7 +30,7 @@ local function address()
   return bytes
 end
 
--- claims gives what a bearer token says of itself, and the end of its signature.
+-- claims returns a bearer token's unverified payload, and its signature.
 local function claims()
   local header = ngx.var.http_authorization
   if not header or #header > 4096 then return nil end
@@ -38,8 +38,8 @@ local function claims()
   return payload and base64.decode_base64url(payload), signature
 end
 
--- identify sets the keys of the zones. Quotes inside a claim's text are escaped in JSON, so that a name can't pass for
--- another claim.
+-- identify sets the keys of the zones. JSON escapes quotes inside a claim's text, so a pattern with
+-- quotes cannot match inside a name.
 function M.identify()
   local var, ctx = ngx.var, ngx.ctx
   var.edge_address = address()
@@ -53,8 +53,8 @@ function M.identify()
   ctx.expires = tonumber((match(said, '"exp"%s*:%s*(%d+)')))
 end
 
--- is_buyer says whether the token, if it is good, is a buyer's and has not expired: anybody else hears from the API what
--- is wrong with it. So does a call that the API would refuse for its method or its body.
+-- is_buyer returns whether the token claims to be a buyer's and to be unexpired. It returns false
+-- for calls whose method or body the API refuses. The API then answers, and names the problem.
 function M.is_buyer()
   local ctx, var = ngx.ctx, ngx.var
   local method = var.request_method
@@ -79,10 +79,10 @@ function keys.address()
   return hex(bytes) .. "/64"
 end
 
--- counts_by says whether there is such a thing to count by.
+-- counts_by returns whether limits can count by the given key.
 function M.counts_by(by) return keys[by] ~= nil end
 
--- key gives the Redis key of a rule for this request; nil where it has nothing to count by.
+-- key returns the Redis key of a rule for this request, or nil if the request has no such key.
 function M.key(rule)
   local part = keys[rule.by]()
   if part == "" then return nil end

@@ -11,13 +11,13 @@ local M = {}
 
 local dict = ngx.shared.edge_shared
 local SHA_KEY = "lua:sha1:rate_limiter" -- internal/ratelimit/redis, ScriptKey
-local SHA_TTL = 5                      -- s; a newer API may have published a newer script
-local PARAMS_TTL = 1                    -- s; a merchant or an operator may have changed the rate
+local SHA_TTL = 5                      -- s; a newer API may publish a newer script
+local PARAMS_TTL = 1                    -- s; a merchant or an operator may change the rate
 local MAX_DENIAL = 1                -- s
 local ALLOWED, NEVER = 1, 2
 local STRIDE = 6
 
--- All limits but the sales' are compiled at the start. An invalid one stops nginx from starting.
+-- All limits except the sales' are converted at the start. An invalid limit stops nginx's start.
 for route, rules in pairs(settings.shared) do
   for _, rule in ipairs(rules) do
     if rule.window then
@@ -31,7 +31,7 @@ for route, rules in pairs(settings.shared) do
   end
 end
 
--- sha is the script's SHA-1, from memory or from Redis; false if the API has not published it.
+-- sha returns the script's SHA-1 from memory or Redis, or false if no API has published it.
 local function sha(red)
   local known = dict:get("sha")
   if known then return known end
@@ -42,8 +42,9 @@ local function sha(red)
   return text
 end
 
--- sale_limit reads the limit of a goods in the API's order: the operator's for the goods, the
--- sale's own, the operator's for all (Params in internal/ratelimit/rules/rulebook.go).
+-- sale_limit reads the limit of a goods in the API's order (Params in
+-- internal/ratelimit/rules/rulebook.go): the operator's for the goods, the sale's own, the
+-- operator's for all goods.
 local function sale_limit(red, goods)
   red:init_pipeline(2)
   red:hmget("ratelimit:{rules}:overrides", "randomPath " .. goods, "randomPath *")
@@ -56,7 +57,7 @@ local function sale_limit(red, goods)
   return text(set[1]) or own or text(set[2]) or ""
 end
 
--- params_of is a rule's numbers for this request; false if the API decides it.
+-- params_of returns a rule's numbers for this request, or false if the API decides the rule.
 local function params_of(red, rule)
   if rule.params then return rule.params end
   local goods = ngx.var.edge_goods
@@ -134,8 +135,8 @@ local function deny(rule, seconds, policy)
   return answer.limited(seconds, string.format('"%s";r=0;t=%d', rule, math.ceil(seconds)), policy)
 end
 
--- cache_denial keeps a denial until Redis can admit at the earliest, a second at most. Only a refund
--- or a changed limit could end it before.
+-- cache_denial caches a denial until the earliest time when Redis can admit, at most a second. Only
+-- a refund or a changed limit could end the denial earlier.
 local function cache_denial(ask, seconds, policy)
   local life = math.min(seconds, MAX_DENIAL)
   if life > 0.001 then

@@ -1,27 +1,29 @@
--- What the edge does beyond limit_req. Times in seconds unless a name says otherwise.
+-- The edge's settings other than limit_req. Times are in seconds unless a name has another unit.
 return {
   redis = {
-    host = "redis", port = 6379, -- one Redis, not a cluster: docs/how-to/edge.md says what to do there
-    password = os.getenv("EDGE_REDIS_PASSWORD"), -- none where it is unset or empty
-    timeout_ms = 50, -- for each of connecting, asking and hearing
-    pool = 128, idle_ms = 30000, -- connections kept, per worker
-    rest = 0.1, -- after a failure nobody asks for so long
+    host = "redis", port = 6379, -- one Redis, not a cluster: see docs/how-to/edge.md
+    password = os.getenv("EDGE_REDIS_PASSWORD"), -- no password if it is unset or empty
+    timeout_ms = 50, -- of each connect, send and read
+    pool = 128, idle_ms = 30000, -- idle connections per worker, and how long they are kept
+    rest = 0.1, -- pause of all calls after a failure
   },
 
-  -- Where Redis can't be asked, or has forgotten the script: "open" lets the request go on to the API, which has rules of
-  -- its own for that; "closed" answers UNAVAILABLE.
+  -- The policy if Redis does not answer or does not have the script. "open" passes the request to
+  -- the API, which has its own policy. "closed" answers UNAVAILABLE.
   on_redis_error = "open",
 
-  -- How long what the API said of a sale holds here at most. Units come back by cancels and expiry, and a merchant may
-  -- move the window: so only for a moment. NOT_STARTED never holds beyond startAt.
+  -- The longest time that nginx caches the API's denials of a sale. It is short, because cancelled
+  -- and expired orders release units, and a merchant may move the sale's window. NOT_STARTED is
+  -- never cached beyond startAt.
   known = { SOLD_OUT = 0.5, NOT_STARTED = 1, ENDED = 1 },
 
-  -- The limits that all nodes share, judged together by scripts/lua/ratelimit_decide.lua: all of a request's are charged,
-  -- or none is. by: address, user, goods, all. Each is one of
+  -- The limits that all nodes share. scripts/lua/ratelimit_decide.lua decides all limits of a
+  -- request together and charges all of them or none. Possible values of by are address, user,
+  -- goods and all. Each limit is one of
   --   window = {limit, seconds}            a fixed window
-  --   bucket = {permits_per_second, burst} a token bucket; a key of its own unless the API has a rule of this name
-  --   sale = true                          the API's own bucket of the goods, at the sale's rate (or the operator's). The
-  --                                        edge peeks and does not charge: the API does, when the request gets there.
+  --   bucket = {permits_per_second, burst} a token bucket; an API rule of the same name shares it
+  --   sale = true                          the API's bucket of the goods, at the rate of the sale
+  --                                        or the operator: nginx reads it, the API charges it
   shared = {
     randomPath = {
       { rule = "edgePerAddress", by = "address", window = { 10, 10 } },

@@ -15,18 +15,20 @@ const (
 	// slotMapAge bounds the age of a client's map of slots. MOVED and unreachable nodes renew the
 	// map earlier.
 	slotMapAge = time.Second
-	// slotMapTimeout bounds the request for the map to one node; the next node knows it as well.
+	// slotMapTimeout bounds the request for the map to one node; every other node has it too.
 	slotMapTimeout = 300 * time.Millisecond
-	// openFor is how long a node that did not reply gets no command. Then it gets one at a time.
+	// openFor is how long the client sends no command to a node that did not reply. Then it sends
+	// one at a time.
 	openFor = 200 * time.Millisecond
 )
 
 // errOpen reports a command that was not sent, because the circuit breaker of its node is open.
 var errOpen = errors.New("redis: a node of the cluster does not reply; retry later")
 
-// newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within about
-// 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each node has
-// its own connections and a circuit breaker, so that a dead node delays only commands for its slots.
+// newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within
+// about 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each
+// node has its own connections and a circuit breaker, so that a dead node delays only commands for
+// its slots.
 func newCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
 	clusterOpts := opts.Cluster()
 	clusterOpts.ClusterStateReloadInterval = slotMapAge
@@ -80,15 +82,16 @@ func (b *breaker) record(ctx context.Context, err error) {
 	}
 }
 
-// unreachable reports whether the node failed to reply. A short deadline of the caller proves
-// nothing about the node.
+// unreachable reports whether the node failed to reply. An error within a short deadline of the
+// caller is no evidence against the node.
 func unreachable(ctx context.Context, err error) bool {
 	if at, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(at) < time.Millisecond {
 		return false
 	}
 	var dial *net.OpError
 	var timeout net.Error
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout() ||
+	return errors.As(err,
+		&dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout() ||
 		errors.Is(err, redis.ErrPoolTimeout)
 }
 
@@ -102,6 +105,7 @@ func replied(err error) bool {
 // connection are part of it, and pass the same hooks.
 type allowed struct{}
 
+// do runs a call unless the breaker is open, and records its outcome.
 func (b *breaker) do(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Value(allowed{}) != nil {
 		return call(ctx)
@@ -115,8 +119,8 @@ func (b *breaker) do(ctx context.Context, call func(context.Context) error) erro
 	return err
 }
 
-// ProcessHook wraps commands. Requests for the map of slots have a shorter timeout that does not open
-// the breaker: otherwise a busy machine would open the breakers of all nodes in turn.
+// ProcessHook wraps commands. Requests for the map of slots have a shorter timeout that does not
+// open the breaker. Otherwise a busy machine would open the breakers of all nodes in turn.
 func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if strings.HasPrefix(cmd.FullName(), "cluster") {

@@ -13,20 +13,24 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// replies waits until Redis replies for a key.
+// replies waits until Redis answers for a key.
 func replies(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return client.Set(context.WithoutCancel(t.Context()), key, 1, 0).Err() == nil },
+	require.Eventually(t, func() bool {
+		return client.Set(context.WithoutCancel(t.Context()), key, 1, 0).Err() == nil
+	},
 		time.Minute, 20*time.Millisecond)
 }
 
-// opens waits until the breaker of a key's node is open.
+// opens waits until the breaker of the key's node is open.
 func opens(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errOpen) },
 		time.Minute, time.Millisecond)
 }
 
+// TestCluster_DeadMasterDelaysOnlyItsOwnSlots checks that the breaker of a dead or paused master
+// leaves other masters' keys available.
 func TestCluster_DeadMasterDelaysOnlyItsOwnSlots(t *testing.T) {
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1})
 	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
@@ -49,30 +53,33 @@ func TestCluster_DeadMasterDelaysOnlyItsOwnSlots(t *testing.T) {
 	require.NoError(t, dead.Pause())
 	opens(t, client, there)
 	others("another master hangs")
-	replies(t, client, there) // its replica does, without a MOVED
+	replies(t, client, there) // its replica replies without a MOVED
 	require.NoError(t, dead.Resume())
 	require.NoError(t, cluster.Settled(t.Context()))
 	replies(t, client, there)
 }
 
-// newBreaker makes a breaker with a clock that the test moves.
+// newBreaker returns a breaker and a function that advances its clock.
 func newBreaker() (b *breaker, reloads *int, advance func(time.Duration)) {
 	now, count := time.Now(), 0
 	b = &breaker{now: func() time.Time { return now }, reload: func() { count++ }}
 	return b, &count, func(d time.Duration) { now = now.Add(d) }
 }
 
+// TestBreaker_LetsOneCommandTestTheNode checks that an open breaker admits one command after
+// openFor. Other commands fail until the node replies.
 func TestBreaker_LetsOneCommandTestTheNode(t *testing.T) {
 	b, reloads, advance := newBreaker()
 	call := func(err error) error {
 		return b.do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, b.do(ctx, func(context.Context) error { return nil }), "the first commands of a connection are part of the command")
+			require.NoError(t, b.do(ctx, func(context.Context) error { return nil }),
+				"a connection's first commands belong to the command that opened it")
 			return err
 		})
 	}
 	require.NoError(t, call(nil))
 	require.ErrorIs(t, call(redis.ErrPoolTimeout), redis.ErrPoolTimeout)
-	require.Equal(t, 1, *reloads, "the node may have lost its role")
+	require.Equal(t, 1, *reloads, "a failure reloads the slot map")
 	require.ErrorIs(t, call(nil), errOpen)
 	advance(openFor)
 	require.NoError(t, b.do(t.Context(), func(context.Context) error {
@@ -98,7 +105,8 @@ func TestBreaker_IgnoresSlowRequestsForTheSlotMap(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	require.ErrorIs(t, slow(t.Context(), redis.NewClusterSlotsCmd(t.Context(), "cluster", "slots")), context.DeadlineExceeded)
+	require.ErrorIs(t, slow(t.Context(), redis.NewClusterSlotsCmd(t.Context(), "cluster", "slots")),
+		context.DeadlineExceeded)
 	require.Zero(t, *reloads)
 	require.NoError(t, b.do(t.Context(), func(context.Context) error { return nil }))
 }

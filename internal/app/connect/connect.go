@@ -1,5 +1,5 @@
-// Package connect connects the programs to real servers: Redis (one server, a Sentinel's master or a
-// cluster), MySQL or MariaDB, and RabbitMQ. No server needs to be up when a program starts.
+// Package connect connects the programs to real servers: Redis (one server, a Sentinel's master or
+// a cluster), MySQL or MariaDB, and RabbitMQ. No server needs to be up when a program starts.
 // Connections are opened when they are needed, and again when they break.
 package connect
 
@@ -29,7 +29,8 @@ type Servers struct {
 // Open prepares connections; it contacts no server. messages counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
 func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
-	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
+	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(),
+		sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func closing(store *sqlstore.Store, err error) error {
 	return err
 }
 
-// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller learns that
+// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller gets the timeout
 // within a second.
 const (
 	redisDial  = 500 * time.Millisecond
@@ -91,23 +92,27 @@ const (
 )
 
 // Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master,
-// without a password. The client retries no command that Redis may have executed, because only its
-// caller knows whether a retry is safe. A cluster's client does retry on broken connections; all
-// commands of this program allow that.
+// without a password. The client retries no command that Redis may have executed, because only the
+// caller can decide whether a retry is safe. A cluster's client does retry on broken connections;
+// all commands of this program allow that.
 func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 	return RedisOf(config.Redis{Addrs: addrs, SentinelMaster: sentinelMaster})
 }
 
-// RedisOf makes a client from its settings.
+// RedisOf makes a client from its settings. Several addresses without a Sentinel's master are a
+// cluster.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
-		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username, Password: cfg.Password.Reveal(),
-		SentinelPassword: cfg.SentinelSecret.Reveal(),
-		DialTimeout:      redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(), WriteTimeout: redisReply, PoolTimeout: redisReply,
-		MaxRetries: -1, DialerRetries: 1, PoolSize: redisConns, ContextTimeoutEnabled: true,
+		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,
+		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelSecret.Reveal(),
+		DialTimeout: redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(),
+		WriteTimeout: redisReply, PoolTimeout: redisReply, MaxRetries: -1, DialerRetries: 1,
+		PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
 	if cfg.TLS {
-		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is the host of its address
+		opts.TLSConfig = &tls.Config{
+			MinVersion: tls.VersionTLS12,
+		} // the server's name is the host of its address
 	}
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
 		return newCluster(opts)

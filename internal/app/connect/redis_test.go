@@ -25,8 +25,9 @@ func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
-	server := exec.CommandContext(t.Context(), "/usr/bin/redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--dir", dir,
-		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no", "--requirepass", "only we know", "--save", "")
+	server := exec.CommandContext(t.Context(), "/usr/bin/redis-server", "--port", "0", "--tls-port",
+		port, "--bind", "127.0.0.1", "--dir", dir, "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-auth-clients", "no", "--requirepass", "only we know", "--save", "")
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
@@ -35,7 +36,8 @@ func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	good := config.Redis{Addrs: []string{addr}, Password: "only we know", TLS: true}
 	client := RedisOf(good)
 	defer client.Close()
-	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute,
+		20*time.Millisecond)
 
 	for name, cfg := range map[string]config.Redis{
 		"a wrong password": {Addrs: good.Addrs, Password: "a guess", TLS: true},
@@ -56,7 +58,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// certificate makes a self-signed certificate for 127.0.0.1.
+// certificate writes a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -70,7 +72,9 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 	secret, err := x509.MarshalECPrivateKey(key)
 	require.NoError(t, err)
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
+	require.NoError(t, os.WriteFile(certFile,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile,
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
 	return certFile, keyFile
 }

@@ -16,12 +16,16 @@ func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
 	sentinel := servers.Sentinel(t, master)
 	admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})
 	defer admin.Close()
-	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">only they know").Err())
+	require.NoError(t,
+		admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">only they know").Err())
 
-	knows := config.Redis{Addrs: []string{sentinel.Addr()}, SentinelMaster: servers.SentinelMaster, SentinelSecret: "only they know"}
+	knows := config.Redis{Addrs: []string{
+		sentinel.Addr(),
+	}, SentinelMaster: servers.SentinelMaster, SentinelSecret: "only they know"}
 	client := RedisOf(knows)
 	defer client.Close()
-	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute,
+		20*time.Millisecond)
 
 	guesses := knows
 	guesses.SentinelSecret = "a guess"

@@ -1,10 +1,10 @@
 // Package embedded runs the servers in the process: miniredis for Redis, SQLite for MySQL and an
-// in-memory queue for RabbitMQ. Nothing needs to be installed. Scripts, services and workers are the
+// in-memory queue for RabbitMQ. The user installs no server. Scripts, services and workers are the
 // same as with real servers.
 //
 // Only SQLite is durable. The queue confirms a message after the consumer has written it, so a 202
-// means an order in SQLite. Redis is rebuilt from SQLite at every start, as after the loss of a real
-// Redis.
+// means an order in SQLite. Redis is rebuilt from SQLite at every start, as after the loss of a
+// real Redis.
 package embedded
 
 import (
@@ -34,13 +34,14 @@ type Servers struct {
 // queue is a memqueue that is always up.
 type queue struct{ *memqueue.Queue }
 
-func (queue) Up() bool           { return true }
+// Up returns true: the queue is in this process.
+func (queue) Up() bool { return true }
+
+// DownReason returns "", which means up.
 func (queue) DownReason() string { return "" }
 
-// Start opens the database file below dir, migrates it and starts the servers.
-//
-// maxBacklog is the age of the oldest pending reservation from which on the gate refuses more; 0 is
-// no limit.
+// Start opens the database file below dir, migrates it and starts the servers. The gate refuses
+// purchases while the oldest pending reservation is older than maxBacklog; 0 is no limit.
 func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger) (*Servers, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
@@ -62,11 +63,13 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	orders := memqueue.New(memqueue.Options{})
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
-		RedisStore: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
+		RedisStore: redisstore.New(client, redisstore.Options{
+			Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds(),
+		}),
 	}}, nil
 }
 
-// Close stops everything.
+// Close stops Redis, then closes the database. An error of the database has priority.
 func (s *Servers) Close() error {
 	err := s.Redis.Close()
 	s.mini.Close()

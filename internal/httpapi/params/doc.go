@@ -5,5 +5,5 @@
 // nested JSON object have dotted names, such as "rate.permitsPerSecond".
 //
 // Every error is a *seckill.Error with the reason BAD_REQUEST and the field's name. A handler takes
-// all its values first and then asks Err for the first problem.
+// all its values first and then calls Err for the first problem.
 package params

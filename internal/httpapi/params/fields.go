@@ -60,7 +60,7 @@ func (f *Fields) Read(w http.ResponseWriter, r *http.Request) error {
 // Has reports whether the request has the field.
 func (f *Fields) Has(name string) bool { return f.find(name) != nil }
 
-// Raw returns a field's text as it was written, of whatever type; "" where it is absent.
+// Raw returns a field's original text, of any type; "" where it is absent.
 func (f *Fields) Raw(name string) string {
 	if v := f.find(name); v != nil {
 		return v.text
@@ -69,7 +69,7 @@ func (f *Fields) Raw(name string) string {
 }
 
 // Canonical returns one line per field, sorted. Two requests with the same fields have the same
-// lines, wherever and in whatever order the fields stand.
+// lines, independent of the fields' place and order.
 func (f *Fields) Canonical() []string {
 	lines := make([]string, 0, len(f.fields))
 	for _, v := range f.fields {
@@ -89,6 +89,7 @@ func (f *Fields) Reject(name, format string, args ...any) {
 	}
 }
 
+// add checks a field against the allowed names and adds it.
 func (f *Fields) add(v field) error {
 	switch {
 	case !utf8.ValidString(v.name) || !slices.Contains(f.allowed, v.name):

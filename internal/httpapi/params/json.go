@@ -40,7 +40,8 @@ func (f *Fields) readObject(dec *jsontext.Decoder, prefix string) error {
 		}
 		// A dot in a member's name would let "rate.x" pass for the member x of the object rate.
 		if strings.Contains(name.String(), ".") {
-			return seckill.NewFieldError(printable(prefix+name.String()), "is not a field of this call")
+			return seckill.NewFieldError(printable(prefix+name.String()),
+				"is not a field of this call")
 		}
 		if err := f.readMember(dec, prefix+name.String()); err != nil {
 			return err

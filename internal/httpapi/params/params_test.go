@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// FuzzFields_Read checks the decoders' promises: an error names its field in valid UTF-8, and an
+// FuzzFields_Read checks two promises of the decoders. An error names its field in valid UTF-8. An
 // accepted field is allowed, valid UTF-8 and unique.
 func FuzzFields_Read(f *testing.F) {
 	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
@@ -46,7 +46,7 @@ func FuzzFields_Read(f *testing.F) {
 			err = p.Err()
 		}
 		if err != nil {
-			e, ok := err.(*seckill.Error) //nolint:errorlint // the exact type is promised
+			e, ok := err.(*seckill.Error) //nolint:errorlint // Read promises this exact type
 			require.True(t, ok, "%v", err)
 			require.Equal(t, seckill.BadRequest, e.Reason)
 			require.NotEmpty(t, e.Field)

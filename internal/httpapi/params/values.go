@@ -112,8 +112,8 @@ func (f *Fields) Time(name string) time.Time {
 	return t.Truncate(time.Millisecond)
 }
 
-// isStrictTime excludes what time.Parse accepts beyond RFC 3339: an hour of one digit, a comma
-// before the fraction, an offset of 24 hours or 60 minutes (go.dev/issue/54580).
+// isStrictTime excludes forms that time.Parse accepts beyond RFC 3339 (go.dev/issue/54580). They
+// are an hour of one digit, a comma before the fraction, and an offset of 24 hours or 60 minutes.
 func isStrictTime(s string) bool {
 	zone, utc := strings.CutSuffix(s, "Z")
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
@@ -132,8 +132,8 @@ func Optional[T any](f *Fields, name string, take func(name string) T) *T {
 	return &v
 }
 
-// require returns a field, or records its absence. The empty text of an absent field has no value of
-// any type, but what the caller then rejects is ignored: the absence is the first problem.
+// require returns a field, or records its absence. The caller may then reject the empty text as
+// well, which has no effect: Reject keeps the first problem.
 func (f *Fields) require(name string) field {
 	if v := f.find(name); v != nil {
 		return *v

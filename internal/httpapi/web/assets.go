@@ -44,11 +44,13 @@ func loadAssets(words map[Lang]Words) (*assets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("assets: words of %s: %w", l, err)
 		}
-		bodies["words-"+string(l)+".js"] = slices.Concat([]byte("export default "), text, []byte(";\n"))
+		bodies["words-"+string(l)+".js"] = slices.Concat([]byte("export default "), text,
+			[]byte(";\n"))
 	}
 	return pack(bodies)
 }
 
+// pack compresses the files and derives their common version from all names and bodies.
 func pack(bodies map[string][]byte) (*assets, error) {
 	sum := sha256.New()
 	a := &assets{byName: make(map[string]Asset)}
@@ -104,7 +106,8 @@ func (a *assets) modules(entry string) []string {
 		}
 		found = append(found, name)
 		for line := range strings.Lines(string(a.byName[name].Body)) {
-			if _, from, ok := strings.Cut(line, " from './"); ok && strings.HasPrefix(line, "import ") {
+			if _, from, ok := strings.Cut(line,
+				" from './"); ok && strings.HasPrefix(line, "import ") {
 				next, _, _ := strings.Cut(from, "'")
 				open = append(open, next)
 			}

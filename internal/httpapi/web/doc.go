@@ -5,5 +5,5 @@
 // the Content-Security-Policy can forbid both. The address of an asset has a hash of all assets, so
 // browsers may cache it for ever. The texts are in words/; scripts use the same texts.
 //
-// The package knows neither gin nor a service: httpapi passes it the data to show.
+// The package imports neither gin nor a service: httpapi passes it the data to show.
 package web

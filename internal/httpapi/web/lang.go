@@ -50,6 +50,8 @@ func LangOf(r *http.Request) Lang {
 	if err != nil {
 		return English
 	}
-	_, i, _ := language.NewMatcher([]language.Tag{language.English, language.Chinese}).Match(wanted...)
+	_, i, _ := language.NewMatcher([]language.Tag{
+		language.English, language.Chinese,
+	}).Match(wanted...)
 	return Langs()[i]
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Page is the data of a template. Its methods are called by the templates.
+// Page is the data of a template, which calls its methods.
 type Page struct {
 	Name string // of the template
 	Path string // of the request, for the language switch
@@ -34,7 +34,9 @@ func (u User) Sells() bool { return u.Role == "merchant" || u.Role == "operator"
 func (u User) Operates() bool { return u.Role == "operator" }
 
 // T returns a text in the page's language; pairs are placeholders and their values.
-func (p Page) T(name string, pairs ...any) string { return p.site.words[p.Lang].format(name, pairs...) }
+func (p Page) T(name string, pairs ...any) string {
+	return p.site.words[p.Lang].format(name, pairs...)
+}
 
 // Title is the text of the browser's tab.
 func (p Page) Title() string { return p.T("title." + p.Name) }

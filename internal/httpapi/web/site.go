@@ -21,7 +21,8 @@ type Site struct {
 	money  Money
 }
 
-// New parses the embedded files. Prices are in the given currency (ISO 4217).
+// New parses the embedded files. Prices are in the given currency (ISO 4217). An unknown currency
+// is an error.
 func New(currency string) (*Site, error) {
 	words, err := loadWords()
 	if err != nil {
@@ -35,7 +36,9 @@ func New(currency string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{words: words, assets: loaded, money: money, pages: make(map[string]*template.Template)}
+	s := &Site{
+		words: words, assets: loaded, money: money, pages: make(map[string]*template.Template),
+	}
 	for _, name := range []string{"shop", "session", "console", "sale", "operations", "stop"} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
@@ -46,7 +49,7 @@ func New(currency string) (*Site, error) {
 	return s, nil
 }
 
-// Render returns a page as HTML.
+// Render returns a page as HTML. An unknown name of a page is an error.
 func (s *Site) Render(p Page) ([]byte, error) {
 	t, ok := s.pages[p.Name]
 	if !ok {
@@ -60,7 +63,8 @@ func (s *Site) Render(p Page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Asset returns an asset by the version and the name of its address.
+// Asset returns an asset by the version and the name of its address. It reports false for an older
+// version, whose contents may differ.
 func (s *Site) Asset(version, name string) (Asset, bool) {
 	if version != s.assets.version {
 		return Asset{}, false

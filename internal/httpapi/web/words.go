@@ -34,7 +34,8 @@ func (w Words) format(name string, pairs ...any) string {
 		return name
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		sentence = strings.ReplaceAll(sentence, fmt.Sprintf("{%v}", pairs[i]), fmt.Sprint(pairs[i+1]))
+		sentence = strings.ReplaceAll(sentence, fmt.Sprintf("{%v}", pairs[i]),
+			fmt.Sprint(pairs[i+1]))
 	}
 	return sentence
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // maxBody bounds the bytes that are read of an answer.
@@ -32,8 +34,8 @@ type Answer struct {
 	RetryAfter time.Duration   // of the header; 0 without one
 }
 
-// Call makes one call and reads its answer; body may be nil. An answer without the API's common shape
-// is an error. A refusal is not: its status and reason are in the answer.
+// Call makes one call and reads its answer; body may be nil. An answer without the API's common
+// shape is an error. A refusal is not: the answer holds its status and reason.
 func (c Client) Call(ctx context.Context, method, path string, body any) (Answer, error) {
 	var text io.Reader
 	if body != nil {
@@ -62,7 +64,7 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 }
 
 // read decodes an answer. A body of another shape, such as a proxy's error page, is an error that
-// keeps the status.
+// keeps the status. A load test must not count a proxy's answer for a dead API as the API's own.
 func read(resp *http.Response) (Answer, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
@@ -101,7 +103,9 @@ func (c Client) Do(ctx context.Context, method, path string, body, data any) err
 	return nil
 }
 
-// NewSale is the body of POST /admin/sales. Price is in the currency's smallest unit.
+// NewSale is the body of POST /admin/sales. Price is in the currency's smallest unit. The types
+// repeat the contract instead of using the API's own, so that a changed field breaks a load test as
+// it breaks a client.
 type NewSale struct {
 	Title         string    `json:"title"`
 	Price         int64     `json:"price"`
@@ -151,7 +155,8 @@ func (c Client) Ledger(ctx context.Context, goodsID string) (Ledger, error) {
 }
 
 // Drained polls the ledger until nothing is pending. At the end of ctx it returns the last ledger
-// with the error of the last read, nil if that read succeeded.
+// with the error of the last read, nil if that read succeeded. Ledger and orders can be compared
+// only then, because pending orders still change both.
 func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
 	for {
 		l, err := c.Ledger(ctx, goodsID)
@@ -164,15 +169,11 @@ func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
 	}
 }
 
-// Sleep waits for d; it returns the error of ctx if that ends first.
+// Sleep waits for d; it returns the error of ctx if that ends first. A negative or zero d returns
+// at once, so that callers need no check.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
+	if d > 0 {
+		workers.Sleep(ctx, d)
 	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ctx.Err()
 }

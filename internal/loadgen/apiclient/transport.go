@@ -42,8 +42,8 @@ func NewHTTPWith(o HTTPOptions) *http.Client {
 			MaxIdleConns:        0, // no limit over all hosts: MaxConnsPerHost bounds each
 			MaxIdleConnsPerHost: o.Conns,
 			MaxConnsPerHost:     o.Conns,
-			// Shorter than the idle timeouts of the API (2 min) and nginx (75 s): a connection that
-			// the server is about to close is not used again.
+			// Shorter than the idle timeouts of the API (2 min) and nginx (75 s). The client then
+			// never reuses a connection that the server is about to close.
 			IdleConnTimeout:    30 * time.Second,
 			DisableCompression: true, // a load test measures the API, not gzip
 		},

@@ -19,13 +19,13 @@ type Buyer struct {
 	Quantity int64
 	// Patience bounds the retries of each phase: purchase, polling, cancellation.
 	Patience time.Duration
-	// RetryErrors repeats a call with the same path after a connection error or a server error.
-	// It also asks for a new path when the API answers BAD_PATH.
+	// RetryErrors repeats a call with the same path after a connection error or a server error. It
+	// also requests a new path when the API answers BAD_PATH.
 	RetryErrors bool
 	// Bases are the APIs to which a buyer with RetryErrors sends its retries, in turn.
 	Bases     []string
 	Repeats   int  // calls with the same path after the first 202
-	BuysAgain bool // asks for a second path after the first 202 and tries to buy with it
+	BuysAgain bool // requests a second path after the first 202 and tries to buy with it
 	Cancels   bool // cancels the written order, and repeats the cancellation once
 	// MaxPollInterval bounds the pause between two reads of a queued order; 500 ms if 0.
 	MaxPollInterval time.Duration
@@ -33,7 +33,7 @@ type Buyer struct {
 
 	// ParallelRequests is the number of simultaneous purchases with one path; 1 if 0.
 	ParallelRequests int
-	// MaxRetryWait bounds every wait, whatever Retry-After says; 0 obeys Retry-After.
+	// MaxRetryWait bounds every wait and overrides Retry-After; 0 obeys Retry-After.
 	MaxRetryWait time.Duration
 	// NotStartedRetry is the pause after NOT_STARTED; 0 takes that answer as final.
 	NotStartedRetry time.Duration
@@ -112,7 +112,8 @@ func (b Buyer) cancel(ctx context.Context, t *Result, until time.Time) error {
 	return nil
 }
 
-// purchase repeats purchaseOnce while the path is invalid and the buyer retries errors.
+// purchase repeats purchaseOnce while the path is invalid and the buyer retries errors. A path is
+// valid for a minute, so a buyer who waited longer needs a new one.
 func (b Buyer) purchase(ctx context.Context, t *Result, until time.Time) error {
 	for {
 		badPath, err := b.purchaseOnce(ctx, t, until)
@@ -158,7 +159,8 @@ func (b Buyer) purchaseOnce(
 	return false, nil
 }
 
-// buyParallel sends ParallelRequests purchases with one path. One 202 among the answers wins.
+// buyParallel sends ParallelRequests purchases with one path. It returns the first 202 among the
+// answers, else the answer of its own request.
 func (b Buyer) buyParallel(
 	ctx context.Context, t *Result, until time.Time, path string,
 ) (apiclient.Answer, error) {
@@ -186,7 +188,8 @@ func (b Buyer) buyParallel(
 }
 
 // buyWith buys with a path and records the order number of a 202. A failed attempt that met an
-// error or a 503 leaves the result uncertain: the API may have accepted a call whose answer was lost.
+// error or a 503 leaves the result uncertain: the API may have accepted a call whose answer was
+// lost.
 func (b Buyer) buyWith(
 	ctx context.Context, t *Result, until time.Time, path string,
 ) (apiclient.Answer, error) {
@@ -201,8 +204,7 @@ func (b Buyer) buyWith(
 		OrderSn string `json:"orderSn"`
 	}
 	err = a.Into(&queued)
-	t.Accepted = append(t.Accepted, Accepted{
-		Path: path, OrderSn: queued.OrderSn, Sent: sent, Received: time.Now(),
-	})
+	t.Accepted = append(t.Accepted,
+		Accepted{Path: path, OrderSn: queued.OrderSn, Sent: sent, Received: time.Now()})
 	return a, err
 }

@@ -18,11 +18,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeAPI answers as a test defines and counts the calls by kind.
+// fakeAPI answers as the test defines. It counts the calls by kind.
 type fakeAPI struct {
 	mu    sync.Mutex
 	asked map[string]int
-	// answer takes the kind of the call and the number before it; status 0 is the usual answer.
+	// answer gets the kind of the call and the number of earlier calls of that kind. Status 0
+	// stands for the default response.
 	answer func(kind string, before int) (status int, reason string)
 }
 
@@ -44,7 +45,8 @@ func (s *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.answer != nil {
 		status, reason = s.answer(kind, before)
 	}
-	data := map[string]string{"randomPath": strings.Repeat("a", 32), "orderSn": "sn-1", "status": "created"}
+	data := map[string]string{"randomPath": strings.Repeat("a",
+		32), "orderSn": "sn-1", "status": "created"}
 	if status == 0 {
 		status, reason = map[string]int{"path": 200, "buy": 202, "order": 200, "cancel": 200}[kind], "OK"
 	}
@@ -62,7 +64,9 @@ func startFakeAPI(t *testing.T, answer func(kind string, before int) (int, strin
 	httpClient := apiclient.NewHTTP(8)
 	t.Cleanup(httpClient.CloseIdleConnections)
 	return s, Buyer{
-		Client: apiclient.Client{Base: server.URL, HTTP: httpClient}, ID: 7, GoodsID: "1", Quantity: 1,
+		Client: apiclient.Client{
+			Base: server.URL, HTTP: httpClient,
+		}, ID: 7, GoodsID: "1", Quantity: 1,
 		Patience: 10 * time.Second, RetryErrors: true,
 	}
 }
@@ -80,11 +84,12 @@ func TestBuy_ImpatientBuyerSendsParallelRequestsAndBoundsWaits(t *testing.T) {
 	require.Equal(t, Won, result.Outcome)
 	require.Len(t, result.Accepted, 3)
 	require.Equal(t, 2, s.asked["path"], "the 429 was retried")
-	require.Less(t, result.DecisionTime, time.Second, "it waited for Retry-After")
+	require.Less(t, result.DecisionTime, time.Second, "the buyer must cap the wait at MaxRetryWait")
 	require.Equal(t, 3, s.asked["buy"])
 }
 
-// One of three parallel requests gets a 202: the purchase is won.
+// TestBuy_OneAcceptedParallelRequestWins checks that a single 202 among three parallel requests
+// makes a purchase.
 func TestBuy_OneAcceptedParallelRequestWins(t *testing.T) {
 	_, b := startFakeAPI(t, func(kind string, before int) (int, string) {
 		if kind == "buy" && before != 1 {
@@ -109,7 +114,7 @@ func TestBuy_NotStartedIsRetried(t *testing.T) {
 	_, b := startFakeAPI(t, answer)
 	result, err := b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Refused, result.Outcome, "final without NotStartedRetry")
+	require.Equal(t, Refused, result.Outcome, "NOT_STARTED is final without NotStartedRetry")
 	s, b := startFakeAPI(t, answer)
 	b.NotStartedRetry = time.Millisecond
 	result, err = b.Buy(t.Context())
@@ -118,6 +123,8 @@ func TestBuy_NotStartedIsRetried(t *testing.T) {
 	require.Equal(t, 4, s.asked["path"], "three answers of NOT_STARTED were retried")
 }
 
+// TestBuy_TimesCountFromDue checks that the decision time and the first call's latency start at
+// Due. Later calls start at the end of the previous call.
 func TestBuy_TimesCountFromDue(t *testing.T) {
 	_, b := startFakeAPI(t, nil)
 	var first Call
@@ -127,7 +134,8 @@ func TestBuy_TimesCountFromDue(t *testing.T) {
 		if c.Step == StepPath {
 			first = c
 		} else {
-			require.Less(t, c.Took, time.Minute, "%s counts from the end of the step before", c.Step)
+			require.Less(t, c.Took, time.Minute, "%s counts from the end of the step before",
+				c.Step)
 		}
 	}
 	result, err := b.Buy(t.Context())
@@ -136,7 +144,8 @@ func TestBuy_TimesCountFromDue(t *testing.T) {
 	require.Greater(t, first.Took, time.Hour)
 }
 
-// An error or a 503 leaves the outcome open; a refusal does not.
+// TestBuy_UncertainAfterErrorsOnly checks that an error or a 503 leaves the outcome unknown. A
+// refusal is final.
 func TestBuy_UncertainAfterErrorsOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -177,12 +186,17 @@ func TestAttack_ReportsBreaches(t *testing.T) {
 			b.OnCall = func(c Call) { steps[c.Step]++ }
 			breaches := b.Attack(t.Context(), captured)
 			require.Len(t, breaches, c.breaches)
-			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1, StepReadUnknown: 1}, steps)
+			require.Equal(t, map[Step]int{
+				StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1,
+				StepReadUnknown: 1,
+			}, steps)
 			require.Equal(t, 2, s.asked["buy"])
 		})
 	}
 }
 
+// TestCaptured_SkipsOwnValues checks that an attacker gets only other buyers' paths and orders, and
+// that the store is bounded.
 func TestCaptured_SkipsOwnValues(t *testing.T) {
 	captured := &Captured{}
 	captured.AddPath(7, "mine")

@@ -18,9 +18,9 @@ const (
 	StepReadUnknown Step = "read-unknown" // read an order that does not exist
 )
 
-// Attack plays a hostile buyer, who holds a valid token. It makes each possible attempt once and
-// returns one line for each that was not refused. Attempts on others need a captured path or order.
-// A call without an answer is not a breach.
+// Attack runs a hostile buyer with a valid token. It makes each possible attempt once and returns
+// one line for each that succeeded. Attempts on others need a captured path or order. A call
+// without an answer is not a breach.
 func (b Buyer) Attack(ctx context.Context, captured *Captured) (breaches []string) {
 	forged := make([]byte, 16)
 	_, _ = rand.Read(forged) // never fails (crypto/rand)

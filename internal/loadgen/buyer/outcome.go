@@ -88,7 +88,8 @@ func mayRetry(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// finish derives the outcome from the last answer.
+// finish derives the outcome from the last answer. A report keeps the buyer's decision to give up
+// apart from the API's SOLD_OUT.
 func (t *Result) finish(a apiclient.Answer) {
 	t.Reason, t.Outcome = a.Reason, Refused
 	switch {
@@ -99,7 +100,8 @@ func (t *Result) finish(a apiclient.Answer) {
 	}
 }
 
-// addStatus records a status, and its time if it differs from the one before.
+// addStatus records a status, and its time if it differs from the one before. The sequence shows
+// whether a status ever went backwards.
 func (t *Result) addStatus(status string) {
 	if status != t.Status {
 		t.Statuses = append(t.Statuses, StatusChange{Status: status, At: time.Now()})

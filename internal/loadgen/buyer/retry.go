@@ -66,7 +66,8 @@ func (b Buyer) callOnce(
 	return a, err
 }
 
-// clientFor selects the buyer's own API first, then each of Bases in turn.
+// clientFor selects the buyer's own API first, then each of Bases in turn. A retry to another API
+// also tests that nodes share all state.
 func (b Buyer) clientFor(attempt int) apiclient.Client {
 	c := b.Client
 	if b.RetryErrors && len(b.Bases) > 0 && attempt > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // chart is one time series figure. The page's template draws it as SVG in the colours of the style
-// sheet, so it follows dark and light mode; chart libraries fix the colours in the drawing.
+// sheet, so it follows dark and light mode. Chart libraries fix the colours in the drawing.
 type chart struct {
 	Title, Unit string
 	Lines       []line
@@ -69,7 +69,8 @@ func (r Report) Charts() []chart {
 }
 
 // chart scales the axes to the points of all lines and draws the lines. The coordinates fit the
-// template's view box of 900 by 280 units, with margins for the labels.
+// template's view box of 900 by 280 units, with margins for the labels. All lines of a figure share
+// its axes, so that their heights can be compared.
 func (r Report) chart(title, unit string, log bool, lines ...line) chart {
 	x := scale{to: 1, low: 64, high: 884}
 	y := scale{to: 1, low: 240, high: 16}
@@ -90,7 +91,8 @@ func (r Report) chart(title, unit string, log bool, lines ...line) chart {
 	return chart{Title: title, Unit: unit, Lines: lines, X: x.ticks(), Y: y.ticks()}
 }
 
-// path joins the points; NaN starts a new segment. The empty stroke h0 makes a single point visible.
+// path joins the points; NaN starts a new segment. The empty stroke h0 makes a single point
+// visible.
 func (l line) path(points []loadgen.Point, x, y scale) string {
 	var b strings.Builder
 	pen := "M%.1f %.1fh0"
@@ -115,7 +117,7 @@ type scale struct {
 	low, high float64 // coordinates
 }
 
-// at is the coordinate of a value.
+// at is the coordinate of a value. Values below the logarithmic axis lie on its end.
 func (s scale) at(v float64) float64 {
 	part := v / s.to
 	if s.from > 0 {

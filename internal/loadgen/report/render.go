@@ -33,7 +33,8 @@ func (r Report) Table(w io.Writer) error {
 	return nil
 }
 
-// HTML writes one self-contained page: no script, no request.
+// HTML writes one self-contained page: no script, no request. It can be kept and mailed, and opened
+// without a network.
 func (r Report) HTML(w io.Writer) error {
 	t, err := htmltemplate.New("page").Funcs(functions()).Parse(pageTemplate)
 	if err == nil {
@@ -55,7 +56,8 @@ func functions() template.FuncMap {
 	}
 }
 
-// counts lists names with their counts, the largest first.
+// counts lists names with their counts, the largest first. Equal counts are ordered by name, so
+// that two reports of the same run are equal.
 func counts[K ~string, V int | int64](of map[K]V) string {
 	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))

@@ -39,7 +39,8 @@ type Settings struct {
 	Compress float64 `json:"compress,omitempty"`
 }
 
-// Generator is the cost of the load generator itself and its delay.
+// Generator is the cost of the load generator itself and its delay. On one machine the server lacks
+// this time.
 type Generator struct {
 	CPUSeconds    float64 `json:"cpuSeconds"`
 	CPUMicrosCall float64 `json:"cpuMicrosPerCall"`
@@ -48,11 +49,9 @@ type Generator struct {
 	LagMax        float64 `json:"lagMax"` // ms
 }
 
-// New assembles a report. The argument cpu is the CPU time of this process during the load. The
-// argument cutShort says that a signal or the time limit ended the load.
-func New(
-	s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool,
-) Report {
+// New assembles a report. cpu is the CPU time of this process during the load. cutShort reports
+// that a signal or the time limit ended the load.
+func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool) Report {
 	r.Started = r.Started.UTC()
 	calls, lag := r.Calls(), r.Of(loadgen.SpanLag)
 	return Report{
@@ -66,7 +65,8 @@ func New(
 	}
 }
 
-// Passed reports whether every buyer was played and every rule holds.
+// Passed reports whether every buyer was started and every rule holds. A load that ended early
+// proves nothing about the buyers that did not start.
 func (r Report) Passed() bool { return r.Verdict.OK && !r.CutShort && r.Arrived >= r.Planned }
 
 // Headline is the result in one line.

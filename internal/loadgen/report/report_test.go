@@ -24,17 +24,22 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// sample is a report with everything in it.
+// sample returns a report with all parts.
 func sample() Report {
 	steps := func(p99 float64) map[buyer.Step]loadgen.Interval {
 		return map[buyer.Step]loadgen.Interval{
-			buyer.StepPath: {Count: 10, P50: 1.25, P99: p99, Max: 2 * p99}, buyer.StepBuy: {Count: 5, P50: 3, P99: 30, Max: 40},
+			buyer.StepPath: {
+				Count: 10, P50: 1.25, P99: p99, Max: 2 * p99,
+			}, buyer.StepBuy: {Count: 5, P50: 3, P99: 30, Max: 40},
 			loadgen.SpanWritten: {Count: 4, P50: 20, P99: 200, Max: 210},
 		}
 	}
 	result := loadgen.Result{
-		Started: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC), Took: 3 * time.Second, Planned: 30, Arrived: 30,
-		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 10, buyer.SoldOut: 18}, loadgen.Hostile: {"all refused": 2}},
+		Started: time.Date(2026, 11, 11, 12, 0, 0, 0,
+			time.UTC), Took: 3 * time.Second, Planned: 30, Arrived: 30,
+		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {
+			buyer.Won: 10, buyer.SoldOut: 18,
+		}, loadgen.Hostile: {"all refused": 2}},
 		Steps: []loadgen.Step{
 			{Step: buyer.StepPath, Count: 30, Rate: 10, P50: 1.25, P90: 2, P99: 9, P999: 10, Max: 11, Answers: map[string]int64{"OK": 12, "SOLD_OUT": 18}},
 			{Step: buyer.StepBuy, Count: 12, Rate: 4, P50: 3, P90: 4, P99: 30, P999: 31, Max: 32, Faults: 1, Errors: 1, Answers: map[string]int64{"QUEUED": 10, "error: timeout": 1, "UNAVAILABLE": 1}},
@@ -42,11 +47,18 @@ func sample() Report {
 		},
 	}
 	for i := range 3 {
-		result.Points = append(result.Points, loadgen.Point{At: float64(i + 1), Span: 1, Arrived: 10, Won: 3, SoldOut: 6, Other: 1, InFlight: 5 - i, Steps: steps(5 + float64(i))})
+		result.Points = append(result.Points, loadgen.Point{
+			At: float64(i + 1), Span: 1, Arrived: 10, Won: 3, SoldOut: 6, Other: 1,
+			InFlight: 5 - i, Steps: steps(5 + float64(i)),
+		})
 	}
-	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // nobody asked
-	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{`lost: <script>alert("x")</script>`}, More: 3}
-	v.Rules = []verdict.Rule{{Name: "every 202 has an order", OK: false, Count: 4}, {Name: "nobody has more", OK: true}}
+	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // an interval without requests
+	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{
+		`lost: <script>alert("x")</script>`,
+	}, More: 3}
+	v.Rules = []verdict.Rule{{
+		Name: "every 202 has an order", OK: false, Count: 4,
+	}, {Name: "nobody has more", OK: true}}
 	plan := loadgen.Plan{
 		Bases: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Buyers: 30, Rate: 10, Users: 1,
 	}
@@ -56,13 +68,17 @@ func sample() Report {
 	return r
 }
 
-// shape lists every field of a JSON value by its path; [] is any entry of a list, and * any name of a map whose names are data.
+// shape lists every field of a JSON value by its path. In a path, [] is any entry of a list. * is
+// any name of a map whose names are data.
 func shape(path string, v any, into map[string]string) {
 	into[path] = fmt.Sprintf("%T", v)
 	switch v := v.(type) {
 	case map[string]any:
 		for name, inner := range v {
-			if slices.Contains([]string{".outcomes", ".outcomes.*", ".points[].steps", ".steps[].answers", ".verdict.orders"}, path) {
+			if slices.Contains([]string{
+				".outcomes", ".outcomes.*", ".points[].steps", ".steps[].answers",
+				".verdict.orders",
+			}, path) {
 				name = "*"
 			}
 			shape(path+"."+name, inner, into)
@@ -74,7 +90,9 @@ func shape(path string, v any, into map[string]string) {
 	}
 }
 
-// Programs read the JSON: no field may go or change its type without a new schema number. New ones are written with -update.
+// TestJSON_KeepsItsSchema compares the report's fields with the stored schema, because programs
+// read the JSON. A removed field or a changed type needs a new schema number. The flag -update
+// stores new fields.
 func TestJSON_KeepsItsSchema(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().JSON(&text))
@@ -103,9 +121,12 @@ func TestHTML_IsSelfContained(t *testing.T) {
 	require.Contains(t, page, "default-src 'none'")
 	require.Contains(t, page, "prefers-color-scheme: dark")
 	require.Equal(t, 4, strings.Count(page, "<svg"))
-	require.Contains(t, page, "&lt;script&gt;", "what servers said is text")
+	require.Contains(t, page, "&lt;script&gt;", "the page must escape servers' text")
 	require.NotContains(t, page, "NaN")
-	for _, said := range []string{"every 202 has an order", "violated 4 times", "and 3 more", "UNAVAILABLE 1", "read this", "path p99"} {
+	for _, said := range []string{
+		"every 202 has an order", "violated 4 times", "and 3 more", "UNAVAILABLE 1", "read this",
+		"path p99",
+	} {
 		require.Contains(t, page, said)
 	}
 }
@@ -123,8 +144,9 @@ func TestTable_ShowsVerdict(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().Table(&text))
 	for _, said := range []string{
-		"30 buyers in 3.0 s (10/s), 42 calls (14/s)", "SOLD_OUT 18, OK 12", "won 10", "all refused 2", "20.0 µs per call",
-		"FAIL: 1 of 2 rules violated", "VIOLATED 4 times: every 202 has an order", "ok   nobody has more", "and 3 more",
+		"30 buyers in 3.0 s (10/s), 42 calls (14/s)", "SOLD_OUT 18, OK 12", "won 10",
+		"all refused 2", "20.0 µs per call", "FAIL: 1 of 2 rules violated",
+		"VIOLATED 4 times: every 202 has an order", "ok   nobody has more", "and 3 more",
 	} {
 		require.Contains(t, text.String(), said)
 	}
@@ -152,5 +174,6 @@ func TestPath_HasGapAtNaN(t *testing.T) {
 	values := map[float64]float64{1: 1, 2: math.NaN(), 3: 2}
 	l := line{value: func(p loadgen.Point) float64 { return values[p.At] }}
 	s := scale{to: 10, high: 10}
-	require.Equal(t, "M1.0 1.0h0M3.0 2.0h0", l.path([]loadgen.Point{{At: 1}, {At: 2}, {At: 3}}, s, s))
+	require.Equal(t, "M1.0 1.0h0M3.0 2.0h0",
+		l.path([]loadgen.Point{{At: 1}, {At: 2}, {At: 3}}, s, s))
 }

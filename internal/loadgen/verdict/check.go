@@ -22,7 +22,7 @@ type Case struct {
 	Exclusive bool
 }
 
-// client reads as a buyer, over the merchant's connections: the load may have exhausted its own.
+// client reads as a buyer, over the merchant's connections: the load may have used up its own.
 func (c Case) client(id int64) (apiclient.Client, error) {
 	token, err := c.Plan.Token(id)
 	base := c.Plan.Bases[int(id)%len(c.Plan.Bases)]
@@ -32,8 +32,8 @@ func (c Case) client(id int64) (apiclient.Client, error) {
 // readers bounds the buyers whose orders are read at the same time.
 const readers = 32
 
-// checker is the state of one comparison. The lock guards the verdict and the maps while orders of
-// several buyers are read in parallel.
+// checker is the state of one comparison. The lock guards the verdict and the maps while several
+// goroutines read buyers' orders.
 type checker struct {
 	Case
 	Verdict
@@ -83,7 +83,8 @@ func Check(ctx context.Context, c Case) Verdict {
 	return j.Verdict
 }
 
-// promises collects the order numbers of all 202 answers and finds duplicates.
+// promises collects the order numbers of all 202 answers and finds duplicates. A path with two
+// numbers violates the contract even if both orders exist.
 func (j *checker) promises() {
 	for _, k := range j.Result.Holders {
 		if k.Doubled {
@@ -99,7 +100,8 @@ func (j *checker) promises() {
 	j.Promised = len(j.promisedTo)
 }
 
-// buyer compares one buyer's answers with the buyer's own list of orders.
+// buyer compares one buyer's answers with the buyer's own list of orders. It reads with that
+// buyer's token, so that it also detects other buyers' orders in the list.
 func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	c, err := j.client(k.BuyerID)
 	var list []listedOrder
@@ -130,8 +132,7 @@ func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 }
 
 // listed checks an order of its buyer's list. An order without a 202 is no difference if the
-// buyer's
-// call ended without an answer: that answer may have been the 202.
+// buyer's call ended without an answer: that answer may have been the 202.
 func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	if _, twice := j.found[o.OrderSn]; twice {
 		j.addDifference(ruleDouble, "order %s is in the lists twice", o.OrderSn)
@@ -149,8 +150,7 @@ func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 }
 
 // isFinal counts an order's status. It reports whether the order was written: an accepted order
-// must
-// leave the queue and must not fail.
+// must leave the queue and must not fail.
 func (j *checker) isFinal(buyer int64, sn, status string) bool {
 	j.Orders[status]++
 	rule, bad := map[string]string{"queued": ruleFinal, "failed": ruleFailed}[status]
@@ -160,7 +160,8 @@ func (j *checker) isFinal(buyer int64, sn, status string) bool {
 	return !bad
 }
 
-// missing reads an accepted order that no list contains: the API may still know its status.
+// missing reads an accepted order that no list contains, because the API may still return its
+// status. An order that exists but is in no list is another defect than a lost order.
 func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
 	var o listedOrder
 	a, err := readWithRetry(ctx, c, "/orders/"+sn)

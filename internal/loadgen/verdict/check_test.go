@@ -22,11 +22,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api answers as an API after a load. Tokens are buyer ids; "0" is the merchant's.
+// api serves the state of an API after a load. Tokens are buyer ids; "0" is the merchant's.
 type api struct {
 	ledger apiclient.Ledger
-	orders []listedOrder            // in the sale's list
-	lists  map[string][]listedOrder // a buyer's own, where it is not that part of the sale's
+	orders []listedOrder            // the sale's list
+	lists  map[string][]listedOrder // a buyer's own list, if it differs from the sale's
 	single map[string]string        // statuses of orders that are in no list
 }
 
@@ -57,7 +57,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page lists by twos.
+// page returns pages of two orders.
 func (a *api) page(w http.ResponseWriter, r *http.Request, list []listedOrder) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 	page := map[string]any{"items": list[from:min(len(list), from+2)], "nextCursor": nil}
@@ -73,10 +73,12 @@ func answer(w http.ResponseWriter, status int, data any) {
 	fmt.Fprintf(w, `{"code": %d, "reason": "SAID", "data": %s}`, status, text)
 }
 
-// right is a load of five buyers, three of whom bought, and an API that agrees.
+// right returns a load of five buyers with three purchases, and an API that agrees with it.
 func right() (*api, loadgen.Result) {
 	line := func(sn, buyer string) listedOrder {
-		return listedOrder{OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1}
+		return listedOrder{
+			OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1,
+		}
 	}
 	a := &api{
 		ledger: apiclient.Ledger{Total: 3, Sold: 3, Balanced: true},
@@ -85,7 +87,9 @@ func right() (*api, loadgen.Result) {
 	}
 	a.ledger.Database.Active = 3
 	return a, loadgen.Result{
-		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 3, buyer.SoldOut: 2}},
+		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {
+			buyer.Won: 3, buyer.SoldOut: 2,
+		}},
 		Holders: []loadgen.Holder{
 			{BuyerID: 1, OrderSns: []string{"a"}, Quantity: 1},
 			{BuyerID: 2, OrderSns: []string{"b"}, Quantity: 1},
@@ -123,7 +127,8 @@ func TestCheck_CorrectAPIPasses(t *testing.T) {
 	}
 }
 
-// Each planted difference violates the rule that names it.
+// TestCheck_FindsEachPlantedDifference plants one difference at a time. The rule for that
+// difference must fail.
 func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(a *api, r *loadgen.Result)
@@ -142,8 +147,10 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		"an accepted order failed":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleFailed},
 		"an accepted order failed, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []listedOrder{}, "failed" }, ruleFailed},
 		"an order is written twice":          {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
-		"one order for two buyers":           {func(_ *api, r *loadgen.Result) { r.Holders[1].OrderSns = []string{"a"} }, ruleDouble},
-		"two numbers for one path":           {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
+		"one order for two buyers": {func(_ *api, r *loadgen.Result) {
+			r.Holders[1].OrderSns = []string{"a"}
+		}, ruleDouble},
+		"two numbers for one path": {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
 		"a buyer got two": {func(a *api, r *loadgen.Result) {
 			a.orders[2].BuyerID = "2"
 			r.Holders = r.Holders[:2]
@@ -151,11 +158,14 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		}, ruleLimit},
 		"one more was sold than there was": {func(a *api, _ *loadgen.Result) { a.ledger.Total = 2 }, ruleStock},
 		"one more was promised than there was": {func(_ *api, r *loadgen.Result) {
-			r.Holders = append(r.Holders, loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
+			r.Holders = append(r.Holders,
+				loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
 		}, ruleStock},
 		"the stock is below zero": {func(a *api, _ *loadgen.Result) { a.ledger.Database.Stock = -1 }, ruleStock},
 		"an order has no 202": {func(a *api, _ *loadgen.Result) {
-			a.orders = append(a.orders, listedOrder{OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1})
+			a.orders = append(a.orders, listedOrder{
+				OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1,
+			})
 		}, ruleUnreported},
 		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Holders[0].OrderSns = nil }, ruleUnreported},
 		"the ledger counts one less":      {func(a *api, _ *loadgen.Result) { a.ledger.Sold, a.ledger.Available = 2, 1 }, ruleLedger},
@@ -165,9 +175,13 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		"SOLD_OUT came too early": {func(a *api, _ *loadgen.Result) {
 			a.ledger.Total, a.ledger.Available, a.ledger.Database.Stock = 4, 1, 1
 		}, ruleSoldOut},
-		"a hostile call succeeded":                     {func(_ *api, r *loadgen.Result) { r.Breaches, r.BreachCount = []string{"spy"}, 3 }, ruleHostile},
-		"the sale never drains":                        {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
-		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}} }, ruleLost},
+		"a hostile call succeeded": {func(_ *api, r *loadgen.Result) {
+			r.Breaches, r.BreachCount = []string{"spy"}, 3
+		}, ruleHostile},
+		"the sale never drains": {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
+		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}}
+		}, ruleLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +196,8 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 	}
 }
 
-// A buyer whose connection broke may have an order without a 202.
+// TestCheck_OrderOfUncertainBuyerIsNoDifference checks a buyer whose connection failed. That buyer
+// may have an order without a 202.
 func TestCheck_OrderOfUncertainBuyerIsNoDifference(t *testing.T) {
 	a, r := right()
 	r.Holders[2] = loadgen.Holder{BuyerID: 3, Quantity: 1, Uncertain: true}
@@ -192,7 +207,7 @@ func TestCheck_OrderOfUncertainBuyerIsNoDifference(t *testing.T) {
 	require.Equal(t, 2, v.Promised)
 }
 
-// Released units may be left at the end.
+// TestCheck_ReleasedUnitsMayBeLeft checks that units of expired orders may be available at the end.
 func TestCheck_ReleasedUnitsMayBeLeft(t *testing.T) {
 	a, r := right()
 	a.orders[2].Status = "expired"

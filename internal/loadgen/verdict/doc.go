@@ -2,6 +2,6 @@
 // It checks each 202 against its buyer's list of orders, all lists against the merchant's list, and
 // the sums against the ledger.
 //
-// No single source is trusted. A buyer whose call ended without an answer may have an order without
-// a 202: the verdict counts such an order as found, not as a difference.
+// The verdict trusts no single source. A buyer whose call ended without an answer may have an order
+// without a 202. The verdict counts such an order as found, not as a difference.
 package verdict

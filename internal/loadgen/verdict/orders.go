@@ -10,7 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// listedOrder is the compared part of an order in a list.
+// listedOrder is the compared part of an order in a list. It has no name and no phone number,
+// because the report prints an order that differs.
 type listedOrder struct {
 	OrderSn  string `json:"orderSn"`
 	Status   string `json:"status"`
@@ -19,7 +20,8 @@ type listedOrder struct {
 	Quantity int64  `json:"quantity"`
 }
 
-// active is the number of units that the order holds of the stock.
+// active is the number of units that the order holds of the stock. The units of cancelled and
+// expired orders are back on sale; failed orders have none.
 func (o listedOrder) active() int64 {
 	if o.Status == "created" || o.Status == "paid" {
 		return o.Quantity
@@ -57,7 +59,8 @@ func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]li
 // pauseBetween is the wait before a failed read is repeated.
 const pauseBetween = 50 * time.Millisecond
 
-// readWithRetry repeats a GET after 429, 5xx and connection errors until ctx ends.
+// readWithRetry repeats a GET after 429, 5xx and connection errors until ctx ends. The API may
+// still be busy with the load that has just ended.
 func readWithRetry(ctx context.Context, c apiclient.Client, path string) (apiclient.Answer, error) {
 	for {
 		a, err := c.Call(ctx, http.MethodGet, path, nil)

@@ -2,8 +2,8 @@ package verdict
 
 import "flashsale.dev/seckill/internal/loadgen/buyer"
 
-// sale compares the merchant's list of orders with the buyers' lists and, if it was readable, with the
-// ledger.
+// sale compares the merchant's list of orders with the buyers' lists and, if it was readable, with
+// the ledger.
 func (j *checker) sale(all []listedOrder, readable bool) {
 	seen := map[string]bool{}
 	var active int64
@@ -31,8 +31,8 @@ func (j *checker) sale(all []listedOrder, readable bool) {
 	}
 }
 
-// stock finds oversold units, and buyers who were refused while units were left. Once a unit was
-// released, both may be right: accepted units were sold twice, and returned units may be left.
+// stock finds oversold units, and buyers who were refused while units were left. After a release
+// both may be correct: the same unit was accepted twice, or returned units are left.
 func (j *checker) stock(active int64, released bool) {
 	l := j.Ledger
 	if active > l.Total || l.Sold > l.Total || l.Available < 0 || l.Database.Stock < 0 {
@@ -54,8 +54,9 @@ func (j *checker) stock(active int64, released bool) {
 	}
 }
 
-// ledger compares the sums of Redis, of the database and of the orders. Only an exclusive sale stands
-// still between two reads.
+// ledger compares the sums of Redis, of the database and of the orders. The sums of a sale with
+// other clients may change between two reads. Different code counts Redis and the database, so a
+// defect in one of them is a difference.
 func (j *checker) ledger(active int64) {
 	l := j.Ledger
 	if !l.Balanced || l.Available+l.Pending+l.Sold != l.Total {

@@ -13,7 +13,7 @@ type Verdict struct {
 	Rules    []Rule `json:"rules"`
 	Promised int    `json:"promised"` // order numbers of 202 answers
 	Found    int    `json:"found"`    // orders of uncertain buyers, without a 202
-	// What became of both.
+	// Orders counts the orders of both, and Ledger is the sale's last ledger.
 	Orders map[string]int   `json:"orders"` // by status
 	Ledger apiclient.Ledger `json:"ledger"`
 	// Differences are the first maxDifferences in words; More counts the rest.
@@ -21,7 +21,8 @@ type Verdict struct {
 	More        int      `json:"more,omitempty"`
 }
 
-// Rule is one condition that must hold.
+// Rule is one condition that must hold. A report lists every rule, also those that hold. A rule
+// that the Case skips has no violations and is therefore listed as OK.
 type Rule struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
@@ -53,7 +54,8 @@ func rules() []string {
 // maxDifferences bounds the differences that a verdict keeps in words.
 const maxDifferences = 50
 
-// addDifference records a violation of a rule.
+// addDifference records a violation of a rule. It keeps the first ones in words, because a broken
+// run may have one for every buyer.
 func (v *Verdict) addDifference(rule, format string, args ...any) {
 	i := slices.IndexFunc(v.Rules, func(r Rule) bool { return r.Name == rule })
 	v.Rules[i].OK, v.Rules[i].Count = false, v.Rules[i].Count+1

@@ -27,18 +27,12 @@ type Store interface {
 	// ScheduleRelease writes the stock move that returns an order's units at a later moment,
 	// unless RestoreOrder removes it before.
 	ScheduleRelease(
-		ctx context.Context,
-		goodsID int64,
-		l reservation.OrderLine,
-		at time.Time,
+		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
 	// return. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
 	RestoreOrder(
-		ctx context.Context,
-		deadLetterID string,
-		undo order.StockMove,
-		now, payBy time.Time,
+		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 	) (order.Order, error)
 }
 
@@ -86,15 +80,15 @@ func (s *Service) List(ctx context.Context, after string, limit int) ([]order.De
 	return deadLetters, storeError(err)
 }
 
-// Discard deletes a dead letter. Its order stays failed.
+// Discard deletes a dead letter. The order keeps the status failed.
 func (s *Service) Discard(ctx context.Context, id string) error {
 	return storeError(s.store.RemoveDeadLetter(ctx, id))
 }
 
-// Requeue reserves a failed order's units again and writes the order as created. It returns Conflict
-// if too few units are left, if the buyer has reached the limit, or if the dead letter holds no valid
-// order. Concurrent and repeated calls write the order once. After a crash the planned return releases
-// the units back (ADR 0031).
+// Requeue reserves a failed order's units again and writes the order as created. It returns
+// Conflict if too few units are left, if the buyer has reached the limit, or if the dead letter
+// holds no valid order. Concurrent and repeated calls write the order once. After a crash the
+// planned return releases the units back (ADR 0031).
 func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requeueDeadline)
 	defer cancel()
@@ -135,7 +129,7 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 }
 
 // releaseFirst applies the stock moves of the failed order before its units are reserved again. A
-// move applied later would release the new units. It leaves a planned return, which belongs to
+// later application would release the new units. It skips a planned return, which belongs to
 // another call that requeues the order.
 func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 	for range 2 {
@@ -146,16 +140,14 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 		planned := func(m order.StockMove) bool { return m.MadeAt.After(s.now()) }
 		s.releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
-	return seckill.NewUnavailable(
-		"the order's units are on their way back or being taken anew",
-		nil,
-	)
+	return seckill.NewUnavailable("the order's units are on their way back or being taken anew",
+		nil)
 }
 
+// revive reserves the units in Redis and then restores the order in MySQL. It first schedules the
+// return of the units, so that a crash between both steps leaks none.
 func (s *Service) revive(
-	ctx context.Context,
-	d order.DeadLetter,
-	l reservation.OrderLine,
+	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
 	now := s.now()
 	undo, err := s.store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
@@ -189,31 +181,27 @@ func (s *Service) revive(
 	return o, err
 }
 
+// nothingLeft returns the Conflict of a requeue that Redis refused, with the available units if
+// Redis replies.
 func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
-	e := seckill.NewError(
-		seckill.Conflict,
-		"there is no room for this order: too few units are left, or the buyer has bought otherwise",
-	)
+	e := seckill.NewError(seckill.Conflict,
+		"there is no room for this order: too few units are left, or the buyer has bought otherwise")
 	if v, err := s.redis.View(ctx, goodsID); err == nil {
 		e.Data = map[string]any{"available": v.Available}
 	}
 	return e
 }
 
-// storeError returns the error for the operator of a failed call of the store.
+// storeError maps an error of the store to one that the operator may see.
 func storeError(err error) error {
 	switch {
 	case errors.Is(err, order.ErrNoSuchDeadLetter):
 		return seckill.NewError(seckill.NotFound, "there is no such dead letter, or no longer")
 	case errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, order.ErrNoSuchOrder):
-		return seckill.NewError(
-			seckill.Conflict,
-			"this dead letter's sale or order does not exist; it can only be discarded",
-		)
+		return seckill.NewError(seckill.Conflict,
+			"this dead letter's sale or order does not exist; it can only be discarded")
 	default:
-		return seckill.OrUnavailable(
-			err,
-			"the dead letters can't be reached, or the outcome is unknown",
-		)
+		return seckill.OrUnavailable(err,
+			"the dead letters can't be reached, or the outcome is unknown")
 	}
 }

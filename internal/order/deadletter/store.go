@@ -9,6 +9,7 @@ import (
 
 // Redis reserves units for a requeued order.
 type Redis interface {
+	// View reads the current state of a sale.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	orderwriter.Settler
 }

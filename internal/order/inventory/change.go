@@ -18,9 +18,9 @@ type BegunChange struct {
 }
 
 // Change changes a sale that the actor may manage, completely or not at all. Title and price of an
-// exposed sale, and any field of a closed one, are a Conflict. A cut of more units than are unsold is
-// a Conflict with data.available. A repeated idempotency key returns the first answer; a refusal is
-// not remembered.
+// exposed sale, and any field of a closed one, are a Conflict. A cut of more units than are unsold
+// is a Conflict with data.available. A repeated idempotency key returns the first answer; a refusal
+// is not stored under the key.
 func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey) (seckill.Sale, error) {
 	if sale, known, err := s.answered(ctx, key); known || err != nil {
 		return sale, err
@@ -29,7 +29,7 @@ func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int6
 	if err != nil {
 		return sale, err
 	}
-	if after, err := c.Apply(sale); err == nil { // the transaction applies it again to the locked row
+	if after, err := c.Apply(sale); err == nil { // the transaction applies it again
 		if err := s.checkRate(after.Rate); err != nil {
 			return sale, err
 		}
@@ -41,13 +41,13 @@ func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int6
 		return err
 	})
 	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Data["available"] != nil {
-		// MySQL counts pending units as unsold; Redis knows how many are available.
+		// MySQL counts pending units as unsold; only Redis has the number of available ones.
 		return sale, s.stockDeltaError(ctx, goodsID)
 	}
 	if err != nil {
 		return sale, seckill.OrUnavailable(err, "the change's outcome is unknown")
 	}
-	// The change has begun, so it is finished whether the caller waits or not.
+	// The change has begun, so the service finishes it even if the caller stops waiting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*order.RedisDeadline)
 	defer cancel()
 	if b.Cut != nil {
@@ -58,7 +58,8 @@ func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int6
 	s.releaser.Release(ctx, b.Moves)
 	s.log.InfoContext(ctx, "sale changed", "goods_id", goodsID, "stock_delta", c.StockDelta)
 	if err := syncSale(ctx, s.store, s.redis, goodsID); err != nil {
-		s.log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id", goodsID, "err", err)
+		s.log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id",
+			goodsID, "err", err)
 	}
 	return b.Sale, nil
 }
@@ -70,7 +71,8 @@ func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, e
 		return err
 	})
 	if err != nil {
-		return sale, seckill.OrUnavailable(err, "the change is stored and its outcome is not known yet")
+		return sale, seckill.OrUnavailable(err,
+			"the change is stored and its outcome is not known yet")
 	}
 	if c.State == CutDone {
 		return sale, nil
@@ -87,8 +89,8 @@ func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error 
 	return salechange.NewStockDeltaError(v.Available)
 }
 
-// answered returns the first answer to a repeated key. A key belongs to its actor, so no actor sees
-// another's answer.
+// answered returns the first answer to a repeated key. A key belongs to its actor, so that an actor
+// cannot read another's answer.
 func (s *SaleService) answered(ctx context.Context, key salechange.IdempotencyKey) (seckill.Sale, bool, error) {
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
@@ -106,15 +108,16 @@ func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int6
 		return err
 	}
 	ctx = seckill.WithActor(ctx, by)
-	err := order.RetryTransaction(ctx, func() error { return s.store.DeleteDraft(ctx, goodsID, key, s.now()) })
+	err := order.RetryTransaction(ctx,
+		func() error { return s.store.DeleteDraft(ctx, goodsID, key, s.now()) })
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.NewNoSuchSale()
 	}
 	return seckill.OrUnavailable(err, "the draft could not be deleted")
 }
 
-// syncSale writes a sale's fields from MySQL to Redis. It reads the row anew, so that of two concurrent
-// changes the later one wins. A draft, and a sale that Redis lost, are left alone.
+// syncSale writes a sale's fields from MySQL to Redis. It reads the row again, so that the later of
+// two concurrent changes prevails. It skips drafts and sales that Redis lost.
 func syncSale(ctx context.Context, store Store, redis Redis, goodsID int64) error {
 	sale, err := store.Sale(ctx, goodsID)
 	if err != nil || sale.Status == seckill.Draft {

@@ -10,12 +10,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// StockCut withdraws unsold units of an exposed sale. MySQL holds its row before Redis is asked for the
-// units, and the row says everything that finishing the change needs, whichever process does it (ADR 30).
+// StockCut withdraws unsold units of an exposed sale. Its row is in MySQL before the call to Redis.
+// The row has everything that any process needs to finish the change (ADR 30).
 type StockCut struct {
 	ID       string // a UUIDv7; Redis decides it once per epoch
 	GoodsID  int64
-	Epoch    int64 // the epoch whose Redis is asked
+	Epoch    int64 // the epoch in Redis that the cut applies to
 	Quantity int64 // > 0
 	Wanted   salechange.Change
 	By       seckill.Actor
@@ -29,22 +29,24 @@ type CutState string
 
 // The states of a stock cut.
 const (
-	CutOpen   CutState = "open"   // Redis has not been asked, or MySQL lacks its answer
+	CutOpen   CutState = "open"   // not applied in Redis, or MySQL lacks Redis' answer
 	CutDone   CutState = "done"   // Redis and MySQL have it
 	CutUndone CutState = "undone" // neither has it
 )
 
 // Move is the cut as Redis applies it.
 func (c StockCut) Move() order.StockMove {
-	return order.StockMove{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: order.MoveDelta, Quantity: -c.Quantity}
+	return order.StockMove{
+		ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: order.MoveDelta, Quantity: -c.Quantity,
+	}
 }
 
 // errCutOpen means that Redis can't decide a cut now. The change syncer finishes it.
 var errCutOpen = errors.New("the cut is stored and is finished as soon as redis answers")
 
-// finishCut asks Redis for a cut's units and writes the answer until the cut is ended. Any number of
-// processes may repeat any step: within an epoch Redis answers the same for an id, and MySQL ends a
-// row once.
+// finishCut takes a cut's units from Redis and writes the answer to MySQL until the cut has ended.
+// Any number of processes may repeat any step: within an epoch Redis answers the same for an id,
+// and MySQL ends a row once.
 func finishCut(
 	ctx context.Context, store Store, redis Redis, c StockCut, now time.Time,
 ) (StockCut, seckill.Sale, error) {

@@ -10,9 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// StockReleaser applies stock moves to Redis: at once if it can, and every second what failed. The row
-// in MySQL is the obligation; its id makes a repeated application harmless. Any number of processes may
-// run one.
+// StockReleaser applies stock moves to Redis: at once if it can, and every second those that
+// failed. The row in MySQL stays unmarked until Redis has applied it. Its id makes a repeated
+// application harmless. Any number of processes may run one.
 type StockReleaser struct {
 	store Store
 	redis Redis
@@ -26,13 +26,14 @@ func NewStockReleaser(store Store, redis Redis, log *slog.Logger) *StockReleaser
 }
 
 const (
-	// releaseAfter is the age of moves that Run applies. The process that made a younger move applies it.
+	// releaseAfter is the age of moves that Run applies. The process that made a younger move
+	// applies it.
 	releaseAfter    = time.Second
 	releaseInterval = time.Second
 	releaseChunk    = 500
 )
 
-// Release applies moves now. Run repeats what fails.
+// Release applies moves now. It logs a failure and returns no error, because Run repeats the move.
 func (r *StockReleaser) Release(ctx context.Context, moves []order.StockMove) {
 	byGoods := make(map[int64][]order.StockMove)
 	for _, m := range moves {
@@ -40,11 +41,13 @@ func (r *StockReleaser) Release(ctx context.Context, moves []order.StockMove) {
 	}
 	for goodsID, some := range byGoods {
 		if err := r.releaseGoods(ctx, goodsID, some); err != nil {
-			r.log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID, "moves", len(some), "err", err)
+			r.log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id",
+				goodsID, "moves", len(some), "err", err)
 		}
 	}
 }
 
+// releaseGoods applies moves of one goods and marks the applied ones in MySQL.
 func (r *StockReleaser) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) error {
 	for chunk := range slices.Chunk(moves, releaseChunk) {
 		results, err := r.redis.Release(ctx, goodsID, chunk)

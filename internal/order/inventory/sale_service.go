@@ -11,13 +11,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.LedgerReader is one.
+// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.LedgerReader implements
+// it.
 type LedgerReader interface {
+	// Ledger reads Redis and MySQL one after the other; Unavailable during a rebuild.
 	Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error)
 }
 
-// SaleService serves merchants: it creates, exposes, changes, closes, lists and accounts for sales.
-// It is safe for concurrent use.
+// SaleService creates, exposes, changes, closes and lists sales for merchants, and reads their
+// ledgers. It is safe for concurrent use.
 type SaleService struct {
 	store     Store
 	redis     Redis
@@ -29,8 +31,8 @@ type SaleService struct {
 	log       *slog.Logger
 }
 
-// NewSaleService makes the service. checkRate returns a BadRequest for a rate of which no limiter can
-// be made.
+// NewSaleService makes the service. checkRate returns a BadRequest for a rate that no limiter
+// accepts.
 func NewSaleService(
 	store Store, redis Redis, opener *rebuild.Opener, ledgers LedgerReader, releaser *StockReleaser,
 	checkRate func(seckill.Rate) error, log *slog.Logger,
@@ -41,7 +43,8 @@ func NewSaleService(
 	}
 }
 
-// Create inserts a draft that belongs to the actor. The same idempotency key returns the first draft.
+// Create inserts a draft that belongs to the actor. The same idempotency key returns the first
+// draft.
 func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey) (seckill.Sale, error) {
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
@@ -75,13 +78,14 @@ func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) 
 	case err != nil:
 		return seckill.Sale{}, seckill.NewUnavailable("the sale can't be looked up", err)
 	case !by.MayManage(sale.MerchantID):
-		return seckill.Sale{}, seckill.NewError(seckill.Forbidden, "this is another merchant's sale")
+		return seckill.Sale{}, seckill.NewError(seckill.Forbidden,
+			"this is another merchant's sale")
 	}
 	return sale, nil
 }
 
-// List pages through the actor's sales, newest first, below a goods id (0: from the newest). Operators
-// see all sales.
+// List pages through the actor's sales, newest first, below a goods id (0: from the newest).
+// Operators see all sales.
 func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error) {
 	merchant := by.ID
 	if by.Role == seckill.Operator {
@@ -94,14 +98,16 @@ func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, l
 	return sales, nil
 }
 
-// Expose loads a draft into Redis and shows it to buyers. An exposed sale stays as it is.
+// Expose loads a draft into Redis and shows it to buyers. A repeated call returns the exposed sale;
+// a sale that is over is a Conflict.
 func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
 	sale, err := s.Get(ctx, by, goodsID)
 	if err != nil {
 		return sale, err
 	}
 	if sale.Status == seckill.Closed || !s.now().Before(sale.EndAt) {
-		return seckill.Sale{}, seckill.NewError(seckill.Conflict, "the sale is over and can't be exposed")
+		return seckill.Sale{}, seckill.NewError(seckill.Conflict,
+			"the sale is over and can't be exposed")
 	}
 	if sale.Status == seckill.Exposed {
 		return sale, nil // the rebuilder restores it if Redis lost it
@@ -117,7 +123,8 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 	return opened, nil
 }
 
-// Close ends a sale: reservations answer Ended from now on. Queued orders are still written.
+// Close ends a sale: reservations get the refusal Ended from now on. Queued orders are still
+// written.
 func (s *SaleService) Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return seckill.Sale{}, err

@@ -15,34 +15,42 @@ type Store interface {
 	CreateSale(ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey) (seckill.Sale, error)
 	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
-	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0: from
-	// the newest).
+	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0:
+	// from the newest).
 	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
-	// Change changes a sale in one transaction, or inserts the stock cut with which the change begins.
+	// Change changes a sale in one transaction, or inserts the stock cut with which the change
+	// begins.
 	Change(ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time) (BegunChange, error)
 	// Answered returns the first answer to an idempotency key; false if there is none yet.
 	Answered(ctx context.Context, key salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
 	// DeleteDraft removes a draft; any other sale is a Conflict.
 	DeleteDraft(ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time) error
 	// EndCut writes Redis' answer to a cut: done or undone. If a newer epoch has begun, it sets the
-	// cut that epoch and leaves it open.
+	// cut to that epoch and leaves it open.
 	EndCut(ctx context.Context, c StockCut, result order.MoveResult, now time.Time) (StockCut, seckill.Sale, error)
 	// OpenCuts lists open cuts that were begun before a moment, oldest first.
 	OpenCuts(ctx context.Context, before time.Time, limit int) ([]StockCut, error)
 	// ForgetKeys deletes idempotency keys made before a moment.
 	ForgetKeys(ctx context.Context, before time.Time) error
+	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// AuditOf lists a sale's changes, newest first, below an id ("": from the top).
 	AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error)
-	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest first.
+	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest
+	// first.
 	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)
+	// MarkReleased records that Redis has applied the moves with these ids.
 	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
 }
 
-// Redis holds the sales that buyers see, and applies moves and changes to them.
+// Redis holds the sales that buyers read, and applies moves and changes to them.
 type Redis interface {
+	// View reads the current state of a sale; seckill.ErrNotLoaded if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's epoch.
+	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's
+	// epoch.
 	UpdateSale(ctx context.Context, sale seckill.Sale) error
+	// Release applies stock moves of one goods, each once by its id. It returns one result for
+	// each, in order.
 	Release(ctx context.Context, goodsID int64, moves []order.StockMove) ([]order.MoveResult, error)
 }

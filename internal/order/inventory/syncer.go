@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// ChangeSyncer finishes changes that a process began and did not finish: open stock cuts, and fields
-// that Redis lacks because it was down. Any number of processes may run one.
+// ChangeSyncer finishes changes that a process began and did not finish: open stock cuts, and
+// fields that Redis lacks because it was down. Any number of processes may run one.
 type ChangeSyncer struct {
 	live  *livesales.List
 	store Store
@@ -40,7 +40,8 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 }
 
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
-	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx), s.store.ForgetKeys(ctx, s.now().Add(-salechange.IdempotencyTTL)))
+	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx),
+		s.store.ForgetKeys(ctx, s.now().Add(-salechange.IdempotencyTTL)))
 	if err != nil && ctx.Err() == nil {
 		s.log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
 	}
@@ -52,7 +53,8 @@ func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
 		ended, _, failed := finishCut(ctx, s.store, s.redis, c, s.now())
 		switch {
 		case failed == nil:
-			s.log.InfoContext(ctx, "finished an abandoned cut", "goods_id", c.GoodsID, "units", c.Quantity, "state", ended.State)
+			s.log.InfoContext(ctx, "finished an abandoned cut", "goods_id", c.GoodsID, "units",
+				c.Quantity, "state", ended.State)
 		case !errors.Is(failed, errCutOpen):
 			err = errors.Join(err, failed)
 		}
@@ -60,7 +62,7 @@ func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
 	return err
 }
 
-// syncFields writes the fields that Redis has otherwise than MySQL. The list of live sales is up to a
+// syncFields writes the fields in which Redis differs from MySQL. The list of live sales may be a
 // second old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) error {
 	var errs []error

@@ -64,6 +64,7 @@ func (l *List) Refresh(ctx context.Context) {
 	l.keep(sales, full)
 }
 
+// fullRefreshDue reports whether the last full refresh is older than FullInterval.
 func (l *List) fullRefreshDue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

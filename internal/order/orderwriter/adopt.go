@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// errAdopted asks for a new transaction after Redis adopted orders.
+// errAdopted requests a new transaction after Redis adopted orders.
 var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
 // adopt asks Redis for units of the present epoch for late orders of older ones. It returns the
@@ -56,7 +56,7 @@ func dropLost(
 }
 
 // AdoptError means that a batch holds orders of an older epoch that the present epoch has not
-// adopted. Nothing was written.
+// adopted. The transaction wrote nothing.
 type AdoptError struct {
 	Epoch    int64    // the present one
 	Limit    int64    // the highest limit per buyer that the sale ever had

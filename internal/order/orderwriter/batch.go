@@ -7,7 +7,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Batch is what one transaction writes: order lines of one goods. An order number may occur twice,
+// Batch is the input of one transaction: order lines of one goods. An order number may occur twice,
 // and MySQL may hold it already.
 type Batch struct {
 	GoodsID int64

@@ -57,7 +57,8 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 			err = c.consume(ctx, shard, stream)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err", err)
+			c.log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err",
+				err)
 		}
 		workers.Sleep(ctx, pause.NextBackOff())
 	}

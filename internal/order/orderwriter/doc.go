@@ -1,12 +1,12 @@
 // Package orderwriter consumes order messages and writes them to MySQL.
 //
 // A Consumer collects deliveries into batches. The Writer groups a batch by goods and writes each
-// goods in one transaction: it inserts the rows and lowers the stock by a versioned
+// goods in one transaction. It inserts the rows and lowers the stock by a versioned
 // compare-and-swap. After the commit it settles the orders in Redis, and only then the Consumer
 // acknowledges the messages. A crash at any point repeats messages, and repeated messages are
 // recognised by their order number.
 //
 // The Writer retries infrastructure errors in a new transaction until they end. It isolates an
-// order that MySQL refuses by bisection and keeps it as a dead letter. It adopts late orders of an
+// order that MySQL refuses by bisection and stores it as a dead letter. It adopts late orders of an
 // older epoch into the present one before it writes them.
 package orderwriter

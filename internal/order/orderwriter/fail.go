@@ -21,7 +21,7 @@ func (w *Writer) fail(
 	return nil
 }
 
-// failOne keeps a dead letter without a row if MySQL refuses the failed row too.
+// failOne writes one order as failed. If MySQL refuses that row too, it stores a dead letter alone.
 func (w *Writer) failOne(
 	ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason,
 ) error {
@@ -58,15 +58,14 @@ func (w *Writer) addDeadLetter(ctx context.Context, d order.DeadLetter) error {
 	return err
 }
 
-// deadLetter makes the dead letter of a delivery. A broker that does not report the first
-// delivery leaves its time to the writer.
+// deadLetter makes the dead letter of a delivery. If the broker does not report the first delivery,
+// the writer sets its time.
 func (w *Writer) deadLetter(
 	goodsID int64, sn string, reason order.FailureReason, from order.DeliveryInfo, body []byte,
 ) order.DeadLetter {
 	d := order.DeadLetter{
 		ID: uuid.Must(uuid.NewV7()).String(), GoodsID: goodsID, OrderSn: sn, Reason: reason,
-		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
-		Body: body,
+		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin, Body: body,
 	}
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = time.Now().UTC()

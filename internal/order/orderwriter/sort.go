@@ -30,7 +30,8 @@ func (w *Writer) sort(batch []received) sorted {
 	for _, r := range batch {
 		switch {
 		case r.err != nil:
-			s.dead = append(s.dead, w.deadLetter(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
+			s.dead = append(s.dead,
+				w.deadLetter(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
 		case r.message.Barrier != nil:
 			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
 		default:

@@ -23,8 +23,8 @@ type Metrics interface {
 	DeadLettered(reason order.FailureReason)
 }
 
-// BatchStore is MySQL for the writer. Its errors include order.ErrTryAgain for infrastructure
-// errors, which a new transaction may not meet.
+// BatchStore is MySQL for the writer. Infrastructure errors include order.ErrTryAgain, because a
+// new transaction may succeed.
 type BatchStore interface {
 	// WriteBatch writes order lines of one goods in one transaction. The error is an *AdoptError
 	// for lines of an older epoch, seckill.ErrNoSuchGoods, or the problem of one of the lines.
@@ -54,7 +54,7 @@ type Settler interface {
 	) (map[string]int64, error)
 }
 
-// Dependencies are what a Writer works with.
+// Dependencies are the parts that a Writer uses.
 type Dependencies struct {
 	Store    BatchStore
 	Redis    Settler
@@ -67,16 +67,16 @@ type Dependencies struct {
 	Log            *slog.Logger
 }
 
-// Writer writes batches of received messages. It commits the lines of each goods in one
-// transaction and settles them in Redis. It retries infrastructure errors until they end. An
-// order that MySQL refuses becomes a dead letter, alone.
+// Writer writes batches of received messages. It commits the lines of each goods in one transaction
+// and settles them in Redis. It retries infrastructure errors until they end. If MySQL refuses an
+// order, only that order becomes a dead letter.
 type Writer struct{ Dependencies }
 
 // NewWriter makes a writer.
 func NewWriter(d Dependencies) *Writer { return &Writer{Dependencies: d} }
 
-// Write writes a batch of deliveries to MySQL. It fails only if ctx ends first. Then nothing of the
-// batch may be acknowledged.
+// Write writes a batch of deliveries to MySQL. It fails only if ctx ends first. The consumer must
+// then acknowledge no message of the batch.
 func (w *Writer) Write(ctx context.Context, batch []received) error {
 	work := w.sort(batch)
 	for _, d := range work.dead {
@@ -170,9 +170,7 @@ func (w *Writer) batch(
 
 // committed settles orders in Redis after their commit and releases the units of failed ones. It
 // has a deadline and returns no error: the reconciler and the releaser complete it later.
-func (w *Writer) committed(
-	ctx context.Context, goodsID int64, out order.Outcome, began time.Time,
-) {
+func (w *Writer) committed(ctx context.Context, goodsID int64, out order.Outcome, began time.Time) {
 	if w.Metrics != nil {
 		w.Metrics.Wrote(out, time.Since(began))
 	}

@@ -16,8 +16,8 @@ type PendingReader interface {
 	) ([]order.Pending, uint64, error)
 }
 
-// PendingPages iterates over the pending reservations of a goods in pages of about count. A
-// reservation may come twice. After an error the iteration ends.
+// PendingPages iterates over the pending reservations of a goods in pages of about count. It may
+// return a reservation twice. After an error the iteration ends.
 func PendingPages(
 	ctx context.Context, reader PendingReader, goodsID, count int64,
 ) iter.Seq2[[]order.Pending, error] {

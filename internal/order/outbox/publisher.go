@@ -20,9 +20,7 @@ type Metrics interface {
 type Store interface {
 	// Unconfirmed returns at most count entries of at least the given age by Redis' clock,
 	// oldest first.
-	Unconfirmed(
-		ctx context.Context, goodsID int64, age time.Duration, count int64,
-	) ([]Entry, error)
+	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]Entry, error)
 	// Confirmed removes entries from the outbox.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 	PendingReader
@@ -68,9 +66,7 @@ func (p *Publisher) PublishUnconfirmed(
 }
 
 // publishEntries publishes entries concurrently. It removes each entry that the queue confirms.
-func (p *Publisher) publishEntries(
-	ctx context.Context, goodsID int64, entries []Entry,
-) error {
+func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries []Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, p.deadline)
 	defer cancel()
 	var g errgroup.Group
@@ -86,9 +82,9 @@ func (p *Publisher) publishEntries(
 	return g.Wait()
 }
 
-// PublishPending publishes all pending reservations of a goods, whether the queue ever confirmed
-// them or not. The batch writer recognises orders that are already written. It returns the number
-// of published reservations, also with an error.
+// PublishPending publishes all pending reservations of a goods, including those that the queue has
+// confirmed. The batch writer recognises orders that are already written. It returns the number of
+// published reservations, also with an error.
 func (p *Publisher) PublishPending(ctx context.Context, goodsID int64) (int, error) {
 	published := 0
 	for page, err := range PendingPages(ctx, p.store, goodsID, chunk) {
@@ -118,6 +114,7 @@ func (p *Publisher) Publish(
 	return published, nil
 }
 
+// publishMessage publishes reservations as one message and waits for its confirm.
 func (p *Publisher) publishMessage(
 	ctx context.Context, goodsID int64, reservations []order.Pending,
 ) error {

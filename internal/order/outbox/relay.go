@@ -21,13 +21,14 @@ const (
 // BrokerMarker records in the broker that all pending orders of a shard have been published to its
 // queue. The broker loses the mark together with the queue's messages.
 type BrokerMarker interface {
+	// MarkRepublished records the mark of one shard, 0 to the number of shards - 1.
 	MarkRepublished(ctx context.Context, shard int) error
 }
 
 // NewQueues reports shards whose queue is new. The zero value serves a queue in the same process,
 // which loses its messages only together with Redis.
 type NewQueues struct {
-	Shard  <-chan int // a shard may come more than once
+	Shard  <-chan int // the shard of a new queue; may repeat
 	Marker BrokerMarker
 	Shards int // the number of all shards
 }
@@ -56,6 +57,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// relay publishes the old outbox entries of every live sale. It does not log a queue that is down,
+// because the broker connection logs that.
 func (r *Relay) relay(ctx context.Context) {
 	for _, sale := range r.live.Sales() {
 		log := r.log.With("goods_id", sale.GoodsID)
@@ -69,6 +72,7 @@ func (r *Relay) relay(ctx context.Context) {
 	}
 }
 
+// serveNewQueues republishes one shard after another.
 func (r *Relay) serveNewQueues(ctx context.Context) error {
 	for {
 		select {
@@ -80,7 +84,7 @@ func (r *Relay) serveNewQueues(ctx context.Context) error {
 	}
 }
 
-// republishUntilDone retries without a limit: only Redis knows of these orders.
+// republishUntilDone retries without a limit, because no other store than Redis has these orders.
 func (r *Relay) republishUntilDone(ctx context.Context, shard int) {
 	pause := workers.RetryBackoff()
 	for ctx.Err() == nil {

@@ -2,8 +2,8 @@
 //
 // The Service changes an order for its buyer or for a payment provider. The Expirer ends unpaid
 // orders after the payment timeout. The Refunder returns money that an order could not keep. Each
-// change is one MySQL transaction that also writes the stock move that returns the units, so
-// that a crash neither loses units nor returns them twice.
+// change is one MySQL transaction, which also writes the stock move that returns the units. A crash
+// therefore neither loses units nor returns them twice.
 //
 // Concurrent cancellations of one goods share a transaction, because each of them must lock the
 // goods row.

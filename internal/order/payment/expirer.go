@@ -33,9 +33,7 @@ func NewExpirer(
 }
 
 // Run expires until ctx ends.
-func (e *Expirer) Run(
-	ctx context.Context,
-) error {
+func (e *Expirer) Run(ctx context.Context) error {
 	return workers.Every(ctx, expireEvery, e.runOnce)
 }
 
@@ -44,14 +42,8 @@ func (e *Expirer) runOnce(ctx context.Context) {
 		moves, err := e.store.ExpireDue(ctx, sale.GoodsID, e.now(), expireChunk)
 		if err != nil {
 			if ctx.Err() == nil {
-				e.log.WarnContext(
-					ctx,
-					"can't expire orders, will retry",
-					"goods_id",
-					sale.GoodsID,
-					"err",
-					err,
-				)
+				e.log.WarnContext(ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID,
+					"err", err)
 			}
 			continue
 		}

@@ -38,7 +38,7 @@ const (
 	Refunded  State = "refunded"  // final
 )
 
-// RefundReason is the stable code of why a payment is refunded.
+// RefundReason is the stable code for the cause of a refund.
 type RefundReason string
 
 // The reasons of a refund.
@@ -57,8 +57,8 @@ type Receipt struct {
 	Order  order.Order
 }
 
-// RefundReasonFor returns why an order can't keep a payment at a moment, or "" if it can. Only a
-// created order before PayBy keeps a payment.
+// RefundReasonFor returns the reason for which an order can't keep a payment at a moment, or "" if
+// it can. Only a created order before PayBy keeps a payment.
 func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 	switch {
 	case o.Status == order.Created && now.Before(o.PayBy):

@@ -9,8 +9,8 @@ import (
 )
 
 // Refunder refunds payments that their orders could not keep, and retries until the provider
-// accepts. Any number of refunders may run, because each attempt is claimed by one of them. After a
-// crash between refund and mark another refunder asks again, and the provider refunds nothing more.
+// accepts. Any number of refunders may run, because one of them claims each attempt. After a crash
+// between refund and mark another refunder repeats the call, and the provider refunds nothing more.
 type Refunder struct {
 	store    Store
 	provider Provider
@@ -18,7 +18,7 @@ type Refunder struct {
 	log      *slog.Logger
 }
 
-// NewRefunder returns a refunder that asks provider.
+// NewRefunder returns a refunder that refunds through provider.
 func NewRefunder(store Store, provider Provider, log *slog.Logger) *Refunder {
 	return &Refunder{store: store, provider: provider, now: time.Now, log: log}
 }
@@ -79,6 +79,7 @@ const (
 	refundPauseMax = 10 * time.Minute
 )
 
+// pauseAfter is the pause after so many failed attempts.
 func pauseAfter(attempts int) time.Duration {
 	return min(refundPause<<min(attempts, 10), refundPauseMax)
 }

@@ -19,8 +19,8 @@ type fakeRefund struct {
 	due        time.Time
 	attempts   int
 	refunds    int  // refunds made by the provider
-	refunded   bool // as recorded by the store
-	down, lost bool // the provider fails; the mark is lost
+	refunded   bool // the store has recorded the refund
+	down, lost bool // the provider is down; the store loses the mark
 	claimed    bool // another refunder claims first
 }
 
@@ -65,6 +65,8 @@ func newTestRefunder(f *fakeRefund) *Refunder {
 	return r
 }
 
+// TestRefunder_RetriesUntilRefunded checks that the refunder repeats a failed refund with growing
+// waits of up to 10 minutes, and stops after the first success.
 func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 	f := &fakeRefund{now: time.Unix(1000, 0), down: true}
 	r := newTestRefunder(f)
@@ -79,7 +81,8 @@ func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 		f.now = f.due
 	}
 	require.Equal(t, []time.Duration{
-		15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
+		15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
+		8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
 	}, waits)
 	require.False(t, f.refunded)
 	f.down = false
@@ -91,7 +94,8 @@ func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 	require.Equal(t, 1, f.refunds)
 }
 
-// A lost mark makes the refunder repeat the refund. A real provider refunds once.
+// TestRefunder_RepeatsAfterLostMark checks that the refunder repeats a refund if the store lost the
+// mark of the first. A real provider recognises the repetition and refunds once.
 func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 	f := &fakeRefund{now: time.Unix(1000, 0), lost: true}
 	r := newTestRefunder(f)
@@ -103,6 +107,8 @@ func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 	require.Equal(t, 2, f.refunds)
 }
 
+// TestRefunder_SkipsAttemptOfAnother checks that a refunder makes no refund if another refunder has
+// claimed the attempt.
 func TestRefunder_SkipsAttemptOfAnother(t *testing.T) {
 	f := &fakeRefund{now: time.Unix(1000, 0), claimed: true}
 	newTestRefunder(f).runOnce(t.Context())

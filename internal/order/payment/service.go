@@ -42,7 +42,8 @@ func NewService(
 	log *slog.Logger,
 ) *Service {
 	s := &Service{
-		orders: orders, store: store, releaser: releaser, provider: provider, now: time.Now, log: log,
+		orders: orders, store: store, releaser: releaser, provider: provider, now: time.Now,
+		log: log,
 	}
 	s.cancels = batcher.New(reservation.MaxBatch, s.cancelBatch)
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
@@ -87,53 +88,31 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 // Conflict with a retry after one second, and a wrong amount is a Conflict. An unknown order is
 // NotFound. A refusal records nothing and is logged.
 func (s *Service) Receive(
-	ctx context.Context,
-	paymentID, orderSn string,
-	amount int64,
+	ctx context.Context, paymentID, orderSn string, amount int64,
 ) (Receipt, error) {
 	o, err := s.orders.FindChangeableByNumber(ctx, orderSn)
 	if err == nil {
 		var r Receipt
-		r, err = s.receive(ctx, Payment{
-			ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount,
-		})
+		r, err = s.receive(ctx,
+			Payment{ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount})
 		if err == nil {
 			return r, nil
 		}
 	}
 	if o.Status != order.Queued && seckill.ReasonOf(err) != seckill.Unavailable {
-		s.log.WarnContext(
-			ctx,
-			"payment refused",
-			"payment_id",
-			paymentID,
-			"order_sn",
-			orderSn,
-			"amount",
-			amount,
-			"err",
-			err,
-		)
+		s.log.WarnContext(ctx, "payment refused", "payment_id", paymentID, "order_sn", orderSn,
+			"amount", amount, "err", err)
 	}
 	return Receipt{}, err
 }
 
+// receive records a payment and logs one that will be refunded.
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
-	err = order.RetryTransaction(
-		ctx,
-		func() error { r, err = s.store.Receive(ctx, p, s.now()); return err },
-	)
+	err = order.RetryTransaction(ctx,
+		func() error { r, err = s.store.Receive(ctx, p, s.now()); return err })
 	if err == nil && r.State == Refunding {
-		s.log.InfoContext(
-			ctx,
-			"payment will be refunded",
-			"payment_id",
-			p.ID,
-			"order_sn",
-			p.OrderSn,
-			"reason",
-			r.Reason,
-		)
+		s.log.InfoContext(ctx, "payment will be refunded", "payment_id", p.ID, "order_sn",
+			p.OrderSn, "reason", r.Reason)
 	}
 	return r, changeError(err)
 }
@@ -141,9 +120,7 @@ func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error)
 // Cancel cancels the actor's own created order and returns its units to the sale once. A repeated
 // call returns the cancelled order.
 func (s *Service) Cancel(
-	ctx context.Context,
-	by seckill.Actor,
-	orderSn string,
+	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
 	o, err := s.orders.FindChangeable(ctx, by, orderSn)
 	if err != nil {
@@ -157,32 +134,27 @@ func (s *Service) Cancel(
 		return order.Order{}, changeError(err)
 	}
 	if done.Move != nil {
-		// The releaser applies later a move that fails here.
+		// If this fails, the releaser applies the move later.
 		_, _ = s.releases.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move)
 	}
 	return done.Order, nil
 }
 
+// cancelBatch cancels orders of one goods in one transaction.
 func (s *Service) cancelBatch(
-	ctx context.Context,
-	goodsID int64,
-	sns []string,
+	ctx context.Context, goodsID int64, sns []string,
 ) (list []Cancellation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
 	defer cancel()
-	err = order.RetryTransaction(
-		ctx,
-		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err },
-	)
+	err = order.RetryTransaction(ctx,
+		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err })
 	return list, err
 }
 
-// releaseBatch is not part of cancelBatch, so that a slow Redis does not delay the next
-// cancellations in MySQL.
+// releaseBatch applies the moves of cancelled orders. It is a batcher of its own, so that a slow
+// Redis does not delay the next cancellations in MySQL.
 func (s *Service) releaseBatch(
-	ctx context.Context,
-	_ int64,
-	moves []order.StockMove,
+	ctx context.Context, _ int64, moves []order.StockMove,
 ) ([]struct{}, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
@@ -190,7 +162,7 @@ func (s *Service) releaseBatch(
 	return make([]struct{}, len(moves)), nil
 }
 
-// newUnpayable returns the refusal of an order that takes no payment.
+// newUnpayable returns the refusal of an order that cannot be paid.
 func newUnpayable(o order.Order) error {
 	if o.Status == order.Created {
 		return seckill.NewError(seckill.Conflict, "the time to pay is over")
@@ -198,6 +170,7 @@ func newUnpayable(o order.Order) error {
 	return seckill.NewError(seckill.Conflict, "the order is %s", o.Status)
 }
 
+// changeError maps an error of the store to one that the client may see.
 func changeError(err error) error {
 	if errors.Is(err, order.ErrNoSuchOrder) {
 		return query.NewNoSuchOrder()

@@ -21,10 +21,7 @@ type Store interface {
 	) ([]Cancellation, error)
 	// ExpireDue expires at most limit unpaid orders of a sale that are due, in one transaction.
 	ExpireDue(
-		ctx context.Context,
-		goodsID int64,
-		now time.Time,
-		limit int,
+		ctx context.Context, goodsID int64, now time.Time, limit int,
 	) ([]order.StockMove, error)
 	// DueRefunds lists payments whose refund is due, the longest due first.
 	DueRefunds(ctx context.Context, now time.Time, limit int) ([]Refund, error)

@@ -9,13 +9,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// publication is one message in transit. done closes when the queue has confirmed it, is known to be
-// down, or has not answered in time. err is set before, and is nil in the first two cases.
+// publication is one message in transit. done closes on one of three events: the queue has
+// confirmed the message, the queue is down, or the deadline has passed. err is set before, and is
+// nil in the first two cases.
 type publication struct {
 	done chan struct{}
 	err  error
 }
 
+// wait returns the outcome of the publication, or the cause of ctx if that ends first.
 func (p *publication) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -25,10 +27,10 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
+// reserveBatch reserves a batch in Redis and starts the publication of the taken reservations. It
+// does not wait for the confirm, so that the next batch can start.
 func (s *Service) reserveBatch(
-	ctx context.Context,
-	key batchKey,
-	traced []tracedReservation,
+	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]result, error) {
 	rs, marks := splitTraces(traced)
 	ctx, end := order.StartSpan(ctx, s.tracer, "reserve in Redis", marks...)
@@ -65,9 +67,7 @@ func (s *Service) reserveBatch(
 
 // callReserve calls the reserve script for a batch.
 func (s *Service) callReserve(
-	ctx context.Context,
-	key batchKey,
-	rs []reservation.Reservation,
+	ctx context.Context, key batchKey, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
@@ -79,15 +79,11 @@ func (s *Service) callReserve(
 	return res, err
 }
 
-// publish sends the message of one batch. While the queue is known to be down, the outbox in Redis
-// alone guarantees the orders, and the relay publishes them. The relay also publishes a message that
-// was not confirmed in time. Its buyers got no order number and must retry with the same path.
+// publish sends the message of one batch. While the queue is down, the outbox in Redis alone
+// guarantees the orders, and the relay publishes them. The relay also publishes a message that was
+// not confirmed in time. Its buyers got no order number and must retry with the same path.
 func (s *Service) publish(
-	ctx context.Context,
-	goodsID int64,
-	outboxID string,
-	body []byte,
-	pub *publication,
+	ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication,
 ) {
 	sendCtx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
@@ -103,24 +99,14 @@ func (s *Service) publish(
 		_, err = s.confirms.Do(ctx, goodsID, outboxID)
 	}
 	if err != nil && !down {
-		s.log.WarnContext(
-			ctx,
-			"message not confirmed, the relay will publish it",
-			"goods_id",
-			goodsID,
-			"outbox_id",
-			outboxID,
-			"err",
-			err,
-		)
+		s.log.WarnContext(ctx, "message not confirmed, the relay will publish it", "goods_id",
+			goodsID, "outbox_id", outboxID, "err", err)
 	}
 }
 
-// confirmBatch removes confirmed entries from the outbox. No buyer waits for it.
+// confirmBatch removes confirmed entries from the outbox. It runs after the answers to the buyers.
 func (s *Service) confirmBatch(
-	ctx context.Context,
-	goodsID int64,
-	ids []string,
+	ctx context.Context, goodsID int64, ids []string,
 ) ([]struct{}, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()

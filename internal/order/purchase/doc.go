@@ -1,10 +1,10 @@
 // Package purchase takes purchases: it reserves units in Redis, publishes the reservation to
 // RabbitMQ, and answers with an order number.
 //
-// Service.Place returns an order number only when Redis holds the reservation in its outbox and
-// RabbitMQ has confirmed the message, or RabbitMQ is known to be down. In the second case the
-// outbox alone carries the reservation until the relay publishes it. The same path always answers
-// with the same order number, so a buyer may repeat a request whose outcome is unknown.
+// Service.Place returns an order number after Redis holds the reservation in its outbox and
+// RabbitMQ has confirmed the message. While RabbitMQ is down, the outbox alone holds the
+// reservation until the relay publishes it. The same path always answers with the same order
+// number, so a buyer may repeat a request whose outcome is unknown.
 //
 // Concurrent purchases of one goods share one script call, one message and one confirm. No call
 // waits for others to arrive. A Service is safe for concurrent use and owns no background worker.

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Request asks for units of a sale for one buyer.
+// Request is one buyer's purchase: units of a sale, and the path that permits it.
 type Request struct {
 	GoodsID  int64
 	Buyer    seckill.Actor
@@ -42,8 +42,8 @@ type OrderStore interface {
 	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
 }
 
-// Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale share
-// one script call and one message with one confirm. It is safe for concurrent use.
+// Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale
+// share one script call and one message with one confirm. It is safe for concurrent use.
 type Service struct {
 	sales     order.SaleReader
 	redis     ReservationStore
@@ -72,11 +72,11 @@ type batchKey struct {
 type result struct {
 	reservation.Verdict
 	publication   *publication
-	notReplicated error // why the order must not be confirmed yet; nil if it may
+	notReplicated error // the order must not be confirmed while this is set
 }
 
-// NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards the
-// relay publishes the order. counters, metrics and tracer may be nil.
+// NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards
+// the relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
 	sales order.SaleReader, redis ReservationStore, store OrderStore, publisher order.Publisher,
 	keys *ordersn.Keys, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
@@ -92,8 +92,8 @@ func NewService(
 }
 
 // Place reserves and publishes one purchase and returns the order number. A path that was used
-// before returns its order again. Any other outcome is an error. An order that was taken is
-// processed even if the caller stops waiting.
+// before returns its order again. Any other outcome is an error. A taken order is processed even if
+// the caller stops waiting.
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	number, storedPath := s.number(p)
 	got, err := s.reserve(ctx, p, number, storedPath)
@@ -162,7 +162,7 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	defer cancel()
 	err = s.publisher.Publish(ctx, goodsID, message)
 	if errors.Is(err, order.ErrQueueDown) {
-		return nil // the outbox alone carries it
+		return nil // the outbox alone holds it
 	}
 	return err
 }
@@ -198,7 +198,7 @@ func (s *Service) reserve(
 		"the reservation's outcome is unknown; ask again with the same path")
 }
 
-// epoch returns the epoch last seen of a sale, or reads it; NotFound if there is no such sale.
+// epoch returns the last known epoch of a sale, or reads it; NotFound if there is no such sale.
 func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
 	if epoch, ok := s.epochs.Load(goodsID); ok {
 		return epoch.(int64), nil
@@ -213,7 +213,8 @@ func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
 	return v.Epoch, nil
 }
 
-// gateError returns the refusal for a shut gate: Ended if the sale has ended, Unavailable otherwise.
+// gateError returns the refusal for a shut gate: Ended if the sale has ended, Unavailable
+// otherwise.
 func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.GateError) error {
 	if gate.State == seckill.GateBacklog {
 		return seckill.NewUnavailable("orders arrive faster than they are written", gate)

@@ -28,7 +28,7 @@ func (s *Service) FindChangeable(
 	return o, e
 }
 
-// FindChangeableByNumber is FindChangeable for a payment provider, which does not know the buyer.
+// FindChangeableByNumber is FindChangeable for a payment provider, whose reports have no buyer id.
 func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (order.Order, error) {
 	n, err := s.keys.Parse(orderSn)
 	if err != nil {

@@ -88,26 +88,14 @@ func (n *Notifier) runOnce(ctx context.Context) {
 			found, err := n.store.StatusOf(ctx, goodsID, sns[:chunk])
 			if err != nil {
 				if ctx.Err() == nil {
-					n.log.WarnContext(
-						ctx,
-						"can't read the status of orders, will retry",
-						"goods_id",
-						goodsID,
-						"err",
-						err,
-					)
+					n.log.WarnContext(ctx, "can't read the status of orders, will retry",
+						"goods_id", goodsID, "err", err)
 				}
 				return
 			}
 			if err := n.notify(ctx, goodsID, found); err != nil && ctx.Err() == nil {
-				n.log.WarnContext(
-					ctx,
-					"can't read changed orders, will retry",
-					"goods_id",
-					goodsID,
-					"err",
-					err,
-				)
+				n.log.WarnContext(ctx, "can't read changed orders, will retry", "goods_id", goodsID,
+					"err", err)
 			}
 			sns = sns[chunk:]
 		}

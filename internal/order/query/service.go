@@ -42,8 +42,8 @@ func NewService(
 // Redis.
 //
 // A row that is created and still pending also counts as queued. InnoDB shows a commit to readers
-// before it is on disk, and a server that crashes then loses it. Only the consumer knows that the
-// commit succeeded, and settles the order then (see commitUncertain).
+// before it is on disk, and a server that crashes then loses it. Only the consumer gets the result
+// of the commit, and it settles the order after that (see commitUncertain).
 func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
 	n, err := s.keys.Parse(orderSn)
 	if err != nil {
@@ -146,10 +146,7 @@ func (s *Service) writeTombstone(
 
 // Mine lists the actor's own orders before a number ("": from the top), newest first.
 func (s *Service) Mine(
-	ctx context.Context,
-	by seckill.Actor,
-	before string,
-	limit int,
+	ctx context.Context, by seckill.Actor, before string, limit int,
 ) ([]order.Order, error) {
 	orders, err := s.store.OrdersOf(ctx, by.ID, before, limit)
 	if err != nil {

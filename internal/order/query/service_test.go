@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// racingRebuild is a Redis and a MySQL. Between their answers a rebuild writes the order and ends its
-// epoch.
+// racingRebuild is a Redis and a MySQL. A rebuild writes the order and ends its epoch between their
+// answers.
 type racingRebuild struct {
 	Store
 	order   order.Order
@@ -22,9 +22,7 @@ type racingRebuild struct {
 }
 
 func (m *racingRebuild) Pending(
-	context.Context,
-	int64,
-	string,
+	context.Context, int64, string,
 ) (reservation.OrderLine, bool, error) {
 	return reservation.OrderLine{}, false, nil
 }
@@ -55,6 +53,8 @@ func (m *racingRebuild) Sale(context.Context, int64) (seckill.View, error) {
 	return v, nil
 }
 
+// TestFind_OrderWrittenByRebuildIsNotFailed checks that the order query finds an order that a
+// rebuild wrote between the reads of Redis and MySQL.
 func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	keys := ordersn.NewKeys([]byte("a secret of at least 32 bytes, for tests"))
 	sn := keys.Issue(42, 7, time.Now().Add(-time.Hour)).String()

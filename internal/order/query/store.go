@@ -17,13 +17,9 @@ type Store interface {
 	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
 	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
 	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error)
-	// OrdersOfGoods lists a sale's orders likewise, of one status or ("") of all.
+	// OrdersOfGoods lists a sale's orders in the same way, of one status; "" means all.
 	OrdersOfGoods(
-		ctx context.Context,
-		goodsID int64,
-		status order.Status,
-		before string,
-		limit int,
+		ctx context.Context, goodsID int64, status order.Status, before string, limit int,
 	) ([]order.Order, error)
 	// StatusOf returns the status of each order that has a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)

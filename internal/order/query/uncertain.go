@@ -13,7 +13,8 @@ import (
 const certainAfter = time.Minute
 
 // withUncertain sets the status queued, as Find does, on created orders that are pending in Redis.
-// It checks all young orders of a list in one round trip. If Redis fails, MySQL's status stays.
+// It checks all young orders of a list in one round trip. If Redis fails, the orders keep the
+// status of MySQL.
 func withUncertain(ctx context.Context, store Redis, orders []order.Order) []order.Order {
 	young := make(map[int64][]string)
 	for _, o := range orders {
@@ -44,8 +45,8 @@ func withUncertain(ctx context.Context, store Redis, orders []order.Order) []ord
 }
 
 // commitUncertain reports whether a pending order of a sale may have no durable row. A shut gate
-// means no: a restarted Redis may have lost the settling of an order, and a status must not go back
-// from created to queued. The caller reads pending first, so that both come from the same Redis.
+// means no. A restarted Redis may have lost the settling of an order, and a status must not revert
+// from created to queued. The caller reads pending first, so that both reads use the same Redis.
 func commitUncertain(ctx context.Context, store Redis, goodsID int64) bool {
 	v, err := store.View(ctx, goodsID)
 	return err == nil && v.Gate == seckill.GateOpen

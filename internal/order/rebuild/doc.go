@@ -6,7 +6,7 @@
 // written. The Opener then begins the next epoch in MySQL and loads its snapshot into Redis, which
 // opens the gate. The Worker finds the sales that need a rebuild.
 //
-// A lock in Redis keeps two rebuilders of one sale apart. A fencing token in MySQL makes a
-// rebuilder harmless that lost the lock and does not know it. The Retirer removes sales from Redis
-// that are over and drained. Several processes may run Worker and Retirer.
+// A lock in Redis keeps two rebuilders of one sale apart. A fencing token in MySQL stops a
+// rebuilder that has lost the lock without noticing. The Retirer removes sales from Redis that are
+// over and drained. Several processes may run Worker and Retirer.
 package rebuild

@@ -25,8 +25,8 @@ const (
 	originRebuild = "rebuild"
 )
 
-// drain brings everything reserved before now into MySQL and returns the reservations that are
-// still missing. The token is taken before the epoch is read. So an epoch that began earlier is
+// drain writes everything reserved before now to MySQL and returns the reservations that are still
+// missing. The token is taken before the epoch is read. An epoch that began earlier is therefore
 // the one in MySQL, and the shut gate refuses its load.
 func (r *Rebuilder) drain(
 	ctx context.Context, result *Result, token int64,
@@ -83,8 +83,8 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barr
 	}
 }
 
-// findMissing looks up every pending reservation in MySQL. Some can be missing after the barrier:
-// the broker may have lost its data before the barrier came, or MySQL refused the order.
+// findMissing searches MySQL for every pending reservation. Some can be missing after the barrier:
+// the broker may have lost its data before the barrier arrived, or MySQL refused the order.
 func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pending, error) {
 	var missing []order.Pending
 	result.Found = 0
@@ -112,8 +112,8 @@ func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pe
 }
 
 // deadLetterMissing ends orders that are still missing after all drains. It writes each as failed
-// if MySQL accepts that, and keeps a dead letter in any case. It fails on infrastructure errors:
-// then the gate stays shut, and the next rebuild starts over.
+// if MySQL accepts that, and stores a dead letter in any case. It returns infrastructure errors.
+// The gate then remains shut, and the next rebuild starts again.
 func (r *Rebuilder) deadLetterMissing(
 	ctx context.Context, result *Result, missing []order.Pending,
 ) error {

@@ -18,7 +18,7 @@ type Metrics interface {
 	Rebuilt(r Result)
 }
 
-// Result is what one rebuild did.
+// Result is the outcome of one rebuild.
 type Result struct {
 	GoodsID   int64         `json:"goodsId,string"`
 	Why       string        `json:"why"`
@@ -28,8 +28,8 @@ type Result struct {
 	Relayed   int           `json:"relayed"`  // outbox entries that the queue had not confirmed
 	Found     int           `json:"found"`    // pending reservations that are in MySQL now
 	Lost      int           `json:"lost"`     // reservations that are dead letters now
-	Attempts  int           `json:"attempts"` // how often the sale was drained
-	Shut      time.Duration `json:"-"`        // how long the gate stayed shut
+	Attempts  int           `json:"attempts"` // drains of the sale
+	Shut      time.Duration `json:"-"`        // duration for which the gate was shut
 }
 
 // ErrRebuilding means that another process rebuilds the sale.
@@ -38,10 +38,11 @@ var ErrRebuilding = errors.New("another process is rebuilding the sale")
 // ErrRetired means that a sale is over for good. Redis need not hold it.
 var ErrRetired = errors.New("the sale is retired, there is nothing to rebuild")
 
-// lockTTL is how long a killed rebuilder keeps other rebuilders from a sale, whose gate stays shut.
+// lockTTL is the life of a killed rebuilder's lock. The gate is shut until another rebuilder gets
+// it.
 const lockTTL = 2 * time.Second
 
-// Dependencies are what a Rebuilder works with.
+// Dependencies are the parts that a Rebuilder uses.
 type Dependencies struct {
 	Store   Store
 	Redis   Redis
@@ -61,7 +62,7 @@ type Rebuilder struct{ Dependencies }
 func NewRebuilder(d Dependencies) *Rebuilder { return &Rebuilder{Dependencies: d} }
 
 // Rebuild begins a new epoch of a sale: it shuts the gate, drains everything in flight into MySQL
-// and loads MySQL's state. The backlog bounds the time for which the gate stays shut. The error is
+// and loads MySQL's state. The backlog determines how long the gate is shut. The error is
 // ErrRebuilding if another process holds the lock.
 func (r *Rebuilder) Rebuild(
 	ctx context.Context, goodsID int64, why string,
@@ -91,8 +92,8 @@ func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 	}
 }
 
-// reasonToRebuild says why a sale needs a rebuild; "" if it needs none or Redis does not answer.
-// A closed sale needs one too, so that units of its unpaid orders can go back.
+// reasonToRebuild returns the reason for a rebuild; "" if the sale needs none or Redis does not
+// answer. A closed sale needs one too, so that units of its unpaid orders can return.
 func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) string {
 	v, err := r.Redis.View(ctx, sale.GoodsID)
 	switch {
@@ -123,6 +124,7 @@ func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error
 	return work()
 }
 
+// rebuild drains a sale and opens its next epoch. The caller holds the lock.
 func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Result, error) {
 	began, result := time.Now(), Result{GoodsID: goodsID, Why: why}
 	log := r.Log.With("goods_id", goodsID)

@@ -76,7 +76,8 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Tim
 	}
 	done, err := r.store.Retire(ctx, sale.GoodsID, sale.Epoch, before, r.now())
 	if done {
-		r.log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id", sale.GoodsID)
+		r.log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id",
+			sale.GoodsID)
 	}
 	return err
 }

@@ -14,19 +14,19 @@ import (
 type Store interface {
 	// NextRebuildToken takes the next fencing token of a goods.
 	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
-	// BarrierReached says whether the batch writer recorded the barrier of an epoch and token.
+	// BarrierReached reports whether the batch writer recorded the barrier of an epoch and token.
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
+	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// StatusOf returns the status of those of the orders that have a row.
-	StatusOf(
-		ctx context.Context, goodsID int64, sns []string,
-	) (map[string]order.Status, error)
+	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
 	WriteFailed(
 		ctx context.Context, goodsID int64, l reservation.OrderLine,
 		reason order.FailureReason, d order.DeadLetter, now time.Time,
 	) (order.Outcome, error)
+	// AddDeadLetter stores a dead letter of an order without a row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
 	// row locked, it increments the epoch and reads the state that the epoch starts from. The error
@@ -43,6 +43,7 @@ type Store interface {
 
 // Redis holds a sale's epoch, its gate, the lock of its rebuild, and its pending reservations.
 type Redis interface {
+	// View reads the current state of a sale; seckill.ErrNotLoaded if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one.
 	Shut(ctx context.Context, goodsID, epoch int64) error

@@ -39,6 +39,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(err, g.Wait())
 }
 
+// check starts a rebuild of each sale that needs one, unless this process already rebuilds it.
 func (w *Worker) check(ctx context.Context, g *errgroup.Group) {
 	for _, sale := range w.live.Sales() {
 		if w.rebuilder.reasonToRebuild(ctx, sale) == "" {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// tolerance is how long an order number may be in one place and not in the other. It is the
-	// usual time from reserving to settling, with a margin.
+	// tolerance is how long Redis and MySQL may differ in an order number. It is the usual time
+	// from reserving to settling, with a margin.
 	tolerance = 5 * time.Second
 	// pendingChunk is the number of pending reservations that are looked up in MySQL at a time.
 	pendingChunk = 500
@@ -72,11 +72,9 @@ func (r *LedgerReader) compare(
 	return d, f, nil
 }
 
-// comparePending looks up every old pending reservation in MySQL, page by page, so that a large
-// backlog needs little memory and no long query.
-func (r *LedgerReader) comparePending(
-	ctx context.Context, v seckill.View,
-) (f findings, err error) {
+// comparePending searches MySQL for every old pending reservation, page by page. A large backlog
+// then needs little memory and no long query.
+func (r *LedgerReader) comparePending(ctx context.Context, v seckill.View) (f findings, err error) {
 	for page, err := range outbox.PendingPages(ctx, r.redis, v.GoodsID, pendingChunk) {
 		if err == nil {
 			err = r.comparePage(ctx, v, page, &f)
@@ -141,8 +139,8 @@ func (r *LedgerReader) compareTotals(
 	return 0, err
 }
 
-// stillIdle says whether nothing moved in Redis since a view without pending reservations. Then
-// MySQL's totals, read in between, are of the same state and may be compared.
+// stillIdle reports whether nothing moved in Redis since a view without pending reservations.
+// MySQL's totals, read in between, are then of the same state and comparable.
 func (r *LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool, error) {
 	after, err := r.redis.View(ctx, before.GoodsID)
 	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {

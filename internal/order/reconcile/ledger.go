@@ -20,8 +20,8 @@ func NewLedgerReader(store Store, redis Redis) *LedgerReader {
 	return &LedgerReader{store: store, redis: redis, now: time.Now}
 }
 
-// Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. The
-// ledgers of drafts and of sales that Redis no longer holds come from MySQL alone.
+// Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. MySQL
+// alone is the source for drafts and for sales that Redis no longer holds.
 func (r *LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	v, err := r.redis.View(ctx, sale.GoodsID)
 	switch {
@@ -60,9 +60,7 @@ func redisLedger(v seckill.View) seckill.Ledger {
 
 // fromMySQL makes the ledger of a sale that Redis does not hold. A sale that should be on is lost
 // and waits for its rebuild.
-func (r *LedgerReader) fromMySQL(
-	ctx context.Context, sale seckill.Sale,
-) (seckill.Ledger, error) {
+func (r *LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	if sale.Status == seckill.Exposed && r.now().Before(sale.EndAt) {
 		gate := &seckill.GateError{State: seckill.GateMissing}
 		return seckill.Ledger{}, seckill.NewRebuilding(gate)

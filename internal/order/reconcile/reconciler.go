@@ -24,7 +24,7 @@ type Metrics interface {
 	Sampled(s Sample)
 }
 
-// Report is the result of one round over a sale.
+// Report is the outcome of one round over a sale.
 type Report struct {
 	GoodsID    int64
 	BacklogAge time.Duration // of the oldest reservation that MySQL may lack; 0 if there is none
@@ -32,7 +32,7 @@ type Report struct {
 	Repaired   int // of those: settled, republished, or with a release scheduled
 }
 
-// Dependencies are what a Reconciler works with.
+// Dependencies are the parts that a Reconciler uses.
 type Dependencies struct {
 	Live      *livesales.List
 	Ledgers   *LedgerReader
@@ -47,20 +47,20 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	idle            map[int64]idleState // by goods id; only the reconciling goroutine uses it
-	deadLetterCount int64               // dead letters at the last count; only the sampling goroutine uses it
+	deadLetterCount int64               // at the last count; for the sampling goroutine
 }
 
 // idleState is a sale with nothing in flight.
 type idleState struct {
 	totals
-	compared bool // the totals are known to be equal to MySQL's
+	compared bool // the totals were equal to MySQL's
 }
 
 const (
 	reconcileInterval = 5 * time.Second
-	// republishAfter is the age at which a confirmed reservation is published again. The next
-	// times are at twice the age each, so that a slow consumer does not receive its backlog again
-	// and again.
+	// republishAfter is the age at which a confirmed reservation is published again. Each further
+	// time is at twice the age of the last. A slow consumer therefore does not receive its whole
+	// backlog every round.
 	republishAfter = time.Minute
 )
 
@@ -69,8 +69,8 @@ func NewReconciler(d Dependencies) *Reconciler {
 	return &Reconciler{Dependencies: d, idle: make(map[int64]idleState)}
 }
 
-// Run reconciles and samples until ctx ends. Both have a goroutine each, because samples matter
-// most while reconciling waits for a server that is down.
+// Run reconciles and samples until ctx ends. Each has its own goroutine, so that samples continue
+// while reconciling waits for a server that is down.
 func (r *Reconciler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return workers.Every(ctx, reconcileInterval, r.reconcileAll) })

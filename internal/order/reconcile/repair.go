@@ -23,6 +23,7 @@ func (r *Reconciler) repair(ctx context.Context, v seckill.View, f findings) (in
 	return settled + republished + returned, errors.Join(settleErr, publishErr, returnErr)
 }
 
+// settle settles orders that MySQL has and Redis still lists as pending.
 func (r *Reconciler) settle(
 	ctx context.Context, goodsID int64, written []order.Pending,
 ) (int, error) {
@@ -45,8 +46,8 @@ func (r *Reconciler) republish(
 	return r.Publisher.Publish(ctx, v.GoodsID, due)
 }
 
-// dueForRepublishing says whether a reservation of this age is published again in this round: when
-// its age has just passed one minute, two, four, and so on.
+// dueForRepublishing reports whether a reservation of this age is published again in this round. It
+// is if its age has just passed one minute, two, four, and so on.
 func dueForRepublishing(age time.Duration) bool {
 	for at := republishAfter; at <= age; at *= 2 {
 		if age-at <= reconcileInterval+reconcileInterval/2 {
@@ -88,6 +89,7 @@ func (r *Reconciler) logDifferences(
 	}
 }
 
+// logOrders logs at most maxLogged orders of one difference and counts the rest.
 func logOrders(
 	ctx context.Context, log *slog.Logger, difference string, now time.Time, list []order.Pending,
 ) {

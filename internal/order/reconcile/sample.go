@@ -33,8 +33,8 @@ type SaleSample struct {
 	PendingAge time.Duration // see seckill.View.PendingSince
 }
 
-// Difference is the number of units that are in no place or in two:
-// |total − available − pending − sold|.
+// Difference is the number of units that are missing or counted twice: |total − available − pending
+// − sold|.
 func (s SaleSample) Difference() int64 {
 	d := s.Ledger.Total - s.Ledger.Available - s.Ledger.Pending - s.Ledger.Sold
 	return max(d, -d)

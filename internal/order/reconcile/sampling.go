@@ -14,8 +14,8 @@ import (
 
 const (
 	sampleInterval = 2 * time.Second
-	// restFactor is how many times its own duration sampling pauses at least. So it takes at most
-	// a twentieth of the time, and its sums over many orders do not load MySQL.
+	// restFactor is how many times its own duration sampling pauses at least. Sampling then takes
+	// at most a twentieth of the time, and its sums over many orders do not load MySQL.
 	restFactor = 20
 	// queryDeadline bounds each query of a sample in MySQL.
 	queryDeadline = 2 * time.Second
@@ -31,8 +31,8 @@ func (r *Reconciler) runSampling(ctx context.Context) error {
 }
 
 // sampleAll takes one sample and returns its duration. It reports nothing if Redis answers for no
-// sale: the gauges' age shows that. If MySQL is down it reports the backlog without ledgers, and
-// the last count of dead letters, because the backlog grows then.
+// sale; the age of the gauges then grows. If MySQL is down it reports the backlog without ledgers,
+// and the last count of dead letters, because the backlog grows then.
 func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	began := time.Now()
 	sales, mysqlUp, err := r.sampleSales(ctx)
@@ -52,8 +52,8 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	return s.Took
 }
 
-// sampleSales samples every live sale and says whether MySQL answered. It fails if Redis answers
-// for no sale, or makes it wait for longer than the deadline in all.
+// sampleSales samples every live sale and reports whether MySQL answered. It fails if Redis answers
+// for no sale, or if all waits for Redis together exceed the deadline.
 func (r *Reconciler) sampleSales(
 	ctx context.Context,
 ) (samples []SaleSample, mysqlUp bool, err error) {
@@ -87,7 +87,7 @@ func (r *Reconciler) sampleSales(
 }
 
 // sampleOf makes the sample of a sale from its view. A sale counts as missing if Redis lost it, or
-// if the master of a cluster that holds it does not answer.
+// if its master in a cluster does not answer.
 func sampleOf(sale seckill.Sale, v seckill.View, err error) SaleSample {
 	s := SaleSample{
 		GoodsID: sale.GoodsID, Gate: seckill.GateMissing,
@@ -103,7 +103,7 @@ func sampleOf(sale seckill.Sale, v seckill.View, err error) SaleSample {
 	return s
 }
 
-// addLedger adds the ledger to a sample and says whether MySQL answers.
+// addLedger adds the ledger to a sample and reports whether MySQL answers.
 func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSample) bool {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// servers are MySQL, Redis and the metrics of a reconciler. They hold two sales. Redis has lost
+// servers are MySQL, Redis and the metrics of a reconciler. They hold two sales, and Redis has lost
 // the older one.
 type servers struct {
 	reconcile.Store
@@ -36,7 +36,7 @@ func (s *servers) set(change func()) {
 	change()
 }
 
-// mysql returns the error of MySQL's answers.
+// mysql returns the error that all calls to MySQL return.
 func (s *servers) mysql() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,6 +106,8 @@ func (s *servers) next() reconcile.Sample {
 	return <-s.samples
 }
 
+// TestReconciler_SamplesWithoutMySQLButNotWithoutRedis checks that the reconciler samples the
+// backlog during an outage of MySQL, and samples nothing during an outage of Redis.
 func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 	synctest.Test(t, sampleThroughOutages)
 }
@@ -140,7 +142,7 @@ func sampleThroughOutages(t *testing.T) {
 
 	s.set(func() { s.mysqlDown = true })
 	sample = s.next()
-	require.EqualValues(t, 3, sample.DeadLetters, "the last count")
+	require.EqualValues(t, 3, sample.DeadLetters, "the last known count")
 	require.False(t, sample.Sales[0].Accounted)
 	require.Equal(t, time.Second, sample.Sales[0].PendingAge, "the backlog does not need MySQL")
 

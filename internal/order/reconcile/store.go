@@ -15,9 +15,7 @@ type Store interface {
 	// Database reads the stock and the active units of a sale.
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
 	// StatusOf returns the status of those of the orders that have a row.
-	StatusOf(
-		ctx context.Context, goodsID int64, sns []string,
-	) (map[string]order.Status, error)
+	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
 	// OldestUnreleasedMove returns when the oldest stock move of a goods that is not released was
 	// made; zero if there is none.
 	OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error)
@@ -32,7 +30,7 @@ type Store interface {
 	CountDeadLetters(ctx context.Context) (int64, error)
 }
 
-// Redis holds the other side of a ledger, and applies repairs.
+// Redis holds the live state that a ledger compares with MySQL, and applies repairs.
 type Redis interface {
 	// View reads the state of a sale; seckill.ErrNotLoaded if Redis does not hold it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)

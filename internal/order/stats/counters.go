@@ -31,9 +31,10 @@ type CounterStore interface {
 	Rates(ctx context.Context, goodsID int64) (Rates, error)
 }
 
-// Counters counts refusals and orders in a node's memory and flushes them to Redis once a second, so
-// that counting costs neither a call nor a lock. A crash of the node or of Redis may lose the counts
-// of one second. Nothing is counted twice. It is safe for concurrent use.
+// Counters counts refusals and orders in a node's memory and flushes them to Redis once a second.
+// Counting therefore costs neither a call nor a lock. A crash of the node or of Redis may lose the
+// counts of one second. A flush is not repeated, so no count is added twice. It is safe for
+// concurrent use.
 type Counters struct {
 	store CounterStore
 	log   *slog.Logger
@@ -41,7 +42,8 @@ type Counters struct {
 	size  atomic.Int64
 }
 
-// saleCounters are the counters of one sale. The map itself never changes.
+// saleCounters are the counters of one sale. The map has all reasons from the start, so readers
+// need no lock.
 type saleCounters struct {
 	refusals map[seckill.Reason]*atomic.Int64
 	orders   atomic.Int64
@@ -58,8 +60,8 @@ const (
 // CountedReasons are the reasons that are counted.
 func CountedReasons() []seckill.Reason {
 	return []seckill.Reason{
-		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath, seckill.Conflict,
-		seckill.RateLimited, seckill.Unavailable,
+		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
+		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
 	}
 }
 
@@ -144,6 +146,7 @@ func (cs *Counters) forget(goodsID int64) {
 	}
 }
 
+// take returns the counts since the last call and sets them to 0.
 func (c *saleCounters) take() Counts {
 	got := Counts{Orders: c.orders.Swap(0), Refusals: make(map[seckill.Reason]int64)}
 	for reason, n := range c.refusals {

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// fakeStore is a CounterStore that has one sale, or is down.
+// fakeStore is a CounterStore with one sale. A test can take it down.
 type fakeStore struct {
 	goods int64
 	down  bool
@@ -34,6 +34,8 @@ func (s *fakeStore) AddCounts(_ context.Context, counts map[int64]Counts) (map[i
 
 func (s *fakeStore) Rates(context.Context, int64) (Rates, error) { return Rates{}, nil }
 
+// TestCounters_FlushOnceForAllCounts checks that counting makes no call to the store, and that one
+// flush adds all counts.
 func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 	store := &fakeStore{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
 	counters := NewCounters(store, slog.New(slog.DiscardHandler))
@@ -52,14 +54,12 @@ func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 	counters.Flush(t.Context())
 	counters.Flush(t.Context())
 	require.Equal(t, 1, store.calls, "an empty flush makes no call")
-	require.Equal(
-		t,
-		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}},
-		store.got,
-	)
+	require.Equal(t,
+		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}}, store.got)
 }
 
-// Invented goods ids take bounded memory until the next flush. Lost counts are not added later.
+// TestCounters_DropInventedGoods checks that requests for invented goods take bounded memory until
+// the next flush. The counters drop the counts of a flush that failed.
 func TestCounters_DropInventedGoods(t *testing.T) {
 	store := &fakeStore{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
 	counters := NewCounters(store, slog.New(slog.DiscardHandler))
@@ -69,7 +69,7 @@ func TestCounters_DropInventedGoods(t *testing.T) {
 	}
 	require.EqualValues(t, maxSales, counters.size.Load())
 	counters.Flush(t.Context())
-	require.EqualValues(t, 1, counters.size.Load(), "the existing sale")
+	require.EqualValues(t, 1, counters.size.Load(), "only the existing sale remains")
 	store.down = true
 	counters.Refused(1, seckill.SoldOut)
 	counters.Flush(t.Context())

@@ -33,8 +33,8 @@ type Statistics struct {
 }
 
 // Service reads statistics for merchants. Concurrent callers of one sale share one count of its
-// orders, because its cost grows with the orders and a dashboard polls it. It is safe for concurrent
-// use.
+// orders, because its cost grows with the orders and a dashboard polls it. It is safe for
+// concurrent use.
 type Service struct {
 	sales    order.SaleGetter
 	reader   order.SaleReader
@@ -47,10 +47,7 @@ const countDeadline = 4 * time.Second
 
 // NewService returns a statistics service.
 func NewService(
-	sales order.SaleGetter,
-	reader order.SaleReader,
-	counter OrderCounter,
-	counters CounterStore,
+	sales order.SaleGetter, reader order.SaleReader, counter OrderCounter, counters CounterStore,
 ) *Service {
 	count := func(
 		ctx context.Context, goodsID int64, callers []struct{},
@@ -70,9 +67,7 @@ func NewService(
 
 // Statistics reads the figures of a sale that the actor manages.
 func (s *Service) Statistics(
-	ctx context.Context,
-	by seckill.Actor,
-	goodsID int64,
+	ctx context.Context, by seckill.Actor, goodsID int64,
 ) (Statistics, error) {
 	sale, err := s.sales.Get(ctx, by, goodsID)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// moody is a store that does not answer some of the calls.
+// moody is a store whose calls sometimes fail.
 type moody struct {
 	gate.Store
 	fails func() bool
@@ -33,10 +33,9 @@ func (m moody) TakeEach(
 	return m.Store.TakeEach(ctx, groups...)
 }
 
-// A Redis that answers now and then leaves its nodes to decide alone in between. What they let
-// through then is taken from what
-// it gives later: beyond rate × T there are its burst, the leases, and what all nodes may owe at a
-// time, however long that goes on.
+// TestGate_DegradedPermitsArePaidBack uses a Redis that fails at intervals, so the nodes decide
+// alone in between. Permits from Redis later pay for these admissions. The excess over rate × T
+// never exceeds the burst, the leases and the maximum debt of all nodes.
 func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
 	for _, nodes := range []int{1, 2, 4} {
@@ -49,17 +48,16 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 					ratelimit.NewMemory(clock.Now),
 					func() bool { return moods.IntN(oneIn) == 0 },
 				}
-				b := book(t,
-					`rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
+				b := book(t, `rules: [{name: r, by: [goods], algorithm: token_bucket,
+					permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
 				gates := make([]*gate.Gate, nodes)
 				for i := range gates {
 					gates[i] = newGate(t, b, store, gate.Options{
-						Now:      clock.Now,
-						Deadline: time.Minute, Nodes: func() int { return nodes },
+						Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes },
 					})
 				}
 				var good []time.Time
-				for range 40_000 { // twenty seconds, in which twice as many ask as may
+				for range 40_000 { // twenty seconds of twice the admitted rate
 					if out := decide(t, gates[traffic.IntN(nodes)], "r", goods(1)); out.Allowed {
 						good = append(good, clock.Now().Add(out.Decision.Wait))
 					}
@@ -70,13 +68,13 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 				t.Logf("%d given, %.0f beyond rate × T", len(good), beyond)
 				require.LessOrEqual(t, beyond, float64(burst+nodes*leases+owed))
 				require.Greater(t, len(good), 19_000,
-					"nobody is turned away for more than was given")
+					"the debt cost more than the degraded permits")
 			})
 		}
 	}
 }
 
-// Who lets go of what was decided alone owes nothing for it.
+// TestGate_DegradedRefundReducesTheDebt checks that a refunded permit does not add to the debt.
 func TestGate_DegradedRefundReducesTheDebt(t *testing.T) {
 	down, clock := true, testclock.New()
 	store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
@@ -92,11 +90,11 @@ rules:
 		}
 	}
 	down = false
-	clock.Add(200 * ms) // the breaker tries again; no permit has come in
+	clock.Add(200 * ms) // the breaker calls Redis again; no permit has refilled
 	for range 4 {
 		out := decide(t, g, "r", goods(1))
 		require.True(t, out.Allowed && !out.Degraded)
 	}
-	require.False(t, func() bool { out := decide(t, g, "r", goods(1)); return out.Allowed }(),
-		"five there were, and one was given alone")
+	require.False(t, decide(t, g, "r", goods(1)).Allowed,
+		"a degraded admission used one of five permits")
 }

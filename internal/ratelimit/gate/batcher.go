@@ -10,7 +10,7 @@ import (
 // maxBatch bounds the requests of one script call.
 const maxBatch = 256
 
-// item is one request of a batch, with the rule that it is counted for.
+// item is one request of a batch, with the rule whose metrics count it.
 type item struct {
 	rule    string
 	request ratelimit.Request
@@ -32,10 +32,9 @@ func newBatcher(store Store, opts Options) *callBatcher {
 	return b
 }
 
-// take decides one request. It returns after the call has ended, even when the
-// callers have left: the permits must be used or refunded. The deadline covers
-// the call in flight and the one after it. While the circuit breaker is open the
-// error is errOpen.
+// take decides one request. It returns after the call has ended, even if the callers no longer
+// wait: the permits must be used or refunded. The deadline covers the call in flight and the one
+// after it. While the circuit breaker is open the error is errOpen.
 func (b *callBatcher) take(i item) (ratelimit.Decision, error) {
 	if !b.breakers.of(i.request.Key).allow(b.opts.Now()) {
 		return ratelimit.Decision{}, errOpen

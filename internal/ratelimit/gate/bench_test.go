@@ -20,16 +20,16 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// contender answers one caller: may it go on?
+// contender is a limiter under comparison. allow decides one request.
 type contender struct {
 	name    string
 	allow   func(ctx context.Context) bool
 	calls   func() int64 // Redis calls so far
 	gated   bool
-	bounded bool // by burst + rate × T over all nodes
+	bounded bool // admits at most burst + rate × T over all nodes
 }
 
-// result of one contender under overload.
+// result holds the measurements of one contender under overload.
 type result struct {
 	decisions, admitted, calls int64
 	took                       time.Duration
@@ -38,7 +38,7 @@ type result struct {
 func (r result) perSecond() float64 { return float64(r.decisions) / r.took.Seconds() }
 func (r result) perCall() float64   { return float64(r.calls) / float64(r.decisions) }
 
-// overload lets callers ask as fast as they can.
+// overload runs concurrent callers without pauses.
 func overload(c contender, callers int, length time.Duration) result {
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
@@ -61,8 +61,8 @@ func overload(c contender, callers int, length time.Duration) result {
 
 const benchRate = 1000
 
-// contenders are side by side on one Redis: 1000/s, a second of burst, no
-// waiting, so that all do the same.
+// contenders returns all limiters on one Redis with the same limit: 1000/s, one second of burst, no
+// waiting.
 func contenders(t testing.TB, addr string) []contender {
 	terms := termsOf(t, ratelimit.Limit{
 		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: benchRate, MaxBurstSeconds: 1,
@@ -99,7 +99,7 @@ func contenders(t testing.TB, addr string) []contender {
 	}
 }
 
-// gated are so many nodes, each with a gate of its own, on a goods of their own.
+// gated returns a contender with one gate per node and a goods of its own.
 func gated(
 	t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, client *redis.Client,
 ) contender {
@@ -120,9 +120,9 @@ func gated(
 	}
 }
 
-// TestGate_OverloadSideBySide is the benchmark; its factor is asked for only when
-// RATELIMIT_BENCH is set, for a loaded machine says nothing about it. What must
-// always hold is held: calls per decision, and the count that is admitted.
+// TestGate_OverloadSideBySide compares the limiters under overload. It always checks the Redis
+// calls per decision and the admitted count. It requires the speed factor only with
+// RATELIMIT_BENCH, because a busy machine distorts it.
 func TestGate_OverloadSideBySide(t *testing.T) {
 	length, full := 500*time.Millisecond, os.Getenv("RATELIMIT_BENCH") != ""
 	if full {

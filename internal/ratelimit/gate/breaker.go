@@ -35,6 +35,7 @@ func (b *breaker) allow(now time.Time) bool {
 	return true
 }
 
+// record counts a failure, or closes the breaker after a success.
 func (b *breaker) record(now time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// goodsOn are so many goods whose limiters a master keeps.
+// goodsOn returns goods ids whose limiters are on one master.
 func goodsOn(
 	t *testing.T, c *servers.RedisNodes, master *servers.RedisServer, n int,
 ) (list []int64) {
@@ -29,7 +29,8 @@ func goodsOn(
 	return list
 }
 
-// Of a cluster only the limiters of the master that is away are not asked.
+// TestGate_LostMasterAffectsOnlyItsLimiters checks that the circuit breaker covers only limiters of
+// the lost master.
 func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := redis.NewClusterClient(&redis.ClusterOptions{
@@ -54,7 +55,8 @@ func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
 	}
 }
 
-// Slots by our own reckoning are Redis'.
+// TestSlotOf_EqualsRedis compares SlotOf with Redis, because the gate selects a breaker by its
+// slot.
 func TestSlotOf_EqualsRedis(t *testing.T) {
 	cluster := env.RedisCluster(t)
 	for _, key := range []string{
@@ -67,7 +69,7 @@ func TestSlotOf_EqualsRedis(t *testing.T) {
 	}
 }
 
-// newCluster is an empty cluster, whose every key is in a slot of its own.
+// newCluster returns a client of an empty cluster that holds each key in a slot of its own.
 func newCluster(t testing.TB) *redis.ClusterClient {
 	cluster := env.RedisCluster(t)
 	require.NoError(t, cluster.FlushAll(t.Context()))
@@ -77,14 +79,14 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 	return client
 }
 
-// TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
+// TestGate_ClusterKeysShareAHashTag checks that the keys of one call share a slot. Otherwise a
+// cluster answers CROSSSLOT.
 func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
 	store := redislimit.New(newCluster(t), nil)
 	a := ratelimit.Request{
 		Key: "{7}:ratelimit:a",
 		Params: termsOf(t, ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1,
-			MaxBurstSeconds: 3,
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3,
 		}), N: 1,
 	}
 	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t,
@@ -94,7 +96,7 @@ func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
 	require.True(t, got[0].Allowed)
 
 	g := newGate(t, book(t, hotRule), store, gate.Options{Cluster: true, Deadline: 5 * time.Second})
-	for id := range int64(50) { // spread over slots, each in a lane of its own
+	for id := range int64(50) { // in many slots, each with a lane of its own
 		out := decide(t, g, "hot", goods(id+1))
 		require.True(t, out.Allowed && !out.Degraded)
 	}

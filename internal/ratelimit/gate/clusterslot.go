@@ -10,10 +10,11 @@ const (
 	crcPoly = 0x1021
 )
 
-// stripes are ranges of adjacent slots that share a circuit breaker. A master
-// keeps ranges of slots, so one that fails opens no other master's breakers.
+// stripes are ranges of adjacent slots that share a circuit breaker. A master keeps ranges of
+// slots, so a failed one opens no breakers of other masters.
 const stripes = 256
 
+// slotOf returns the hash slot of a key.
 func slotOf(key string) int {
 	crc := uint16(0)
 	for _, b := range []byte(hashTag(key)) {
@@ -29,8 +30,8 @@ func slotOf(key string) int {
 	return int(crc) % slots
 }
 
-// hashTag is the part of a key that decides its slot: the text in its first
-// braces, or the whole key.
+// hashTag is the part of a key that determines its slot: the text in its first braces, or the whole
+// key.
 func hashTag(key string) string {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -50,6 +51,7 @@ func newBreakers(cluster bool) breakers {
 	return make(breakers, 1)
 }
 
+// of returns the circuit breaker for a key.
 func (b breakers) of(key string) *breaker {
 	if len(b) == 1 {
 		return &b[0]

@@ -6,7 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 )
 
-// counters add up events over all rules.
+// counters sum events over all rules.
 type counters struct {
 	n [gate.EventRedisCall + 1]atomic.Int64
 }

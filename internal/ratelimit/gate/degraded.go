@@ -8,11 +8,11 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// degradedPrefix begins the keys in memory of what a node decides without Redis.
+// degradedPrefix begins the in-memory keys of decisions that a node makes without Redis.
 const degradedPrefix = "local:"
 
-// take decides in this node's memory or in Redis, by the rule's scope. When
-// Redis does not decide in time, the rule's onError does.
+// take decides in this node's memory or in Redis, by the rule's scope. If Redis does not decide in
+// time, the rule's onError applies.
 func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Request) Result {
 	if rule.Scope == rules.ScopeNode || !req.Params.InRedis() {
 		return g.takeLocal(req)
@@ -33,6 +33,7 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Req
 	return Result{Decision: denied, Degraded: true, Unavailable: true, request: req}
 }
 
+// takeLocal decides in this node's memory.
 func (g *Gate) takeLocal(req ratelimit.Request) Result {
 	decisions, err := g.memory.TakeEach(context.Background(), []ratelimit.Request{req})
 	if err != nil { // only a malformed request fails, and this one was checked
@@ -41,8 +42,8 @@ func (g *Gate) takeLocal(req ratelimit.Request) Result {
 	return Result{Decision: decisions[0], request: req, gate: g}
 }
 
-// takeDegraded decides by this node's share of the limit. What it admits is a
-// debt: Redis does not know of these permits yet.
+// takeDegraded decides by this node's share of the limit. Admitted permits are a debt, because
+// Redis has not counted them yet.
 func (g *Gate) takeDegraded(req ratelimit.Request) Result {
 	part := req
 	part.Key = degradedPrefix + req.Key
@@ -56,7 +57,7 @@ func (g *Gate) takeDegraded(req ratelimit.Request) Result {
 	return r
 }
 
-// addDebt adds n permits to the debt of a key; a negative n takes them away.
+// addDebt adds n permits to the debt of a key; a negative n subtracts them.
 func (g *Gate) addDebt(req ratelimit.Request, n int64) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {

@@ -23,9 +23,8 @@ rules:
   - {name: local, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.5, burst: 8, onError: local}
 `
 
-// slowest is the 99th percentile of decisions that must not take more than
-// 60 ms: asserted as such on a quiet machine (RATELIMIT_BENCH), with room for
-// a crowded one otherwise.
+// slowest reports the 99th percentile of the decision times. With RATELIMIT_BENCH, on a quiet
+// machine, the limit is 60 ms. A busy machine has a longer limit.
 func slowest(t *testing.T, took []time.Duration) {
 	slices.Sort(took)
 	p99 := took[len(took)*99/100]
@@ -37,8 +36,8 @@ func slowest(t *testing.T, took []time.Duration) {
 	require.LessOrEqual(t, p99, most)
 }
 
-// storm asks a rule from many callers until stop, on keys of their own, and
-// gives each decision's time.
+// storm sends requests for a rule from many callers until stop, with a key for each caller. It
+// returns each decision's duration.
 func storm(
 	t *testing.T, g *gate.Gate, rule string, length time.Duration, check func(gate.Result),
 ) []time.Duration {
@@ -67,7 +66,7 @@ func storm(
 	return took
 }
 
-// recovers waits until Redis decides again.
+// recovers waits until the gate decides in Redis again.
 func recovers(t *testing.T, g *gate.Gate) {
 	began := time.Now()
 	require.Eventually(t, func() bool {
@@ -80,11 +79,13 @@ func recovers(t *testing.T, g *gate.Gate) {
 	}
 }
 
+// TestGate_LostRedisFollowsTheRule checks each onError setting after a kill of Redis: deny, admit,
+// or decide with the node's share.
 func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 	server := servers.Redis(t)
 	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil),
 		gate.Options{Nodes: func() int { return 4 }})
-	recovers(t, g) // it is there
+	recovers(t, g)
 	require.NoError(t, server.Kill())
 
 	slowest(t, storm(t, g, "closed", 300*ms, func(out gate.Result) {
@@ -100,17 +101,19 @@ func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 			n++
 		}
 	}
-	require.Equal(t, 2, n, "a quarter of the burst of 8, in this node's memory")
+	require.Equal(t, 2, n, "each of four nodes grants a quarter of the burst of 8")
 
 	require.NoError(t, server.RestartEmpty(t.Context()))
 	recovers(t, g)
 }
 
+// TestGate_SlowRedisFollowsTheRule pauses Redis for 200 ms. Each decision is either an admission or
+// UNAVAILABLE, and it is fast.
 func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 	server := servers.Redis(t)
 	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil),
 		gate.Options{})
-	recovers(t, g) // it is there
+	recovers(t, g)
 	require.NoError(t, server.Pause())
 	resume := time.AfterFunc(200*ms, func() {
 		if err := server.Resume(); err != nil {
@@ -119,12 +122,14 @@ func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 	})
 	defer resume.Stop()
 	slowest(t, storm(t, g, "closed", 400*ms, func(out gate.Result) {
-		assert.True(t, out.Allowed || out.Unavailable, "no answer but yes and 503: %+v",
+		assert.True(t, out.Allowed || out.Unavailable, "neither admitted nor unavailable: %+v",
 			out.Decision)
 	}))
 	recovers(t, g)
 }
 
+// TestGate_EmptyRedisIsANewBucket checks that a Redis without data starts each limiter with a full
+// burst.
 func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 	server := servers.Redis(t)
 	b := book(t,
@@ -144,10 +149,11 @@ func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 	require.False(t, decide(t, g, "r", goods(1)).Allowed)
 	require.NoError(t, server.RestartEmpty(t.Context()))
 	require.True(t, three(),
-		"the denial is remembered for a second at most, and what is lost starts full")
+		"the denial cache ends within a second, and a new bucket is full")
 	require.False(t, decide(t, g, "r", goods(1)).Allowed)
 }
 
+// TestGate_ScriptFlushIsHarmless checks that the store loads its script again after SCRIPT FLUSH.
 func TestGate_ScriptFlushIsHarmless(t *testing.T) {
 	client := steadyClient(t, servers.Redis(t).Addr())
 	g := newGate(t, book(t, downRules), redislimit.New(client, nil),

@@ -6,8 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// Waiting is how many callers wait for Redis' answer on a key, for tests that
-// must know that all are there.
+// Waiting returns the number of callers that wait for Redis' answer on a key. Tests use it to wait
+// until all callers have arrived.
 func (g *Gate) Waiting(rule, key string) (n int64) {
 	r, err := g.book.Find(rule)
 	if err != nil {
@@ -17,10 +17,10 @@ func (g *Gate) Waiting(rule, key string) (n int64) {
 	return n
 }
 
-// SlotOf is a key's slot, as the breakers see it.
+// SlotOf returns the slot by which the gate selects a key's circuit breaker.
 func SlotOf(key string) int { return slotOf(key) }
 
-// GoodsKey lies in the slot of all limiters of a goods.
+// GoodsKey returns a key in the slot of all limiters of a goods.
 func GoodsKey(goods int64) string {
 	return (&rules.Compiled{Rule: rules.Rule{By: []string{"goods"}}}).RedisKey(
 		strconv.FormatInt(goods, 10))

@@ -50,10 +50,10 @@ type Check struct {
 	Own *ratelimit.Limit
 }
 
-// DecideAll checks several rules in order. Put rules of scope node first: they
-// cost no call. At the first denial it refunds the permits of the rules before
-// and returns that Result alone. Otherwise all results are allowed, one for each
-// check; wait for them with WaitAll. Errors are those of Decide.
+// DecideAll checks several rules in order. Put rules of scope node first, because they cost no
+// call. At the first denial it refunds the permits of the rules before and returns that Result
+// alone. Otherwise all results are allowed, one for each check; wait for them with WaitAll. Errors
+// are those of Decide.
 func (g *Gate) DecideAll(
 	ctx context.Context, attrs rules.Attributes, checks ...Check,
 ) ([]Result, error) {
@@ -75,14 +75,11 @@ func (g *Gate) DecideAll(
 	return passed, nil
 }
 
-// Decide asks a rule for one permit. It returns within Options.Deadline.
+// Decide takes one permit of a rule. It returns within Options.Deadline.
 //
-// The error is rules.ErrNoRule, a *ratelimit.FieldError of the own limit, or
-// ctx's error. A denial is no error, and neither is a Redis that fails: the
-// Result states both.
-func (g *Gate) Decide(
-	ctx context.Context, attrs rules.Attributes, check Check,
-) (Result, error) {
+// The error is rules.ErrNoRule, a *ratelimit.FieldError of the own limit, or ctx's error. A denial
+// is no error, and neither is a failure of Redis. The Result reports both.
+func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) (Result, error) {
 	rule, err := g.book.Find(check.Rule)
 	if err != nil {
 		return Result{}, err
@@ -108,7 +105,7 @@ func (g *Gate) Decide(
 	}
 	res := g.take(ctx, rule, req)
 	if err := ctx.Err(); err != nil && res.Degraded {
-		if res.debt != nil { // the caller has left and does not use the permit
+		if res.debt != nil { // the caller no longer waits and does not use the permit
 			res.Refund()
 		}
 		return Result{}, fmt.Errorf("ratelimit: decide: %w", err)
@@ -140,8 +137,8 @@ func (g *Gate) paramsOf(limit *ratelimit.Limit) (*ratelimit.Params, error) {
 	return &p, nil
 }
 
-// maxWait is how long this caller can wait: at most until its deadline, and not
-// at all when Options.Waiters callers wait already.
+// maxWait is how long this caller can wait: at most until its deadline. It is 0 if Options.Waiters
+// callers wait already.
 func (g *Gate) maxWait(ctx context.Context, p ratelimit.Params) time.Duration {
 	if g.waiters.Load() >= g.opts.Waiters {
 		return 0

@@ -23,7 +23,7 @@ const (
 	ms = time.Millisecond
 )
 
-// promptClient keeps deadlines and does not retry, as the gate asks for.
+// promptClient has short deadlines and no retries, as the gate requires.
 func promptClient(t testing.TB, addr string) *redis.Client {
 	return newClient(t, &redis.Options{
 		Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
@@ -31,8 +31,8 @@ func promptClient(t testing.TB, addr string) *redis.Client {
 	})
 }
 
-// steadyClient keeps deadlines too, and has time: for tests of what is decided, which a
-// crowded machine must not turn into tests of onError.
+// steadyClient has long deadlines, for tests of decisions. On a busy machine short deadlines would
+// trigger onError instead.
 func steadyClient(t testing.TB, addr string) *redis.Client {
 	return newClient(t, &redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 }
@@ -66,13 +66,13 @@ func newGate(t testing.TB, b *rules.Rulebook, store gate.Store, opts gate.Option
 	return g
 }
 
-// inMemory is a gate of the rules over a store in memory.
+// inMemory returns a gate with the rules over an in-memory store.
 func inMemory(t testing.TB, yaml string, metrics gate.Metrics) *gate.Gate {
 	return newGate(t, book(t, yaml), ratelimit.NewMemory(nil),
 		gate.Options{Metrics: metrics, Deadline: unhurried})
 }
 
-// goods are the attributes of a request for a goods.
+// goods returns the attributes of a request for a goods.
 func goods(id int64) rules.Attributes { return rules.Attributes{Goods: id} }
 
 func decide(t testing.TB, g *gate.Gate, rule string, attrs rules.Attributes) gate.Result {
@@ -117,11 +117,13 @@ func TestGate_CachesDenials(t *testing.T) {
 		require.Equal(t, `"slow";q=3;w=300`, policy)
 	}
 	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2),
-		"a denial is not asked for again")
+		"the gate repeats a denial without Redis")
 	require.GreaterOrEqual(t, meter.of(gate.EventDenialCache), int64(98))
-	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods is another bucket")
+	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods has a bucket of its own")
 }
 
+// TestGate_NodeScopeMakesNoCalls checks that rules with scope node decide without Redis, even if
+// Redis is down.
 func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil),
@@ -144,6 +146,8 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
 }
 
+// TestGate_MissingKeys checks each onMissingKey setting: admit, deny, or one bucket for all such
+// requests.
 func TestGate_MissingKeys(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	for range 3 {
@@ -152,9 +156,10 @@ func TestGate_MissingKeys(t *testing.T) {
 	require.False(t, decide(t, g, "deny", rules.Attributes{}).Allowed)
 	require.True(t, decide(t, g, "shared", rules.Attributes{Route: "a"}).Allowed)
 	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed,
-		"all without an address share one bucket")
+		"requests without an address share one bucket")
 }
 
+// TestGate_CountsIPv6ByNetwork checks that addresses of one /64 network share a bucket.
 func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	ask := func(ip string) bool {
@@ -164,7 +169,7 @@ func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	require.False(t, ask("2001:db8::2"), "the same /64")
 	require.True(t, ask("2001:db8:0:1::1"), "another /64")
 	require.True(t, ask("192.0.2.1"))
-	require.False(t, ask("::ffff:192.0.2.1"), "the same address in IPv6's clothes")
+	require.False(t, ask("::ffff:192.0.2.1"), "the same address, mapped to IPv6")
 	require.True(t, ask("192.0.2.2"))
 }
 
@@ -196,7 +201,7 @@ func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 			}
 			g := newGate(t, book(t, waitRule), shared, gate.Options{Deadline: unhurried})
 			require.True(t, decide(t, g, "wait", goods(1)).Allowed)
-			for range 5 { // each would have to wait 10 s more than the last
+			for range 5 { // without a refund each would wait 10 s longer than the last
 				out := decide(t, g, "wait", goods(1))
 				require.True(t, out.Allowed)
 				require.Greater(t, out.Decision.Wait, 5*time.Second)
@@ -204,7 +209,7 @@ func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				require.ErrorIs(t, out.Wait(ctx), context.Canceled)
-				g.Close() // the refund is on its way; Close waits for it
+				g.Close() // Close waits for the refund
 			}
 		})
 	}
@@ -217,10 +222,11 @@ func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
 	defer cancel()
 	out, err := g.Decide(ctx, goods(1), gate.Check{Rule: "wait"})
 	require.NoError(t, err)
-	require.False(t, out.Allowed, "at once, and not after a second")
-	require.True(t, decide(t, g, "wait", goods(1)).Allowed, "and nothing was charged for it")
+	require.False(t, out.Allowed, "the gate denies at once")
+	require.True(t, decide(t, g, "wait", goods(1)).Allowed, "the denial took no permit")
 }
 
+// TestGate_LimitsWaiters checks that the gate refuses callers beyond the maximum number of waiters.
 func TestGate_LimitsWaiters(t *testing.T) {
 	b := book(t, `
 rules:
@@ -263,7 +269,7 @@ rules:
 	_, err := gate.WaitAll(t.Context(), first)
 	require.NoError(t, err)
 
-	waiting := ask() // ten seconds, and the client leaves
+	waiting := ask() // waits ten seconds; the client disconnects
 	leaving, leave := context.WithCancel(t.Context())
 	leave()
 	stopped, err := gate.WaitAll(leaving, waiting)
@@ -271,7 +277,7 @@ rules:
 	require.Equal(t, "goods", stopped.Rule.Name)
 	g.Close()
 
-	require.Len(t, ask(), 2, "the goods' permit came back")
+	require.Len(t, ask(), 2, "the gate refunded the goods' permit")
 	for range 10 {
 		denied := ask()
 		require.Len(t, denied, 1)
@@ -279,12 +285,13 @@ rules:
 		require.Equal(t, "goods", denied[0].Rule.Name)
 	}
 	for range 3 {
-		require.True(t, decide(t, g, "user", attrs).Allowed, "the user has paid for two")
+		require.True(t, decide(t, g, "user", attrs).Allowed,
+			"only two of the user's five permits are taken")
 	}
 	require.False(t, decide(t, g, "user", attrs).Allowed)
 }
 
-// slowStore answers when the test lets it.
+// slowStore delays its answers until the test releases them.
 type slowStore struct {
 	*ratelimit.Memory
 	asked, answer chan struct{}
@@ -314,21 +321,20 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 		}
 	}
 	all.Go(ask)
-	<-store.asked // the first is on its way; fifty more wait for it
+	<-store.asked // Redis has the first request; fifty more callers wait
 	for range 50 {
 		all.Go(ask)
 	}
 	require.Eventually(t, func() bool { return g.Waiting("r", "1") == 51 }, time.Minute, ms)
 	store.answer <- struct{}{}
-	<-store.asked // one ask for all who wait
+	<-store.asked // one Redis request for all waiting callers
 	leave()
 	all.Wait()
 	store.answer <- struct{}{}
 	g.Close()
-	left, err := store.Memory.TakeEach(t.Context(), []ratelimit.Request{
-		{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1},
-	})
+	left, err := store.Memory.TakeEach(t.Context(),
+		[]ratelimit.Request{{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1}})
 	require.NoError(t, err)
 	require.EqualValues(t, 100-passed.Load()-1, left[0].Granted,
-		"one may be in hand; the others went back")
+		"the gate keeps at most one permit and refunds the rest")
 }

@@ -11,17 +11,17 @@ const (
 	// maxDenial bounds how long a denial is cached, because refunds and changed
 	// limits can end it early.
 	maxDenial = time.Second
-	// minRetry is the pause of a node that leases after a denial. Some permits
-	// have accumulated by then.
+	// minRetry is the pause of a node that leases after a denial. Meanwhile some permits
+	// accumulate.
 	minRetry = 5 * time.Millisecond
 	leaseTTL = time.Second
-	// leaseGrowth: a call that follows the last one sooner asks for twice as much.
+	// leaseGrowth: a call sooner than this after the last one requests twice as many permits.
 	leaseGrowth = 100 * time.Millisecond
 	// maxPermits bounds the permits of one call.
 	maxPermits = 1000
 )
 
-// keyState is what a node knows of one limiter in Redis. The table locks mu.
+// keyState is a node's cached state of one limiter in Redis. The table locks mu.
 type keyState struct {
 	mu     sync.Mutex
 	params ratelimit.Params
@@ -49,7 +49,7 @@ type keyState struct {
 	calledAt time.Time
 }
 
-// call is a request to Redis that the callers of one key wait for together.
+// call is a call to Redis that the callers of one key share.
 type call struct {
 	done chan struct{}
 	err  error // readable after done is closed
@@ -74,11 +74,10 @@ func (k *keyState) setParams(p ratelimit.Params) {
 	}
 }
 
-// addDebt adds n permits that were admitted without Redis; a negative n takes
-// back refunded ones. All nodes together owe at most two bursts: their own and
-// the one that Redis has accumulated meanwhile. In a longer outage Redis granted
-// the rest to nobody, so charging it would deny callers twice. Windows have no
-// debt.
+// addDebt adds n permits that were admitted without Redis; a negative n subtracts refunded ones.
+// All nodes together owe at most two bursts: their own and the one that Redis has accumulated
+// meanwhile. In a longer outage the other permits of Redis expire unused, so charging for them
+// would deny callers twice. Windows have no debt.
 func (k *keyState) addDebt(now time.Time, n, nodes int64) {
 	if k.params.Kind != ratelimit.KindBucket {
 		return
@@ -88,8 +87,8 @@ func (k *keyState) addDebt(now time.Time, n, nodes int64) {
 	k.debtExpiry = now.Add(k.params.TimeFor(most))
 }
 
-// debt is what the key owes. It expires when the bucket in Redis would be full
-// again even if it had been charged at once.
+// debt is the key's debt in permits. It expires when the bucket in Redis would be full again even
+// if it had been charged at once.
 func (k *keyState) debt(now time.Time) int64 {
 	if now.After(k.debtExpiry) {
 		return 0
@@ -126,8 +125,8 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 	}, EventLease, true}
 }
 
-// callSize is how many permits a call asks for: one for each caller that waits
-// or a whole lease, whichever is more, and the debt.
+// callSize is how many permits a call requests: one for each waiting caller or a whole lease,
+// whichever is more, and the debt.
 func (k *keyState) callSize(now time.Time, lease int64) int64 {
 	if now.Sub(k.calledAt) < leaseGrowth {
 		k.size = min(max(1, k.size)*2, lease)
@@ -138,9 +137,8 @@ func (k *keyState) callSize(now time.Time, lease int64) int64 {
 	return min(max(k.size, k.waiting)+k.debt(now), maxPermits)
 }
 
-// update caches a decision of Redis. Granted permits pay the debt first. It
-// returns the permits that must be refunded: more were granted than the lease
-// and the waiting callers take, or the limit has changed.
+// update caches a decision of Redis. Granted permits pay the debt first. It returns the permits to
+// refund: those beyond the lease and the waiting callers, or all if the limit has changed.
 func (k *keyState) update(
 	now time.Time, req ratelimit.Request, d ratelimit.Decision, lease int64,
 ) (surplus int64) {
@@ -157,7 +155,7 @@ func (k *keyState) update(
 			micros := float64(req.Params.Cost) / float64(req.Params.Scale)
 			k.step = time.Duration(micros * float64(time.Microsecond))
 		}
-		// Keep the permits that are good first, and refund those to wait longest for.
+		// Keep the permits that are good first, and refund those with the longest waits.
 		k.last = k.last.Add(-time.Duration(d.Granted-k.leased) * k.step)
 		return d.Granted - paid - k.leased
 	}
@@ -175,8 +173,8 @@ func (k *keyState) update(
 	return 0
 }
 
-// leaseSize is how many permits a node may hold for a key: the rule's leases, but
-// at most a burst and at most what comes in within 100 ms. Only buckets lease.
+// leaseSize is how many permits a node may hold for a key. It is the rule's leases, but at most a
+// burst and the permits of 100 ms. Only buckets lease.
 func leaseSize(leases int64, p ratelimit.Params) int64 {
 	if leases < 2 || p.Kind != ratelimit.KindBucket {
 		return 1

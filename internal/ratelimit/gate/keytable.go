@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// keyTable holds the keyStates in use, in shards that lock apart. It drops idle
-// ones while new ones come, and needs no background goroutine for that.
+// keyTable holds the keyStates in use, in shards with a lock each. It drops idle ones when it adds
+// new ones, so it needs no background goroutine.
 type keyTable struct {
 	seed   maphash.Seed
 	shards [64]struct {

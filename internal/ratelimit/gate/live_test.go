@@ -16,7 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// node is one API process' part.
+// node holds the limiter parts of one API process.
 type node struct {
 	gate  *gate.Gate
 	admin *rules.Admin
@@ -31,7 +31,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Run(ctx, nil)
+		_ = s.Run(ctx, func(error) {})
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	g := newGate(t, b, store, gate.Options{Nodes: s.Nodes, Deadline: unhurried})
@@ -40,7 +40,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 
 const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`
 
-// admitted asks a few times and counts what passes.
+// admittedBy sends several requests and counts the admitted ones.
 func admittedBy(t testing.TB, g *gate.Gate, id int64) int {
 	n := 0
 	for range 20 {
@@ -71,7 +71,7 @@ func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 		require.Less(t, time.Since(began), time.Second)
 	}
 	total += admittedBy(t, a.gate, 1) + admittedBy(t, b.gate, 1)
-	require.Equal(t, 3, total, "the two permits that were taken stay taken")
+	require.Equal(t, 3, total, "the new burst of 5 includes the two permits already taken")
 	require.Equal(t, 2, admittedBy(t, a.gate, 2), "another goods keeps the rule's limit")
 
 	require.NoError(t, b.admin.Delete(t.Context(), "r", "1"))
@@ -101,6 +101,8 @@ func TestAdmin_InvalidChangeChangesNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+// TestSync_CountsNodes checks that a node's count rises when another node starts and falls when
+// that node stops.
 func TestSync_CountsNodes(t *testing.T) {
 	addr := servers.Redis(t).Addr()
 	a := startNodeParts(t, addr, liveRule)
@@ -111,6 +113,8 @@ func TestSync_CountsNodes(t *testing.T) {
 	require.Eventually(t, func() bool { return a.sync.Nodes() == 1 }, time.Minute, 10*ms)
 }
 
+// TestSync_RestoresLimitsInAnEmptyRedis checks that a node writes operators' limits again after
+// Redis lost its data.
 func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
 	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
@@ -126,6 +130,8 @@ func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
 	require.Equal(t, 7, admittedBy(t, n.gate, 3))
 }
 
+// TestAdmin_LostRedisIsAnError checks that an operator's change fails without Redis. The error does
+// not name a field.
 func TestAdmin_LostRedisIsAnError(t *testing.T) {
 	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)

@@ -1,10 +1,10 @@
 package gate
 
-// Event is what Metrics count, by rule.
+// Event is a kind of event that Metrics counts by rule.
 type Event int
 
-// The events. Each decision is EventAllowed or EventDenied. The others say how it
-// came about and accompany either.
+// The events. Each decision is EventAllowed or EventDenied. The others describe the way to the
+// decision and accompany either.
 const (
 	EventAllowed Event = iota
 	EventDenied
@@ -16,7 +16,7 @@ const (
 	EventLease
 	// EventDenialCache: denied without a call.
 	EventDenialCache
-	// EventError: Redis did not decide in time, and the rule's onError did.
+	// EventError: Redis did not decide in time, so the rule's onError applied.
 	EventError
 	// EventRedisCall: one call to Redis, counted for the first rule of the batch.
 	EventRedisCall
@@ -41,5 +41,6 @@ func Events() []Event {
 
 // Metrics counts events by rule. Every decision calls it, from many goroutines.
 type Metrics interface {
+	// Count counts one event of a rule.
 	Count(rule string, event Event)
 }

@@ -25,9 +25,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// mostInAnyWindow is the greatest excess of permits over rate × T, in any
-// window: the burst that a limiter has let through. Times are when permits are
-// good, in order.
+// mostInAnyWindow returns the largest excess of permits over rate × T in any window. That excess is
+// the burst that the limiter admitted. good holds the sorted times at which the permits become
+// valid.
 func mostInAnyWindow(good []time.Time, rate float64) float64 {
 	lowest, most := math.Inf(1), 0.0
 	for i, at := range good {
@@ -38,8 +38,8 @@ func mostInAnyWindow(good []time.Time, rate float64) float64 {
 	return most
 }
 
-// TestGate_AnyWindowIsBounded: any traffic over nodes that lease, on a clock of
-// the test's: admitted ≤ burst + rate × T (+ nodes × lease) in every window.
+// TestGate_AnyWindowIsBounded sends random traffic to several nodes on a test clock. Every window
+// admits at most burst + rate × T. With leases it admits at most nodes × lease more.
 func TestGate_AnyWindowIsBounded(t *testing.T) {
 	client := steadyClient(t, servers.Redis(t).Addr())
 	runs := int64(0)
@@ -69,7 +69,7 @@ func TestGate_AnyWindowIsBounded(t *testing.T) {
 	})
 }
 
-// playTraffic sends rushes and lulls to random nodes.
+// playTraffic sends bursts with pauses to random nodes.
 func playTraffic(
 	t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs rules.Attributes,
 ) []time.Time {
@@ -91,7 +91,7 @@ func playTraffic(
 	return good
 }
 
-// nodeRun is what a process of TestGate_TwoProcessesShareOneRate is reported and reports.
+// nodeRun holds the parameters and results of one process of TestGate_TwoProcessesShareOneRate.
 type nodeRun struct {
 	Addr       string
 	Begin, End time.Time
@@ -100,8 +100,8 @@ type nodeRun struct {
 
 const nodeEnv = "RATELIMIT_TEST_NODE"
 
-// TestGate_TwoProcessesShareOneRate runs two processes with 100 callers each under
-// the default rule of /randomPath.
+// TestGate_TwoProcessesShareOneRate runs two processes with 100 callers each under the default rule
+// of /randomPath. Together they admit one limit's permits, and each process gets a share.
 func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 	if reported := os.Getenv(nodeEnv); reported != "" {
 		playNode(t, reported)
@@ -112,7 +112,7 @@ func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 		length = 2 * time.Second
 	}
 	addr := servers.Redis(t).Addr()
-	begin := time.Now().Add(5 * time.Second) // both processes must have started by then
+	begin := time.Now().Add(5 * time.Second) // time for both processes to start
 	run := nodeRun{Addr: addr, Begin: begin, End: begin.Add(length), Callers: 100}
 	var counts [2]int64
 	var both sync.WaitGroup
@@ -124,7 +124,7 @@ func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 	t.Logf("admitted %d and %d, %.2f %% of burst + rate × T", counts[0], counts[1], 100*total/want)
 	require.InEpsilon(t, want, total, 0.01)
 	for _, n := range counts {
-		require.Greater(t, float64(n), 0.25*total, "shared between the two")
+		require.Greater(t, float64(n), 0.25*total, "each process gets more than a quarter")
 	}
 }
 
@@ -152,8 +152,8 @@ func startNode(t *testing.T, run nodeRun) int64 {
 	return n
 }
 
-// playNode is the other process: its callers take permits until the end, and
-// those that are good by then count.
+// playNode is one process of the test. Its callers take permits until the end. It counts the
+// permits that are valid by then.
 func playNode(t *testing.T, reported string) {
 	var run nodeRun
 	require.NoError(t, json.Unmarshal([]byte(reported), &run))
@@ -163,7 +163,7 @@ func playNode(t *testing.T, reported string) {
 		gate.Options{Deadline: unhurried})
 	ctx, cancel := context.WithDeadline(t.Context(), run.End)
 	defer cancel()
-	require.Positive(t, time.Until(run.Begin), "the node was ready only after the common start")
+	require.Positive(t, time.Until(run.Begin), "the node started after the common start time")
 	<-time.After(time.Until(run.Begin))
 	var admitted atomic.Int64
 	var all sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 
 // Store keeps the limiters that all nodes share, by key.
 type Store interface {
-	// TakeEach decides groups of requests in order: all permits of a group are
-	// taken or none. It returns one decision for each group.
+	// TakeEach decides groups of requests in order. It takes all permits of a group or none. It
+	// returns one decision for each group.
 	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
 	// Refund returns the permits of requests that were taken at booked.
 	Refund(ctx context.Context, booked time.Time, requests ...ratelimit.Request) error

@@ -8,10 +8,11 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/workers"
 )
 
-// ErrLimited says that the permits cannot be had: the rule denied them, or too
-// many callers wait already.
+// ErrLimited means that the permits are not available: the rule denied them, or too many callers
+// wait already.
 var ErrLimited = errors.New("ratelimit: limited")
 
 // Result is a decision of a rule.
@@ -21,7 +22,7 @@ type Result struct {
 	// Unavailable: Redis did not decide, and the rule's onError is closed. Answer
 	// 503 and not 429.
 	Unavailable bool
-	// Degraded: Redis did not decide in time, and the rule's onError did.
+	// Degraded: Redis did not decide in time, so the rule's onError applied.
 	Degraded bool
 	// Rule that decided.
 	Rule *rules.Compiled
@@ -34,8 +35,8 @@ type Result struct {
 	debt    *ratelimit.Request // of a degraded admission: the request to Redis
 }
 
-// Wait waits until the permits are good, without a lock. It refunds them when it
-// fails: with ErrLimited when too many wait already, or with ctx's error.
+// Wait waits until the permits are good, without a lock. On an error it refunds them: ErrLimited if
+// too many callers wait already, or ctx's error.
 func (r *Result) Wait(ctx context.Context) error {
 	if !r.Allowed {
 		return ErrLimited
@@ -51,7 +52,8 @@ func (r *Result) Wait(ctx context.Context) error {
 		r.gate.opts.count(r.Rule.Name, EventDenied)
 		return ErrLimited
 	}
-	if err := sleep(ctx, r.Decision.Wait); err != nil {
+	workers.Sleep(ctx, r.Decision.Wait)
+	if err := ctx.Err(); err != nil {
 		r.Refund()
 		return fmt.Errorf("ratelimit: wait: %w", err)
 	}
@@ -59,9 +61,8 @@ func (r *Result) Wait(ctx context.Context) error {
 	return nil
 }
 
-// WaitAll waits until the permits of all results are good. On an error it refunds
-// all of them and returns the result that failed, too. Errors are those of
-// Result.Wait.
+// WaitAll waits until the permits of all results are good. On an error it refunds all of them and
+// also returns the result that failed. Errors are those of Result.Wait.
 func WaitAll(ctx context.Context, results []Result) (*Result, error) {
 	var longest *Result
 	for i := range results {
@@ -83,8 +84,7 @@ func WaitAll(ctx context.Context, results []Result) (*Result, error) {
 	return longest, nil
 }
 
-// Refund returns permits that the request will not use. It does not wait for
-// Redis. Call it at most once.
+// Refund returns unused permits. It does not wait for Redis. Call it at most once.
 func (r *Result) Refund() {
 	if !r.Allowed || r.DryRun || r.request.Key == "" {
 		return
@@ -118,14 +118,3 @@ func (r *Result) Headers() (limit, policy string) {
 }
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -8,9 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// takeShared decides by the cache of the key, else by Redis. While a call of the
-// key is in flight, callers wait for it. The next call asks for as many permits as
-// callers wait.
+// takeShared decides by the cache of the key, else by Redis. While a call of the key is in flight,
+// callers wait for it. The next call requests permits for all waiting callers.
 func (g *Gate) takeShared(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
@@ -38,6 +37,7 @@ func (g *Gate) takeShared(
 	return hit.decision, nil
 }
 
+// await waits for a call in flight, until the deadline or the end of ctx.
 func (g *Gate) await(
 	ctx context.Context, key string, inFlight *call, deadline <-chan time.Time,
 ) error {
@@ -52,9 +52,9 @@ func (g *Gate) await(
 	}
 }
 
-// takeCached answers from the key's cache, else it returns the call to wait for
-// and starts one if there is none. It returns neither for smooth_bursty, whose
-// requests must not be merged: its callers pay for each other.
+// takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
+// one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
+// before, so requests must not be merged.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req ratelimit.Request, waiting *bool,
 ) (hit cached, inFlight *call) {
@@ -80,8 +80,8 @@ func (g *Gate) takeCached(
 	return hit, inFlight
 }
 
-// answered ends a caller's waiting at once, because callSize counts the callers
-// that wait. A caller that waited was answered by Redis, and not by the cache.
+// answered ends a caller's waiting at once, because callSize counts the waiting callers. It counts
+// no event for a caller that waited, because Redis and not the cache decided.
 func (g *Gate) answered(rule *rules.Compiled, k *keyState, hit cached, waiting *bool) {
 	if *waiting {
 		*waiting, k.waiting = false, k.waiting-1
@@ -90,7 +90,7 @@ func (g *Gate) answered(rule *rules.Compiled, k *keyState, hit cached, waiting *
 	g.opts.count(rule.Name, hit.event)
 }
 
-// start begins a call for size permits, of which Redis may grant any part.
+// start begins a call for size permits. Redis may grant any part of them.
 func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, size int64, c *call) {
 	req.N, req.Min = size, 1
 	g.running.Go(func() {
@@ -115,8 +115,8 @@ type answer struct {
 	err error
 }
 
-// takeDirect makes a call for one caller alone. Permits that arrive after the
-// caller has left are refunded.
+// takeDirect makes a call for one caller alone. It refunds permits that arrive after the caller has
+// stopped waiting.
 func (g *Gate) takeDirect(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request, deadline <-chan time.Time,
 ) (ratelimit.Decision, error) {
@@ -147,6 +147,7 @@ func (g *Gate) takeDirect(
 	}
 }
 
+// cacheDenial stores a denial in the key's cache.
 func (g *Gate) cacheDenial(rule *rules.Compiled, req ratelimit.Request, d ratelimit.Decision) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
@@ -155,8 +156,8 @@ func (g *Gate) cacheDenial(rule *rules.Compiled, req ratelimit.Request, d rateli
 	})
 }
 
-// refund returns permits to Redis, whatever became of the caller, and ends the
-// key's cached denial, so that the node asks again at once.
+// refund returns permits to Redis, independent of the caller's context. It also ends the key's
+// cached denial, so that the node calls Redis again at once.
 func (g *Gate) refund(req ratelimit.Request, d ratelimit.Decision) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Deadline)
 	defer cancel()

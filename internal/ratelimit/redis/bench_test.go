@@ -20,7 +20,7 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// oneOfThousand asks the default rule of /randomPath for a permit.
+// oneOfThousand returns a request for one permit of the default rule of /randomPath.
 func oneOfThousand(b *testing.B) ratelimit.Request {
 	terms, err := ratelimit.Limit{
 		Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000,

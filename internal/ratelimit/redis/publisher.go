@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"flashsale.dev/seckill/internal/workers"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
@@ -29,27 +30,17 @@ func NewPublisher(client redis.UniversalClient) *Publisher {
 	return &Publisher{client: client}
 }
 
-// Run publishes at once. It publishes again within a second after Redis has lost the
-// script or the key (SCRIPT FLUSH, a restart, a failover). It passes errors to report,
-// which may be nil, and tries again a second later.
+// Run publishes at once. It publishes again within a second after Redis has lost the script or the
+// key (SCRIPT FLUSH, a restart, a failover). It passes errors to report and retries a second later.
 func (p *Publisher) Run(ctx context.Context, report func(error)) error {
-	tick := time.NewTicker(publishEvery)
-	defer tick.Stop()
 	step := p.Publish
-	for {
-		err := step(ctx)
-		switch {
-		case err == nil:
+	return workers.Every(ctx, publishEvery, func(ctx context.Context) {
+		if err := step(ctx); err == nil {
 			step = p.Keep
-		case ctx.Err() == nil && report != nil:
+		} else if ctx.Err() == nil {
 			report(err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 // Publish loads the script, on every master of a cluster, and stores its SHA-1.
@@ -66,9 +57,9 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// Keep publishes unless a loaded script is published already. It does not replace another
-// release's script: while two releases run side by side, they would overwrite each
-// other's SHA-1 again and again.
+// Keep publishes unless a loaded script is published already. It does not replace another release's
+// script. Two releases that run side by side would otherwise overwrite each other's SHA-1 every
+// second.
 func (p *Publisher) Keep(ctx context.Context) error {
 	usable, err := p.usable(ctx)
 	if err != nil || usable {
@@ -77,6 +68,7 @@ func (p *Publisher) Keep(ctx context.Context) error {
 	return p.Publish(ctx)
 }
 
+// usable reports whether Redis has loaded the published script.
 func (p *Publisher) usable(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

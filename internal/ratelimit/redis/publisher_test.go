@@ -12,14 +12,14 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// decides says whether what is published can be run as it is, without the script's text.
+// decides reports whether EVALSHA runs the published script without its text.
 func decides(t *testing.T, client redis.UniversalClient) bool {
 	t.Helper()
 	sha, err := client.Get(t.Context(), redislimit.ScriptKey).Result()
 	if err != nil {
 		return false
 	}
-	// A whole ask: one permit of a bucket of two, which costs a second each.
+	// The arguments request one permit of a bucket of two permits. Each permit costs one second.
 	_, err = client.EvalSha(t.Context(), sha, []string{"anything"}, "", 1, "t", "b", 1, 1, 0,
 		1_000_000, 1, 2_000_000, 2_000_000, 2).Result()
 	return err == nil
@@ -30,7 +30,7 @@ func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 	client := newClient(t, server.Addr())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- redislimit.NewPublisher(client).Run(ctx, nil) }()
+	go func() { ended <- redislimit.NewPublisher(client).Run(ctx, func(error) {}) }()
 	again := func(what string) {
 		t.Helper()
 		require.Eventually(t, func() bool { return decides(t, client) }, time.Minute,
@@ -47,6 +47,8 @@ func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+// TestPublisher_KeepsAnotherReleasesScript checks that Keep leaves another release's script in
+// place. Publish replaces it.
 func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	theirs, err := client.ScriptLoad(t.Context(), "return 'another release'").Result()
@@ -55,7 +57,7 @@ func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
 	p := redislimit.NewPublisher(client)
 	require.NoError(t, p.Keep(t.Context()))
 	require.Equal(t, theirs, client.Get(t.Context(), redislimit.ScriptKey).Val())
-	require.NoError(t, p.Publish(t.Context()), "who starts later says its own")
+	require.NoError(t, p.Publish(t.Context()), "a later start publishes its own script")
 	require.True(t, decides(t, client))
 }
 

@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// TestScripts_HeadersNameAllArguments holds each script's header against its body: every KEYS and
-// ARGV that is read is named, and nothing is computed into a key.
+// TestScripts_HeadersNameAllArguments compares each script's header with its body. The header names
+// every KEYS and ARGV entry that the body reads. No script computes a key.
 func TestScripts_HeadersNameAllArguments(t *testing.T) {
 	for _, name := range []string{"ratelimit_decide", "ratelimit_sync"} {
 		source := lua.Source(name)

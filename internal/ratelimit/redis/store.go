@@ -1,6 +1,6 @@
 // Package redislimit keeps limiters in Redis, for all nodes. One atomic Lua script,
-// scripts/lua/ratelimit_decide.lua, decides on Redis' clock. Publisher publishes the
-// script's SHA-1 for nginx, which runs the same script.
+// scripts/lua/ratelimit_decide.lua, decides by Redis' clock. Publisher publishes the script's SHA-1
+// for nginx, which runs the same script.
 //
 // The package is in the folder redis. Its name differs from go-redis' package.
 package redislimit
@@ -25,8 +25,8 @@ type Store struct {
 	now    func() time.Time
 }
 
-// New makes a store on a client. now replaces Redis' clock in tests; else it is nil,
-// because the clocks of production nodes differ.
+// New makes a store on a client. now replaces Redis' clock in tests. Pass nil otherwise, because
+// the clocks of production nodes differ.
 func New(client redis.UniversalClient, now func() time.Time) *Store {
 	return &Store{client: client, script: redis.NewScript(lua.Source("ratelimit_decide")), now: now}
 }
@@ -45,11 +45,11 @@ const (
 	answerSize  = 6
 )
 
-// TakeEach decides groups of requests in one call, in order: all permits of a group are
-// taken or none. It returns one decision for each group: the strictest of its requests.
-// In a cluster all keys must share a hash slot. Errors are those of ratelimit.Check, a
-// *ratelimit.FieldError for an algorithm without a script, or a failure of Redis, after
-// which the permits may or may not be taken.
+// TakeEach decides groups of requests in one call, in order. It takes all permits of a group or
+// none. It returns one decision for each group: the strictest of its requests. In a cluster all
+// keys must share a hash slot. Errors are those of ratelimit.Check, a *ratelimit.FieldError for an
+// algorithm without a script, or a failure of Redis. After a failure of Redis the permits may or
+// may not be taken.
 func (r *Store) TakeEach(
 	ctx context.Context, groups ...[]ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
@@ -67,11 +67,9 @@ func (r *Store) Peek(
 	return decisions[0], nil
 }
 
-// Refund returns the permits of requests that were taken at booked, the Decision's At.
-// Permits that have drained, or belong to a window that is over, are not credited.
-func (r *Store) Refund(
-	ctx context.Context, booked time.Time, requests ...ratelimit.Request,
-) error {
+// Refund returns the permits of requests that were taken at booked, the Decision's At. It does not
+// credit permits that have drained or belong to a window that is over.
+func (r *Store) Refund(ctx context.Context, booked time.Time, requests ...ratelimit.Request) error {
 	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Request{requests})
 	return err
 }
@@ -125,9 +123,7 @@ func (r *Store) clock() string {
 }
 
 // appendRequest appends the script's eleven arguments for a request.
-func appendRequest(
-	args []any, group int, op string, q ratelimit.Request, booked *time.Time,
-) []any {
+func appendRequest(args []any, group int, op string, q ratelimit.Request, booked *time.Time) []any {
 	wait := max(0, q.MaxWait.Microseconds())
 	if booked != nil {
 		wait = booked.UnixMicro()
@@ -136,7 +132,7 @@ func appendRequest(
 	if least == 0 {
 		least = q.N
 	}
-	// More than MaxTicks is never granted; the bounds keep Lua's doubles exact.
+	// MaxTicks permits are never granted; the bounds keep Lua's doubles exact.
 	n := min(q.N, ratelimit.MaxTicks)
 	p := q.Params
 	return append(args, group, op, string(p.Kind), n, min(least, n),

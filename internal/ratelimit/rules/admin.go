@@ -9,12 +9,12 @@ import (
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 )
 
-// Setting is the limit of one key, as an operator sees it.
+// Setting is the limit of one key, for operators. The API and seckillctl print it unchanged.
 type Setting struct {
 	Type string `json:"type"` // the rule's name
 	Key  string `json:"key"`  // such as a goods id, or * for every key
 	ratelimit.Limit
-	// Source is where the limit comes from: "operator", "sale" or "rule".
+	// Source is the origin of the limit: "operator", "sale" or "rule".
 	Source string `json:"source"`
 	// Remaining permits and the time until the limiter is full. Only for a single key
 	// of a rule of scope global.
@@ -22,7 +22,8 @@ type Setting struct {
 	ResetMillis *int64 `json:"resetMillis,omitempty"`
 }
 
-// Admin reads and changes limits at run time, for operators.
+// Admin reads and changes limits at run time, for operators. It writes every change to Redis, and
+// Sync reads it back. This node therefore applies a change in the same way as the others.
 type Admin struct {
 	book  *Rulebook
 	sync  *Sync
@@ -39,6 +40,7 @@ func NewAdmin(book *Rulebook, sync *Sync, store *redislimit.Store, own OwnLimit)
 	return &Admin{book: book, sync: sync, store: store, own: own}
 }
 
+// maxAdminKey bounds what a mistyped key can occupy in Redis, where an override never expires.
 const maxAdminKey = 200
 
 func (a *Admin) find(name, key string) (*Compiled, error) {
@@ -52,8 +54,9 @@ func (a *Admin) find(name, key string) (*Compiled, error) {
 	return rule, nil
 }
 
-// Get returns the effective limit of a key, and how full it is if all nodes share it.
-// Errors: ErrNoRule, a *ratelimit.FieldError of the key, or a failure of Redis.
+// Get returns the effective limit of a key, and how full it is if all nodes share it. Errors are
+// ErrNoRule, a *ratelimit.FieldError of the key, or a failure of Redis. It syncs first, so that it
+// includes a change that an operator has just made on another node.
 func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 	rule, err := a.find(name, key)
 	if err != nil {
@@ -65,9 +68,11 @@ func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 	return a.setting(ctx, rule, key)
 }
 
+// setting returns the effective limit of a key, with its usage where Redis has it.
 func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Setting, error) {
 	params, source := a.effective(ctx, rule, key)
 	s := Setting{Type: rule.Name, Key: key, Limit: params.Limit(), Source: source}
+	// * stands for many limiters, and a limiter of scope node may be in another process.
 	if key == AnyKey || rule.Scope != ScopeGlobal {
 		return s, nil
 	}
@@ -82,7 +87,7 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	return s, nil
 }
 
-// effective is the limit that applies to a key, and where it comes from.
+// effective is the limit that applies to a key, and its origin.
 func (a *Admin) effective(
 	ctx context.Context, rule *Compiled, key string,
 ) (ratelimit.Params, string) {
@@ -97,9 +102,8 @@ func (a *Admin) effective(
 	return a.book.effective(rule, key, own)
 }
 
-// Set applies a change to the effective limit of a key, on every node within 1 s. It
-// refills nothing. An invalid limit changes nothing: the error is a
-// *ratelimit.FieldError.
+// Set applies a change to the effective limit of a key, on every node within 1 s. It refills no
+// permits. An invalid limit changes nothing: the error is a *ratelimit.FieldError.
 func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setting, error) {
 	rule, err := a.find(name, key)
 	if err != nil {
@@ -142,6 +146,8 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
+// change stores a limit and reads it back at once, so that the same operator gets the changed limit
+// on this node.
 func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.Limit) error {
 	if err := a.sync.set(ctx, name, key, limit); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// Change is a Limit of which any field may be absent: the limit of a rule in the file,
-// or the body of an operator's PUT.
+// Change is a Limit in which any field may be absent. It is the limit of a rule in the file, or the
+// body of an operator's PUT.
 type Change struct {
 	Algorithm        *ratelimit.Algorithm `json:"algorithm,omitempty" yaml:"algorithm"`
 	PermitsPerSecond *float64             `json:"permitsPerSecond,omitempty" yaml:"permitsPerSecond"`
@@ -23,8 +23,9 @@ type Change struct {
 	ColdFactor       *float64             `json:"coldFactor,omitempty" yaml:"coldFactor"`
 }
 
-// ruleDefaults complete a rule: reserve with a burst and a wait of 1 s if it has a rate,
-// else a sliding window of 100 in 60 s.
+// ruleDefaults complete a rule, so that a rule with only a name and a route is usable. A rule with
+// a rate gets reserve with a burst and a wait of 1 s. Any other gets a sliding window of 100 in 60
+// s.
 func ruleDefaults(c Change) ratelimit.Limit {
 	l := ratelimit.Limit{Algorithm: ratelimit.SlidingWindow}
 	if c.PermitsPerSecond != nil {
@@ -52,8 +53,8 @@ func ruleDefaults(c Change) ratelimit.Limit {
 // WithDefaults completes the change with the defaults of its algorithm.
 func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) }
 
-// Apply applies the change to a limit. Another algorithm starts from its own defaults
-// and the old rate.
+// Apply applies the change to a limit. Another algorithm starts from its own defaults and the old
+// rate, because burst and wait differ in meaning between algorithms.
 func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
 		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
@@ -70,8 +71,8 @@ func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	return c.over(l)
 }
 
-// over replaces the fields that the change has. A Change has the fields of a Limit, by the
-// same names; a test holds that.
+// over replaces the fields that the change has. A Change has the fields of a Limit, by the same
+// names; a test checks that.
 func (c Change) over(l ratelimit.Limit) ratelimit.Limit {
 	from, to := reflect.ValueOf(c), reflect.ValueOf(&l).Elem()
 	for i := range from.NumField() {

@@ -2,9 +2,10 @@ package rules
 
 import "flashsale.dev/seckill/internal/ratelimit"
 
-// Defaults are the rules of every installation. /randomPath has 1000/s for each goods
-// over all nodes, and 20/s for each user in each node's memory, which costs no call to
-// Redis. Signing in has 20/s for each address, also in each node's memory.
+// Defaults are the rules of every installation. /randomPath has 1000/s for each goods over all
+// nodes, and 20/s for each user in each node's memory, which costs no call to Redis. Signing in has
+// 20/s for each address, also in each node's memory. They need no file, because a sale without a
+// rule would have no protection.
 func Defaults() []Rule {
 	return []Rule{
 		{

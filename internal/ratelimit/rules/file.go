@@ -12,14 +12,16 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
+// maxRulesFile bounds the file's size in bytes. A larger file is another file by mistake.
 const maxRulesFile = 1 << 20
 
 type ruleFile struct {
 	Rules []Rule `yaml:"rules"`
 }
 
-// Load reads a rules file; an empty path means the defaults alone. A rule of the file
-// replaces a default of the same name. Errors name the file's line.
+// Load reads a rules file; an empty path means the defaults alone. A rule of the file replaces a
+// default of the same name. Errors name the file's line. A file with an error stops the program:
+// operators would otherwise detect missing limits only in a rush.
 func Load(path string) (*Rulebook, error) {
 	if path == "" {
 		return New(Defaults()...)
@@ -35,8 +37,8 @@ func Load(path string) (*Rulebook, error) {
 	return New(append(Defaults(), rules...)...)
 }
 
-// Parse reads rules as YAML, strictly: an unknown or repeated field, an invalid limit
-// or a repeated name is an error, and each error names its line.
+// Parse reads rules as YAML, strictly. An unknown or repeated field, an invalid limit or a repeated
+// name is an error. Each error names its line.
 func Parse(text []byte) ([]Rule, error) {
 	if len(text) > maxRulesFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxRulesFile)
@@ -60,7 +62,8 @@ func Parse(text []byte) ([]Rule, error) {
 	return file.Rules, nil
 }
 
-// lineOf is "line N: " for the invalid field, else for its rule, else "".
+// lineOf is "line N: " for the invalid field, else for its rule, else "". It joins the field of a
+// FieldError with the line numbers of the YAML library.
 func lineOf(text []byte, rule int, err error) string {
 	file, parseErr := parser.ParseBytes(text, 0)
 	if parseErr != nil {

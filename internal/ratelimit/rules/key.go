@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Attributes are what rules count requests by. A zero value is missing.
+// Attributes are the values that rules count requests by. A zero value is missing. Connection and
+// token supply them where possible, because a caller can choose everything else.
 type Attributes struct {
 	// Goods is the id of a goods that exists. The caller checks that, because an
 	// invented id must not create a limiter of its own.
@@ -36,6 +37,8 @@ func (r *Compiled) Key(a Attributes) (key string, ok bool) {
 	return strings.Join(parts[:len(r.By)], ":"), true
 }
 
+// keyPart is the value of one attribute; false if it is missing. The rule's by was checked when the
+// rule was read.
 func keyPart(by string, a Attributes) (string, bool) {
 	switch by {
 	case "goods":
@@ -56,7 +59,7 @@ func keyPart(by string, a Attributes) (string, bool) {
 	return bounded(value), value != ""
 }
 
-// ipPart counts IPv6 by /64, which one subscriber has whole.
+// ipPart counts IPv6 by /64, because one subscriber usually has a whole /64.
 func ipPart(ip netip.Addr) (string, bool) {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsValid() {
@@ -79,14 +82,15 @@ func bounded(value string) string {
 	return "#" + hex.EncodeToString(sum[:16])
 }
 
-// plain are the characters that a key contains as they are.
+// plain are the characters that a key contains unchanged.
 const plain = "-_./0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"
 
-// RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the
-// goods, so that one script can decide several. Other keys spread over the cluster.
+// RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the goods, so that
+// one script can decide several. Every other key has a tag of its own around the whole name. Those
+// keys spread over the cluster, and a hot one moves with its slot.
 func (r *Compiled) RedisKey(key string) string {
 	if r.By[0] == "goods" && key != SharedKey {
 		goods, _, _ := strings.Cut(key, ":")

@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// Scope is where a rule's limiters are.
+// Scope is the place of a rule's limiters.
 type Scope string
 
 // The scopes: in Redis, for all nodes, or in each node's memory.
@@ -19,7 +19,8 @@ const (
 	ScopeNode   Scope = "node"
 )
 
-// OnError is what a rule does when Redis does not decide in time.
+// OnError is the decision of a rule when Redis does not decide in time. Local is the default: a
+// failing Redis then neither admits everything nor stops the sale.
 type OnError string
 
 // Closed denies as unavailable, open admits, and local decides in this node's memory
@@ -30,8 +31,8 @@ const (
 	OnErrorLocal  OnError = "local"
 )
 
-// OnMissingKey is what a rule does with a request that lacks an attribute, or has an
-// invalid one.
+// OnMissingKey is the treatment of a request that lacks an attribute, or has an invalid one. Shared
+// is the default: with skip a caller could avoid the limit by omitting a header.
 type OnMissingKey string
 
 // Shared counts all such requests under one key, deny denies them, and skip admits
@@ -42,7 +43,8 @@ const (
 	OnMissingSkip   OnMissingKey = "skip"
 )
 
-// Fallback replaces code and message of the answer RATE_LIMITED; its status stays 429.
+// Fallback replaces code and message of the answer RATE_LIMITED. The HTTP status remains 429.
+// Clients of older systems expect codes of their own, such as 888.
 type Fallback struct {
 	Code    int    `json:"code" yaml:"code"`
 	Message string `json:"message" yaml:"message"`
@@ -67,14 +69,15 @@ type Rule struct {
 
 	OnMissingKey OnMissingKey `yaml:"onMissingKey"`
 	OnError      OnError      `yaml:"onError"`
-	// DryRun counts what the rule would deny, and admits it.
+	// DryRun counts the requests that the rule would deny, and admits them.
 	DryRun bool `yaml:"dryRun"`
-	// Leases is how many permits a node may hold in advance for one key, 0 to 1000, but
-	// at most the burst and the permits of a tenth of a second.
+	// Leases is how many permits a node may hold in advance for one key, 0 to 1000. The burst and
+	// the permits of a tenth of a second bound it as well.
 	Leases int64 `yaml:"leases"`
 }
 
-// Compiled is a rule that was checked, with its defaults and its params.
+// Compiled is a rule that was checked, with its defaults and its params. Params computes with big
+// numbers, so each rule is compiled once.
 type Compiled struct {
 	Rule
 	params ratelimit.Params
@@ -128,6 +131,7 @@ func (r Rule) withDefaults() Rule {
 	return r
 }
 
+// validate stops at the first problem, because lineOf names one line.
 func (r Rule) validate() error {
 	switch {
 	case !ruleName.MatchString(r.Name):
@@ -158,6 +162,7 @@ func (r Rule) validate() error {
 	return r.checkBy()
 }
 
+// checkBy checks the attributes of the key.
 func (r Rule) checkBy() error {
 	for i, by := range r.By {
 		known := slices.Contains([]string{"goods", "user", "ip", "route", "global"}, by) ||
@@ -170,7 +175,8 @@ func (r Rule) checkBy() error {
 	return nil
 }
 
-// mergeDurations stores maxWait as maxWaitMillis, and interval as intervalSeconds.
+// mergeDurations stores maxWait as maxWaitMillis, and interval as intervalSeconds. The file takes
+// durations as people write them; the API has numbers, which JSON can express.
 func (r *Rule) mergeDurations() error {
 	if r.MaxWait != nil {
 		millis := r.MaxWait.Milliseconds()
@@ -189,6 +195,7 @@ func (r *Rule) mergeDurations() error {
 	return nil
 }
 
+// matches reports whether the rule applies to a route.
 func (r *Compiled) matches(method, route string) bool {
 	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route)
 }

@@ -8,22 +8,23 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// ErrNoRule says that no rule has the name.
+// ErrNoRule means that no rule has the name.
 var ErrNoRule = errors.New("ratelimit: no such rule")
 
 // AnyKey is the key of an operator's limit for all keys of a rule that have no limit
 // of their own.
 const AnyKey = "*"
 
-// Rulebook holds the rules and the operators' limits. The operators' limits change
-// atomically and as a whole. It is safe for many goroutines.
+// Rulebook holds the rules and the operators' limits. The operators' limits change atomically and
+// as a whole. It is safe for many goroutines. Readers take no lock, because every request reads it.
 type Rulebook struct {
 	rules map[string]*Compiled
 	order []string // in the order of the file
 	set   atomic.Pointer[overrides]
 }
 
-// overrides are the operators' limits, by rule and key.
+// overrides are the operators' limits, by rule and key. The version is that of Redis; 0 means that
+// operators have changed nothing.
 type overrides struct {
 	version int64
 	limits  map[string]map[string]ratelimit.Params
@@ -47,8 +48,9 @@ func New(rules ...Rule) (*Rulebook, error) {
 	return b, nil
 }
 
-// ForRoute names the rules of a route: those of scope node first, because they cost no
-// call, and otherwise in the order of the file.
+// ForRoute names the rules of a route: those of scope node first, and otherwise in the order of the
+// file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
+// the shared limits.
 func (b *Rulebook) ForRoute(method, route string) []string {
 	var here, shared []string
 	for _, name := range b.order {
@@ -78,8 +80,8 @@ func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) rat
 	return t
 }
 
-// effective is the first of these that exists, and where it comes from: the operator's
-// limit of the key, the key's own limit, the operator's limit of all keys, the rule's.
+// effective is the first existing limit of four, with its origin. The order is: operator's limit of
+// the key, own limit of the key, operator's limit of all keys, limit of the rule.
 func (b *Rulebook) effective(
 	rule *Compiled, key string, own *ratelimit.Params,
 ) (t ratelimit.Params, source string) {

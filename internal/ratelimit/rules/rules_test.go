@@ -30,8 +30,7 @@ func ruleNamed(t testing.TB, b *rules.Rulebook, name string) *rules.Compiled {
 
 // thousand is the limit of the default rule of /randomPath.
 var thousand = ratelimit.Limit{
-	Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000,
-	MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+	Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
 }
 
 func TestParse_ErrorsNameTheLine(t *testing.T) {
@@ -69,10 +68,7 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 			"rules:\n  - name: a\n    onMissingKey: cry\n",
 			"line 3: rules[0] a: onMissingKey",
 		},
-		"leases": {
-			"rules:\n  - name: a\n    leases: 5000\n",
-			"line 3: rules[0] a: leases",
-		},
+		"leases": {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
 		"log in redis": {
 			"rules:\n  - name: a\n    algorithm: sliding_log\n",
 			"algorithm: sliding_log works in one process only",
@@ -124,6 +120,7 @@ rules:
 	}
 }
 
+// TestChange_Apply checks the quota and the window of a limit after each kind of change.
 func TestChange_Apply(t *testing.T) {
 	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
 	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
@@ -173,7 +170,7 @@ func TestLoad_AddsToTheDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, ruleNamed(t, b, "randomPath").WithDefaults().PermitsPerSecond)
 	for _, name := range []string{"randomPathPerUser", "session"} {
-		ruleNamed(t, b, name) // the file adds to the defaults and replaces by name
+		ruleNamed(t, b, name) // the file adds rules and replaces defaults by name
 	}
 
 	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
@@ -201,8 +198,8 @@ rules:
 	require.ErrorContains(t, err, "route")
 }
 
-// TestChange_HasTheFieldsOfALimit: Change.Apply copies fields by name, and the API and the
-// rules file must spell them alike.
+// TestChange_HasTheFieldsOfALimit compares the field names, because Change.Apply copies fields by
+// name. The API and the rules file must also spell them alike.
 func TestChange_HasTheFieldsOfALimit(t *testing.T) {
 	change, limit := reflect.TypeFor[rules.Change](), reflect.TypeFor[ratelimit.Limit]()
 	require.Equal(t, limit.NumField(), change.NumField())
@@ -216,7 +213,7 @@ func TestChange_HasTheFieldsOfALimit(t *testing.T) {
 	}
 }
 
-// FuzzParseRules: any text is rules that can be used, or an error.
+// FuzzParseRules checks that the parser turns any text into usable rules or an error.
 func FuzzParseRules(f *testing.F) {
 	example, err := os.ReadFile("../../../deploy/ratelimit.example.yaml")
 	if err != nil {
@@ -231,7 +228,7 @@ func FuzzParseRules(f *testing.F) {
 			return
 		}
 		if _, err := rules.New(list...); err != nil {
-			t.Fatalf("rules that were read do not make a book: %v", err)
+			t.Fatalf("New refused rules that Parse accepted: %v", err)
 		}
 	})
 }

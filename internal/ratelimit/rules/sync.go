@@ -13,9 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/workers"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
+// A quarter of a second keeps the promise that a change reaches every node within one. A node that
+// has ended unexpectedly counts for five seconds more.
 const (
 	syncEvery   = 250 * time.Millisecond
 	syncTimeout = 500 * time.Millisecond
@@ -29,9 +32,9 @@ const (
 	overridesKey = "ratelimit:{rules}:overrides"
 )
 
-// Sync reads the operators' limits into a Rulebook every 250 ms and counts the nodes.
-// When Redis has lost the limits it writes them back. It is the only writer of its
-// Rulebook.
+// Sync reads the operators' limits into a Rulebook every 250 ms and counts the nodes. When Redis
+// has lost the limits it writes them back. It is the only writer of its Rulebook. Polling needs no
+// connection of its own and survives a failover, which a subscription does not notice.
 type Sync struct {
 	client  redis.UniversalClient
 	book    *Rulebook
@@ -52,27 +55,22 @@ func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
 	return s
 }
 
-// Nodes is how many nodes Redis knew at the last sync; at least 1.
+// Nodes is the number of nodes in Redis at the last sync; at least 1.
 func (s *Sync) Nodes() int { return int(s.nodes.Load()) }
 
-// Run syncs every 250 ms until ctx ends. It passes errors to report, which may be nil.
-// Until Redis answers again the last known limits apply.
+// Run syncs every 250 ms until ctx ends, and passes errors to report. Until Redis answers again
+// the last known limits apply.
 func (s *Sync) Run(ctx context.Context, report func(error)) error {
-	tick := time.NewTicker(syncEvery)
-	defer tick.Stop()
-	for {
-		if err := s.RunOnce(ctx); err != nil && ctx.Err() == nil && report != nil {
+	_ = workers.Every(ctx, syncEvery, func(ctx context.Context) { // ends with ctx alone
+		if err := s.RunOnce(ctx); err != nil && ctx.Err() == nil {
 			report(err)
 		}
-		select {
-		case <-ctx.Done():
-			return s.leave(ctx)
-		case <-tick.C:
-		}
-	}
+	})
+	return s.leave(ctx)
 }
 
-// leave removes this node from the count at once.
+// leave removes this node from the count at once. Otherwise the share of each other node would stay
+// too small for nodeTTL.
 func (s *Sync) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), syncTimeout)
 	defer cancel()
@@ -82,7 +80,8 @@ func (s *Sync) leave(ctx context.Context) error {
 	return nil
 }
 
-// RunOnce reads what has changed into the Rulebook.
+// RunOnce reads changes into the Rulebook. An operator's request may call it while Run does. The
+// second call waits, because both write known.
 func (s *Sync) RunOnce(ctx context.Context) error {
 	select {
 	case s.running <- struct{}{}:
@@ -114,6 +113,7 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	return nil
 }
 
+// readSync decodes the script's answer.
 func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 	if len(reply) < 2 {
 		return 0, 0, nil, fmt.Errorf("ratelimit: sync: %d values", len(reply))
@@ -130,6 +130,8 @@ func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 	return nodes, version, fields, nil
 }
 
+// readOverrides decodes the operators' limits. It keeps limits that this release cannot compile, so
+// that restore does not lose them.
 func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 	limits := map[string]map[string]ratelimit.Limit{}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -146,8 +148,9 @@ func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 	return limits
 }
 
-// restore writes the limits back into a Redis that lost them. Several nodes may do so,
-// because all write the same.
+// restore writes the limits back into a Redis that lost them. Several nodes may do so, because all
+// write the same. SETNX keeps the version of a node that was faster, or of an operator who has
+// changed a limit since.
 func (s *Sync) restore(ctx context.Context, version int64) error {
 	pairs := []any{}
 	for name, byKey := range s.known {

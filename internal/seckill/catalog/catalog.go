@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Catalog answers buyers: the exposed sales, admission to a sale, and the random path. In a rush it answers from a
-// view that is at most ViewTTL old. A Catalog is safe for concurrent use.
+// Catalog serves buyers: the exposed sales, admission to a sale, and the random path. In a rush it
+// answers from a view that is at most ViewTTL old. A Catalog is safe for concurrent use.
 type Catalog struct {
 	reader *SaleReader
 	store  SaleStore
@@ -23,8 +23,8 @@ func NewCatalog(reader *SaleReader, store SaleStore, keys *ordersn.Keys) *Catalo
 	return &Catalog{reader: reader, store: store, keys: keys}
 }
 
-// Sale returns one sale as buyers see it, with the errors of SaleReader.Sale. The view may be
-// ViewTTL old while several callers read the same sale.
+// Sale returns one sale for buyers, with the errors of SaleReader.Sale. The view may be ViewTTL old
+// while several callers read the same sale.
 func (c *Catalog) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
 	v, err := c.read(ctx, goodsID)
 	return v.View, err
@@ -73,9 +73,9 @@ func (c *Catalog) IssuePath(v seckill.View, buyerID int64) (path string, expires
 	return n.Path(), n.ExpiresAt()
 }
 
-// Sales lists exposed sales, newest first, below a goods id (0: from the top). Where one Redis
-// master is down and another answers, the list shows the sales of the first as MySQL has them: one
-// master must not make the whole list unavailable.
+// Sales lists exposed sales, newest first, below a goods id (0: from the top). If one Redis master
+// is down, the list shows its sales with the data of MySQL. One master must not make the whole list
+// unavailable.
 func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
 	sales, err := c.store.ExposedSales(ctx, below, limit)
 	if err != nil {

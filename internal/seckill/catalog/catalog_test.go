@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/catalog"
 )
 
-// partialRedis is a Redis cluster with failed masters, and MySQL with three sales.
+// partialRedis is a Redis cluster with failed masters and a MySQL with three sales.
 type partialRedis struct {
 	down map[int64]bool
 }
@@ -30,9 +30,7 @@ func (h partialRedis) Sale(_ context.Context, goodsID int64) (seckill.Sale, erro
 }
 
 func (h partialRedis) ExposedSales(
-	ctx context.Context,
-	_ int64,
-	_ int,
+	ctx context.Context, _ int64, _ int,
 ) (list []seckill.Sale, err error) {
 	for goodsID := range int64(3) {
 		sale, _ := h.Sale(ctx, goodsID)
@@ -41,6 +39,8 @@ func (h partialRedis) ExposedSales(
 	return list, nil
 }
 
+// TestSales_FailedMasterLeavesOtherSalesListed checks that the catalog reads the sales of a failed
+// master from MySQL. It fails only if every master has failed.
 func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	h := partialRedis{down: map[int64]bool{1: true}}
 	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h, nil)
@@ -50,7 +50,7 @@ func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 		require.EqualValues(t, i, views[i].GoodsID)
 		require.Equal(t, want, views[i].Available)
 	}
-	require.Equal(t, seckill.GateMissing, views[1].Gate, "read from MySQL")
+	require.Equal(t, seckill.GateMissing, views[1].Gate, "the catalog reads the sale from MySQL")
 
 	h.down[0], h.down[2] = true, true
 	_, err = sales.Sales(t.Context(), 0, 3)

@@ -2,6 +2,6 @@
 // permits a purchase.
 //
 // Concurrent reads of one sale share one call to Redis. In a rush the Catalog answers from a view
-// that is at most 50 ms old, so that refusing a million buyers costs Redis nothing. Redis itself
-// decides each reservation.
+// that is at most 50 ms old. Refusing a million buyers then costs Redis almost nothing. Redis
+// itself decides each reservation.
 package catalog

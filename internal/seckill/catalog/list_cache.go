@@ -17,6 +17,8 @@ const maxPages = 256
 
 // Lister lists exposed sales; Catalog implements it.
 type Lister interface {
+	// Sales lists exposed sales, newest first: at most limit of those below a goods id (0: from the
+	// top).
 	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 }
 

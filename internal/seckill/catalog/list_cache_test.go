@@ -44,7 +44,7 @@ func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	views, err := cache.Sales(t.Context(), 0, 20)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, l.calls.Load())
-	require.Equal(t, clock, views[0].Now, "the page's age is added")
+	require.Equal(t, clock, views[0].Now, "the cache adds the page's age")
 	clock = clock.Add(time.Millisecond)
 	_, err = cache.Sales(t.Context(), 0, 20)
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ type ViewStore interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// SaleStore reads from MySQL the sales that buyers may see.
+// SaleStore reads the sales that buyers may see from MySQL.
 type SaleStore interface {
 	// Sale reads the row of a sale; ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
@@ -28,7 +28,7 @@ type SaleStore interface {
 }
 
 // SaleReader reads the current state of sales. Concurrent callers of one sale share one call to
-// Redis, which starts after each of them asked. It is safe for concurrent use.
+// Redis, which starts after the last of them called. It is safe for concurrent use.
 type SaleReader struct {
 	redis ViewStore
 	store SaleStore
@@ -74,6 +74,7 @@ func (r *SaleReader) Sale(ctx context.Context, goodsID int64) (seckill.View, err
 	return v.View, err
 }
 
+// read returns a view from Redis, or from MySQL if Redis has none.
 func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error) {
 	v, err := r.views.Do(ctx, goodsID, struct{}{})
 	switch {

@@ -8,12 +8,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// ViewTTL is the greatest age of a view that a node serves from memory. It is the longest delay
-// after which buyers see returned units, a merchant's change or a shut gate.
+// ViewTTL is the greatest age of a view that a node serves from memory. Returned units, a
+// merchant's change or a shut gate reach buyers with at most this delay.
 const ViewTTL = 50 * time.Millisecond
 
 // renewAfter is the age from which one caller reads the view again. The others still get the old
-// view, so that in a long rush nobody waits for Redis.
+// view, so that callers do not wait for Redis in a long rush.
 const renewAfter = ViewTTL / 2
 
 // viewCache keeps the last views of sales that many callers read at once. In a rush nearly every
@@ -33,13 +33,14 @@ type cachedView struct {
 	served   atomic.Bool // another caller got it after renewAfter
 }
 
-// wanted reports whether other callers than the one that read the sale again at that time want it.
+// wanted reports whether the view is still in demand when the sale is read again. It is if another
+// caller used it after renewAfter, or if the new read began before that age.
 func (v *cachedView) wanted(again time.Time) bool {
 	return v.served.Load() || again.Sub(v.began) < renewAfter
 }
 
-// put keeps a view of an open gate if several callers shared it or want it. It drops the view
-// before otherwise.
+// put keeps a view of an open gate if several callers shared it or the older view is in demand.
+// Otherwise it deletes the older view.
 func (c *viewCache) put(v sharedView) {
 	before, found := c.views.Load(v.GoodsID)
 	wanted := v.callers > 1 || found && before.(*cachedView).wanted(v.began)
@@ -51,7 +52,8 @@ func (c *viewCache) put(v sharedView) {
 	}
 }
 
-// due reports whether the caller has to renew the view. A caller that will read takes the turn.
+// due reports whether the caller has to renew the view. With willRead the caller takes over the
+// renewal.
 func (v *cachedView) due(willRead bool) bool {
 	if willRead {
 		return v.renewing.CompareAndSwap(false, true)
@@ -60,8 +62,9 @@ func (v *cachedView) due(willRead bool) bool {
 }
 
 // get returns a cached view with its clock advanced by its age. It returns false if the view is too
-// old, if the caller has to renew it, or if the advanced clock changes the sale's phase: a start is
-// never delayed. willRead says that the caller reads the sale when get returns false.
+// old or if the caller has to renew it. It also returns false if the advanced clock changes the
+// sale's phase, so that a cached view never delays a start. willRead means that the caller reads
+// the sale when get returns false.
 func (c *viewCache) get(goodsID int64, willRead bool) (sharedView, bool) {
 	found, ok := c.views.Load(goodsID)
 	if !ok {

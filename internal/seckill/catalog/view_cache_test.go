@@ -15,10 +15,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill/catalog"
 )
 
-// readTime is how long the fake Redis takes for an answer.
+// readTime is the time of one read of the fake Redis.
 const readTime = 2 * time.Millisecond
 
-// fakeRedis has one sale and a clock that is an hour ahead of the node's. synctest makes all times exact.
+// fakeRedis has one sale. Its clock is an hour ahead of the node's clock. synctest makes all times
+// exact.
 type fakeRedis struct {
 	mu    sync.Mutex
 	view  seckill.View
@@ -27,7 +28,8 @@ type fakeRedis struct {
 
 func newFakeRedis(change func(*seckill.View)) *fakeRedis {
 	s := &fakeRedis{view: seckill.View{Available: 10, Sale: seckill.Sale{
-		GoodsID: 42, Epoch: 1, Status: seckill.Exposed, StartAt: redisClock().Add(-time.Hour), EndAt: redisClock().Add(time.Hour),
+		GoodsID: 42, Epoch: 1, Status: seckill.Exposed, StartAt: redisClock().Add(-time.Hour),
+		EndAt: redisClock().Add(time.Hour),
 	}}}
 	s.change(change)
 	return s
@@ -58,12 +60,13 @@ func (s *fakeRedis) ExposedSales(context.Context, int64, int) ([]seckill.Sale, e
 	return []seckill.Sale{s.view.Sale}, nil
 }
 
-// rush is ten buyers that each ask every millisecond. It records when each reason was first given.
+// rush is ten buyers that each send a request every millisecond. It records the first time of each
+// answer.
 type rush struct {
 	mu       sync.Mutex
 	answers  int
-	waited   int                          // answers that were not immediate
-	reasons  map[seckill.Reason]time.Time // first time of a reason ("": admitted)
+	waited   int                          // answers after a wait
+	reasons  map[seckill.Reason]time.Time // the first time of each reason ("": admitted)
 	finished sync.WaitGroup
 }
 
@@ -127,10 +130,11 @@ func during(t *testing.T, s *fakeRedis, change func(*seckill.View)) (r *rush, at
 	return r, at
 }
 
-// maxDelay is the greatest delay after which buyers see a change: the TTL of an old view, and a
-// read that waits for the read before it.
+// maxDelay is the greatest delay after which buyers see a change. It is the TTL of an old view plus
+// a read that waits for another read.
 const maxDelay = catalog.ViewTTL + 2*readTime
 
+// TestCatalog_RushCallsRedisRarely checks that fewer than 2 % of the requests of a rush read Redis.
 func TestCatalog_RushCallsRedisRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(v *seckill.View) { v.Available = 0 })
@@ -142,12 +146,14 @@ func TestCatalog_RushCallsRedisRarely(t *testing.T) {
 	})
 }
 
-// Only the caller that renews a view waits for Redis.
+// TestCatalog_LongRushKeepsAnswersImmediate checks that only the caller that renews a view waits
+// for Redis.
 func TestCatalog_LongRushKeepsAnswersImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(v *seckill.View) { v.Available = 0 })
 		r, _ := during(t, s, func(*seckill.View) {})
-		require.Less(t, r.waited, 2*10+int(s.reads.Load()), "ten at the start, and one per renewal")
+		require.Less(t, r.waited, 2*10+int(s.reads.Load()),
+			"ten callers wait at the start, and one per renewal")
 	})
 }
 
@@ -183,7 +189,8 @@ func TestCatalog_ShutGateIsNotCached(t *testing.T) {
 	})
 }
 
-// A sale starts and ends by Redis' clock, to the millisecond, also in a rush.
+// TestCatalog_StartAndEndAreNotDelayed checks that the cache delays neither the start nor the end
+// of a sale. Redis' clock decides both, to the millisecond.
 func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().Add(130*time.Millisecond + 300*time.Microsecond)
@@ -199,6 +206,8 @@ func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
 	})
 }
 
+// TestCatalog_SingleCallerGetsCurrentState checks that a caller without concurrent callers always
+// gets the current state.
 func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})

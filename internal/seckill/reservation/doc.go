@@ -1,6 +1,6 @@
-// Package reservation defines what Redis takes for a buyer: the random path that permits one
-// attempt, the reservation, the script's verdict on it, and the order line that carries it from
-// Redis through RabbitMQ to MySQL.
+// Package reservation defines the data of one purchase in Redis. It has the random path that
+// permits one attempt, the reservation, the script's verdict on it, and the order line. The order
+// line is also the entry in RabbitMQ's messages.
 //
-// The package knows neither Redis nor HTTP.
+// The package uses neither Redis nor HTTP.
 package reservation

@@ -22,7 +22,9 @@ func FuzzCheckPath(f *testing.F) {
 func TestCheckPath_AcceptsOnly32LowerCaseHexDigits(t *testing.T) {
 	good := strings.Repeat("0a", 16)
 	require.NoError(t, CheckPath(good))
-	for _, bad := range []string{"", good[1:], good + "0", strings.ToUpper(good), good[:31] + "g", good[:30] + "é"} {
+	for _, bad := range []string{
+		"", good[1:], good + "0", strings.ToUpper(good), good[:31] + "g", good[:30] + "é",
+	} {
 		require.Error(t, CheckPath(bad), "%q", bad)
 	}
 }

@@ -10,7 +10,7 @@ import (
 const MaxBatch = 256
 
 // OrderLine is the record of one reservation until MySQL has it. It is one entry of the outbox, of
-// the pending set and of a message. Name and phone come from the buyer's token.
+// the pending set and of a message. The buyer's token supplies name and phone.
 type OrderLine struct {
 	OrderSn  string `json:"orderSn"`
 	BuyerID  int64  `json:"buyerId"`
@@ -53,7 +53,7 @@ const (
 	NumVerdicts = 8
 )
 
-// Err returns the refusal that a verdict means to the buyer, or nil if there is an order.
+// Err returns the refusal for the buyer that a verdict stands for, or nil if there is an order.
 func (v Verdict) Err() error {
 	switch v.Code {
 	case Taken, Repeated:
@@ -85,6 +85,7 @@ type Result struct {
 	Available int64     // units left afterwards
 	Now       time.Time // Redis' clock
 	// NotReplicated is set if too few replicas have what was taken, now or under a path used
-	// before. The orders must not be confirmed to buyers; a retry with the same path may succeed.
+	// before. The service must not confirm these orders to buyers. A retry with the same path may
+	// succeed.
 	NotReplicated error
 }

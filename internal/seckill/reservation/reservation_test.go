@@ -10,8 +10,9 @@ import (
 
 func TestVerdict_ErrHasOneReasonPerCode(t *testing.T) {
 	reasons := map[VerdictCode]seckill.Reason{
-		Taken: "", Repeated: "", WrongPath: seckill.BadPath, TooEarly: seckill.NotStarted, TooLate: seckill.Ended,
-		OverLimit: seckill.LimitReached, TooFew: seckill.SoldOut, Malformed: seckill.BadRequest,
+		Taken: "", Repeated: "", WrongPath: seckill.BadPath, TooEarly: seckill.NotStarted,
+		TooLate: seckill.Ended, OverLimit: seckill.LimitReached, TooFew: seckill.SoldOut,
+		Malformed: seckill.BadRequest,
 	}
 	require.Len(t, reasons, NumVerdicts)
 	for code, reason := range reasons {

@@ -19,7 +19,7 @@ const (
 	ActDelete Action = "delete"
 )
 
-// AuditEntry is one change of a sale: who, when, from what to what.
+// AuditEntry is one change of a sale: its actor, its time, and the fields before and after.
 type AuditEntry struct {
 	ID          string // a UUIDv7
 	GoodsID     int64

@@ -6,7 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Change lists the fields of a sale that a merchant changes. A nil field stays as it is.
+// Change lists the fields of a sale that a merchant changes. A nil field keeps its value.
 type Change struct {
 	Title         *string    `json:"title,omitempty"`
 	Price         *int64     `json:"price,omitempty"`
@@ -17,7 +17,7 @@ type Change struct {
 	StockDelta    int64      `json:"stockDelta,omitempty"` // units added; negative: removed
 }
 
-// RateChange lists the fields of a rate that change. A nil field stays as it is.
+// RateChange lists the fields of a rate that change. A nil field keeps its value.
 type RateChange struct {
 	Algorithm        *string  `json:"algorithm,omitempty"`
 	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
@@ -28,33 +28,29 @@ type RateChange struct {
 // Validate returns a BadRequest for the first field that no sale could accept.
 func (c Change) Validate() error {
 	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
-		return seckill.NewFieldError(
-			"stockDelta",
-			"must be -%d to %d, and not 0",
-			seckill.MaxStock,
-			seckill.MaxStock,
-		)
+		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock,
+			seckill.MaxStock)
 	}
-	// The sample is within all bounds, so any violation comes from the change.
+	// The sample is within all bounds, so only the change can cause a violation.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	sample := seckill.Sale{
-		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
+		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start,
+		EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
 	}
 	c.StockDelta = 0
 	return asNew(c.set(sample)).Validate()
 }
 
-// Apply returns the changed sale. It returns Conflict if the sale's status does not allow the change,
-// and BadRequest if the result is out of bounds. Redis also checks a stock cut of an exposed sale.
+// Apply returns the changed sale. It returns Conflict if the sale's status does not allow the
+// change, and BadRequest if the result is out of bounds. Redis also checks a stock cut of an
+// exposed sale.
 func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
 	case s.Status == seckill.Closed:
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
 	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
-		return s, seckill.NewError(
-			seckill.Conflict,
-			"title and price can be changed in a draft only",
-		)
+		return s, seckill.NewError(seckill.Conflict,
+			"title and price can be changed in a draft only")
 	}
 	after := c.set(s)
 	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
@@ -66,12 +62,8 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	}
 	if after.Total > seckill.MaxStock || after.Total < 0 ||
 		s.Status == seckill.Draft && after.Total < 1 {
-		return s, seckill.NewFieldError(
-			"stockDelta",
-			"would make the stock %d; it must be 1 to %d",
-			after.Total,
-			seckill.MaxStock,
-		)
+		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d",
+			after.Total, seckill.MaxStock)
 	}
 	return after, judged.Validate()
 }
@@ -99,12 +91,15 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	return s
 }
 
+// set assigns *v unless v is nil.
 func set[T any](to *T, v *T) {
 	if v != nil {
 		*to = *v
 	}
 }
 
+// asNew returns the fields that NewSale.Validate checks, so that a change and a new sale have the
+// same bounds.
 func asNew(s seckill.Sale) seckill.NewSale {
 	return seckill.NewSale{
 		Title: s.Title, Price: s.Price, Stock: s.Total, StartAt: s.StartAt, EndAt: s.EndAt,

@@ -9,6 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
+// TestChange_ApplyByStatusAndBounds checks that the status of a sale and the bounds of its fields
+// decide which changes apply.
 func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	draft := seckill.NewSale{
@@ -19,52 +21,60 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		EndAt:         now.Add(time.Hour),
 		PerBuyerLimit: 3,
 		Rate:          seckill.DefaultRate(),
-	}.Draft(
-		1,
-		now,
-	)
+	}.Draft(1, now)
 	exposed, closed := draft, draft
-	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six are sold
+	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six sold
 	for name, c := range map[string]struct {
 		sale   seckill.Sale
 		change Change
 		reason seckill.Reason
 		field  string
 	}{
-		"a draft's title":           {draft, Change{Title: new("coffee"), Price: new(int64(0))}, "", ""},
-		"an exposed sale's title":   {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed sale's price":   {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
-		"a closed sale":             {closed, Change{EndAt: new(now.Add(time.Minute))}, seckill.Conflict, ""},
-		"times while it sells":      {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
-		"an end before the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
-		"a cut to what is sold":     {exposed, Change{StockDelta: -4}, "", ""},
-		"a cut of what is sold":     {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
-		"a draft of nothing":        {draft, Change{StockDelta: -10}, seckill.BadRequest, "stockDelta"},
-		"more than there may be":    {exposed, Change{StockDelta: seckill.MaxStock}, seckill.BadRequest, "stockDelta"},
-		"a rate's burst":            {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
-		"a rate that is none":       {exposed, Change{Rate: RateChange{PermitsPerSecond: new(0.0)}}, seckill.BadRequest, "rate.permitsPerSecond"},
-		"nothing at all":            {exposed, Change{}, "", ""},
-		"a limit beyond its bounds": {draft, Change{PerBuyerLimit: new(int64(1001))}, seckill.BadRequest, "perBuyerLimit"},
+		"a draft's title": {draft, Change{
+			Title: new("coffee"), Price: new(int64(0)),
+		}, "", ""},
+		"an exposed sale's title": {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
+		"an exposed sale's price": {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
+		"a closed sale": {closed, Change{
+			EndAt: new(now.Add(time.Minute)),
+		}, seckill.Conflict, ""},
+		"times while it sells":    {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
+		"an end before the start": {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
+		"a cut to what is sold":   {exposed, Change{StockDelta: -4}, "", ""},
+		"a cut of what is sold":   {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
+		"a draft of nothing": {draft, Change{
+			StockDelta: -10,
+		}, seckill.BadRequest, "stockDelta"},
+		"more than there may be": {exposed, Change{
+			StockDelta: seckill.MaxStock,
+		}, seckill.BadRequest, "stockDelta"},
+		"a rate's burst": {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
+		"a rate that is none": {exposed, Change{Rate: RateChange{
+			PermitsPerSecond: new(0.0),
+		}}, seckill.BadRequest, "rate.permitsPerSecond"},
+		"nothing at all": {exposed, Change{}, "", ""},
+		"a limit beyond its bounds": {draft, Change{
+			PerBuyerLimit: new(int64(1001)),
+		}, seckill.BadRequest, "perBuyerLimit"},
 	} {
 		after, err := c.change.Apply(c.sale)
 		require.Equal(t, c.reason, seckill.ReasonOf(err), name)
-		if e, ok := err.(*seckill.Error); ok { //nolint:errorlint // the refusal itself
+		if e, ok := err.(*seckill.Error); ok { //nolint:errorlint // Apply does not wrap its refusal
 			require.Equal(t, c.field, e.Field, name)
 		} else {
-			require.Equal(t, c.sale.Total-c.sale.Stock, after.Total-after.Stock, "%s: what is sold stays sold", name)
+			require.Equal(t, c.sale.Total-c.sale.Stock, after.Total-after.Stock,
+				"%s: a change keeps the sold units", name)
 		}
 	}
 }
 
+// TestChange_LowerLimitKeepsMaxPerBuyerLimit checks that a lower limit of an exposed sale keeps the
+// highest limit that it ever had.
 func TestChange_LowerLimitKeepsMaxPerBuyerLimit(t *testing.T) {
 	sale := seckill.Sale{Status: seckill.Exposed, PerBuyerLimit: 3, MaxPerBuyerLimit: 3}
 	lower := Change{PerBuyerLimit: new(int64(1))}.set(sale)
-	require.EqualValues(
-		t,
-		[]int64{1, 3},
-		[]int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit},
-		"orders reserved under the old limit are still written",
-	)
+	require.EqualValues(t, []int64{1, 3}, []int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit},
+		"orders reserved under the old limit are still written")
 	higher := Change{PerBuyerLimit: new(int64(5))}.set(lower)
 	require.EqualValues(t, []int64{5, 5}, []int64{higher.PerBuyerLimit, higher.MaxPerBuyerLimit})
 	sale.Status = seckill.Draft

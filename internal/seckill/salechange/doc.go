@@ -1,6 +1,6 @@
-// Package salechange defines a merchant's change of a sale: its fields and bounds, the rule that
-// applies it to a draft or an exposed sale, the idempotency key that makes a repeated request change
-// something once, and the entry of the audit log.
+// Package salechange defines a merchant's change of a sale. It has the fields and bounds, and the
+// rule that applies a change to a draft or an exposed sale. It also has the idempotency key, with
+// which a repeated request changes a sale once, and the entry of the audit log.
 //
-// The package knows neither SQL nor Redis nor HTTP.
+// The package uses neither SQL nor Redis nor HTTP.
 package salechange

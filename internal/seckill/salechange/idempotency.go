@@ -17,10 +17,8 @@ type IdempotencyKey struct {
 // IdempotencyTTL is how long a key is kept.
 const IdempotencyTTL = 24 * time.Hour
 
-// NewIdempotencyConflict returns the refusal of a key that came with another body before.
+// NewIdempotencyConflict returns the refusal of a key that was used with another body before.
 func NewIdempotencyConflict() error {
-	return seckill.NewError(
-		seckill.Conflict,
-		"this Idempotency-Key came with another request before",
-	)
+	return seckill.NewError(seckill.Conflict,
+		"this Idempotency-Key came with another request before")
 }

@@ -9,8 +9,8 @@ import (
 
 const defaultPort = "3306"
 
-// Addresses returns the host:port of each server that cfg names: of "h1:3306,h2:3306" two. The
-// port is 3306 where a list omits it. The address of a Unix socket is returned unchanged.
+// Addresses returns the host:port of each server in cfg, so two for "h1:3306,h2:3306". The port is
+// 3306 where a list omits it. The address of a Unix socket is returned unchanged.
 func Addresses(cfg *mysql.Config) []string {
 	list := cfg.Addr
 	for { // each formatting and parsing of a DSN wraps the list once more
@@ -26,8 +26,7 @@ func Addresses(cfg *mysql.Config) []string {
 	var addrs []string
 	for addr := range strings.SplitSeq(list, ",") {
 		addr = strings.TrimSpace(addr)
-		// An address without a port is no error of the operator: one server's DSN may leave it out
-		// too.
+		// An address without a port is valid, because one server's DSN may omit it too.
 		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "" {
 			addr = net.JoinHostPort(strings.Trim(addr, "[]"), defaultPort)
 		}

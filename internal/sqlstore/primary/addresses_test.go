@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestAddresses_SurviveFormattingAndParsing checks that a DSN may list several addresses.
+// Formatting and parsing the DSN must keep them.
 func TestAddresses_SurviveFormattingAndParsing(t *testing.T) {
 	for dsn, want := range map[string][]string{
 		"u:p@tcp(h1:3306)/d":                 {"h1:3306"},

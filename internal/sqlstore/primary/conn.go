@@ -28,6 +28,7 @@ const (
 	serverNotOnline = 3168
 )
 
+// isOneOf reports whether an error is one of these errors of MySQL.
 func isOneOf(err error, numbers ...uint16) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && slices.Contains(numbers, e.Number)
@@ -46,14 +47,14 @@ type Conn interface {
 	driver.Validator
 }
 
-// conn is a connection to a server that was writable when it was last asked.
+// conn is a connection to a server that was writable at its last check.
 type conn struct {
 	Conn
 	server *server
 	lost   bool // the server lost its role: the pool must drop the connection
 }
 
-// check marks the connection as lost where err says that the server lost its role.
+// check marks the connection as lost where err shows that the server lost its role.
 func (c *conn) check(err error) error {
 	c.lost = c.lost || isOneOf(err,
 		shuttingDown, offlineMode, commitRefused, commitRolled, serverNotOnline)
@@ -77,7 +78,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	return tx{inner, c}, nil
 }
 
-// IsValid decides whether the connection goes back to the pool.
+// IsValid reports whether the pool may keep the connection.
 func (c *conn) IsValid() bool { return !c.lost && c.Conn.IsValid() }
 
 // tx checks the commit as well: a group refuses a transaction no earlier.
@@ -98,7 +99,7 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	confirmed, refused := c.server.confirmedAt.Load(), c.server.refusedAt.Load()
 	switch {
 	case refused > confirmed && time.Since(time.Unix(0, refused)) < ServerTimeout:
-		return driver.ErrBadConn // another connection has just asked
+		return driver.ErrBadConn // another connection has just checked
 	case time.Since(time.Unix(0, confirmed)) < RoleTTL:
 		return nil
 	}

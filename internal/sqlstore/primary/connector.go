@@ -14,10 +14,10 @@ import (
 
 const (
 	// ServerTimeout bounds one server's connect and role query. A server that hangs or is cut off
-	// never answers, and the next one must be asked soon.
+	// never answers, and the connector must try the next one soon.
 	ServerTimeout = 2 * time.Second
-	// RoleTTL is how long a server's answer about its role counts. A write to a demoted server
-	// fails, but a program that only reads would never notice the failover.
+	// RoleTTL is how long a server's answer about its role is valid. A write to a demoted server
+	// fails, but a program that only reads would never detect the failover.
 	RoleTTL = 100 * time.Millisecond
 )
 
@@ -36,14 +36,14 @@ type connector struct {
 type server struct {
 	driver.Connector
 	addr         string
-	anyRole      bool         // do not ask for the role
+	anyRole      bool         // does not query the role
 	noGroupTable atomic.Bool  // no table of group members, or no right to read it
-	confirmedAt  atomic.Int64 // when it last said that it is writable
-	refusedAt    atomic.Int64 // when it last said otherwise, or did not answer
+	confirmedAt  atomic.Int64 // time of its last answer that it is writable
+	refusedAt    atomic.Int64 // time of its last refusal or timeout
 }
 
 // NewConnector returns a connector to the server of cfg that accepts writes. With one address it
-// connects there without asking for the role.
+// connects there without a query of the role.
 func NewConnector(cfg *mysql.Config) (driver.Connector, error) {
 	if len(Addresses(cfg)) < 2 {
 		return mysql.NewConnector(cfg)
@@ -51,11 +51,12 @@ func NewConnector(cfg *mysql.Config) (driver.Connector, error) {
 	return newConnector(cfg, false)
 }
 
-// NewReadConnector returns a connector to any server of cfg that answers, whatever its role.
+// NewReadConnector returns a connector to any server of cfg that answers, primary or replica.
 func NewReadConnector(cfg *mysql.Config) (driver.Connector, error) {
 	return newConnector(cfg, true)
 }
 
+// newConnector makes a connector with one driver connector per address.
 func newConnector(cfg *mysql.Config, anyRole bool) (driver.Connector, error) {
 	c := &connector{}
 	for _, addr := range Addresses(cfg) {
@@ -81,11 +82,13 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 			c.first.Store(int32(at))
 			return conn, nil
 		}
-		// A server that hangs costs a caller its whole deadline: the next caller begins elsewhere.
+		// A server that hangs uses a caller's whole deadline, so the next caller begins with
+		// another.
 		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers)))
 		problem = fmt.Errorf("%w; %s: %w", problem, c.servers[at].addr, err)
 		if ctx.Err() != nil {
-			// The others would fail for want of time, and first would point at the hanging one.
+			// The other servers would fail for lack of time, and first would then name the hanging
+			// one.
 			break
 		}
 	}
@@ -95,6 +98,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 // Driver returns the driver of every server.
 func (c *connector) Driver() driver.Driver { return c.servers[0].Driver() }
 
+// connect opens a connection and checks the server's role.
 func (s *server) connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
@@ -109,21 +113,21 @@ func (s *server) connect(ctx context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-// writableSQL is 0 for a server that accepts writes and sees a majority of its group. A member in
-// the minority still reports itself writable for some seconds, while the majority has elected
-// another primary. Without a group the table is empty.
+// writableSQL is 0 for a server that accepts writes and is connected to a majority of its group. A
+// member in the minority still reports itself writable for some seconds, while the majority has
+// elected another primary. Without a group the table is empty.
 const writableSQL = `SELECT @@GLOBAL.read_only OR COUNT(*) > 0
 	AND 2 * SUM(MEMBER_STATE IN ('ONLINE', 'RECOVERING')) <= COUNT(*)
 	FROM performance_schema.replication_group_members`
 
-// checkWritable asks a server for its role; nil means that it accepts writes.
+// checkWritable queries the server's role; nil means that it accepts writes.
 func (s *server) checkWritable(ctx context.Context, conn Conn) error {
 	asked := time.Now()
 	var refusal int64
 	var err error
 	if !s.noGroupTable.Load() {
 		refusal, err = queryNumber(ctx, conn, writableSQL)
-		// MariaDB has no groups, and an account need not have the right to see them.
+		// MariaDB has no groups, and an account may lack the right to read them.
 		if isOneOf(err, noSuchTable, noSuchDatabase, selectDenied) {
 			s.noGroupTable.Store(true)
 		}

@@ -17,18 +17,19 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// Exchange is a request and its answer.
+// Exchange is a request and its response.
 type Exchange struct {
 	Method string
 	URL    *url.URL
-	Header http.Header // of the request
+	Header http.Header // the request's header
 	Sent   []byte
 	Status int
 	Answer http.Header
-	Got    []byte // ignored where the answer is no JSON
+	Got    []byte // ignored if the response is not JSON
 }
 
-// Check reports what of an exchange is not in the document, or nil.
+// Check reports the parts of an exchange that the document does not contain. It returns nil if
+// there are none.
 func (d *Document) Check(x Exchange) error {
 	if Page(x.URL.Path) {
 		return nil
@@ -41,61 +42,86 @@ func (d *Document) Check(x Exchange) error {
 		Request: x.request(), PathParams: params, Route: route, QueryParams: x.URL.Query(),
 		Options: &openapi3filter.Options{
 			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true,
+			ExcludeRequestBody: true,
 		},
 	}
 	if err := d.checkAnswer(x, input); err != nil {
 		return x.explain(err)
 	}
-	if !x.taken() || x.Status == http.StatusForbidden && signed(route) { // where there is no secret nothing is read
+	// Without a secret the API reads no part of a callback.
+	if !x.taken() || x.Status == http.StatusForbidden && signed(route) {
 		return nil
 	}
 	if err := checkQuery(route, x.URL.Query()); err != nil {
 		return x.explain(fmt.Errorf("the request was taken, and should not have been: %w", err))
 	}
-	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+	if err := d.checkRequest(input); err != nil {
 		return x.explain(fmt.Errorf("the request was taken, and should not have been: %w", err))
 	}
 	return nil
 }
 
-// taken reports whether the API has read the request and found it well-formed: 400 comes before 404, 403 and the rest.
-func (x Exchange) taken() bool {
-	return !slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed}, x.Status)
+// checkRequest validates the parameters and then the body, which has keywords of OpenAPI 3.1.
+func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) error {
+	ctx := context.Background()
+	err := openapi3filter.ValidateRequest(ctx, input)
+	body := input.Route.Operation.RequestBody
+	if err != nil || body == nil {
+		return err
+	}
+	input.Route.Spec = d.doc
+	return openapi3filter.ValidateRequestBody(ctx, input, body.Value)
 }
 
-// signed reports whether a call's body is signed instead of its caller known.
+// taken reports whether the API read the request and found it well-formed. The API checks for 400
+// before 404, 403 and all other errors.
+func (x Exchange) taken() bool {
+	return !slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed,
+	}, x.Status)
+}
+
+// signed reports whether a call authenticates its body by signature instead of its caller by token.
 func signed(route *routers.Route) bool {
 	security := route.Operation.Security
-	return security != nil && slices.ContainsFunc(*security, func(r openapi3.SecurityRequirement) bool {
-		_, is := r["paymentSignature"]
-		return is
-	})
+	return security != nil &&
+		slices.ContainsFunc(*security, func(r openapi3.SecurityRequirement) bool {
+			_, is := r["paymentSignature"]
+			return is
+		})
 }
 
 func (x Exchange) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %.200s %.300q answered %d %.600q: not in openapi.yaml: %w", x.Method, x.URL, x.Sent, x.Status, x.Got, err)
+	return fmt.Errorf("%s %.200s %.300q answered %d %.600q: not in openapi.yaml: %w", x.Method,
+		x.URL, x.Sent, x.Status, x.Got, err)
 }
 
-// request is the exchange's, with the Content-Type that the document says a body without one has.
+// request returns the exchange's request. A body without a Content-Type gets the one that the
+// document prescribes.
 func (x Exchange) request() *http.Request {
 	header := x.Header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
-	if kind := header.Get("Content-Type"); kind == "" || strings.HasPrefix(kind, "application/x-www-form-urlencoded") && bytes.HasPrefix(x.Sent, []byte("{")) {
+	if kind := header.Get("Content-Type"); kind == "" ||
+		strings.HasPrefix(kind, "application/x-www-form-urlencoded") &&
+			bytes.HasPrefix(x.Sent, []byte("{")) {
 		header.Set("Content-Type", "application/json")
 	}
 	method := x.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	return &http.Request{Method: method, URL: x.URL, Header: header, Body: io.NopCloser(bytes.NewReader(x.Sent)), ContentLength: int64(len(x.Sent))}
+	return &http.Request{
+		Method: method, URL: x.URL, Header: header,
+		Body: io.NopCloser(bytes.NewReader(x.Sent)), ContentLength: int64(len(x.Sent)),
+	}
 }
 
-// checkAnswer holds the answer against what the document has for the call and the status.
+// checkAnswer validates the response against the document's response for the call and the status.
 func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidationInput) error {
 	responses := input.Route.Operation.Responses
 	status := strconv.Itoa(x.Status)
@@ -114,7 +140,8 @@ func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidati
 	}
 	media, _, err := mime.ParseMediaType(x.Answer.Get("Content-Type"))
 	if err != nil || found.Value.Content[media] == nil {
-		return fmt.Errorf("the status %d has no Content-Type %q", x.Status, x.Answer.Get("Content-Type"))
+		return fmt.Errorf("the status %d has no Content-Type %q", x.Status,
+			x.Answer.Get("Content-Type"))
 	}
 	if media == "application/json" {
 		if err := d.schemas.check(pointerOf(input.Route, status, found), x.Got); err != nil {
@@ -122,12 +149,13 @@ func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidati
 		}
 	}
 	headers := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: x.Status, Header: x.Answer, Options: &openapi3filter.Options{ExcludeResponseBody: true},
+		RequestValidationInput: input, Status: x.Status, Header: x.Answer,
+		Options: &openapi3filter.Options{ExcludeResponseBody: true},
 	}
 	return openapi3filter.ValidateResponse(context.Background(), headers)
 }
 
-// unknown is what answers no call of the document.
+// unknown checks the response to a request that matches no call of the document.
 func (d *Document) unknown(x Exchange) error {
 	if x.Status != http.StatusNotFound && x.Status != http.StatusMethodNotAllowed {
 		return fmt.Errorf("there is no such call")
@@ -138,7 +166,7 @@ func (d *Document) unknown(x Exchange) error {
 	return d.schemas.check("/components/schemas/Unrouted", x.Got)
 }
 
-// checkQuery finds fields in the query that are neither a parameter of the call nor a field of its body.
+// checkQuery reports query fields that are neither parameters of the call nor fields of its body.
 func checkQuery(route *routers.Route, query url.Values) error {
 	if lax, _ := route.Operation.Extensions["x-any-query"].(bool); lax {
 		return nil

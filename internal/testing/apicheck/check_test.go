@@ -12,19 +12,23 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// exchange is a good one, of POST /{path}/decrStock.
+// exchange returns a documented exchange of POST /{path}/decrStock with the given change.
 func exchange(change func(x *Exchange)) Exchange {
 	x := Exchange{
-		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"}, Header: http.Header{"Content-Type": {"application/json"}},
-		Sent: []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
-		Answer: http.Header{"Content-Type": {"application/json; charset=utf-8"}, "X-Request-Id": {"a"}},
-		Got:    []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
+		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Sent:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
+		Answer: http.Header{
+			"Content-Type": {"application/json; charset=utf-8"},
+			"X-Request-Id": {"a"},
+		},
+		Got: []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
 	}
 	change(&x)
 	return x
 }
 
-// swap puts one text for another in an answer.
+// swap returns a change that replaces text in the response.
 func swap(old, other string) func(x *Exchange) {
 	return func(x *Exchange) { x.Got = []byte(strings.Replace(string(x.Got), old, other, 1)) }
 }
@@ -36,60 +40,74 @@ func asked(method, target, sent string) func(x *Exchange) {
 	}
 }
 
-// answered is a refusal in the one shape.
+// answered returns a change to a refusal in the API's common JSON shape.
 func answered(status int, reason, data string, header ...string) func(x *Exchange) {
 	return func(x *Exchange) {
 		x.Status = status
-		x.Got = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason + `","message":"m","data":` + data + `,"requestId":"a"}`)
+		x.Got = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason +
+			`","message":"m","data":` + data + `,"requestId":"a"}`)
 		for i := 0; i < len(header); i += 2 {
 			x.Answer.Set(header[i], header[i+1])
 		}
 	}
 }
 
-func TestAGoodExchangeIsInTheDocument(t *testing.T) {
+func TestCheck_AcceptsDocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
-		"as it is":             func(*Exchange) {},
-		"a number":             asked("POST", "/0f/decrStock", `{"goodsId":7}`),
-		"no content type":      func(x *Exchange) { x.Header = nil },
-		"in the query":         asked("POST", "/0f/decrStock?goodsId=7&decrStock=2", ""),
-		"refused as malformed": func(x *Exchange) { answered(400, "BAD_REQUEST", `{"field":"x"}`)(x); x.Sent = []byte("{") },
-		"sold out":             answered(409, "SOLD_OUT", `{"available":0}`),
-		"limited by a rule":    answered(429, "RATE_LIMITED", `{}`, "Retry-After", "2"),
-		"no such call":         func(x *Exchange) { asked("GET", "/x/y/z", "")(x); answered(404, "NOT_FOUND", `{}`)(x) },
+		"as it is":        func(*Exchange) {},
+		"a number":        asked("POST", "/0f/decrStock", `{"goodsId":7}`),
+		"no content type": func(x *Exchange) { x.Header = nil },
+		"in the query":    asked("POST", "/0f/decrStock?goodsId=7&decrStock=2", ""),
+		"refused as malformed": func(x *Exchange) {
+			answered(400, "BAD_REQUEST", `{"field":"x"}`)(x)
+			x.Sent = []byte("{")
+		},
+		"sold out":          answered(409, "SOLD_OUT", `{"available":0}`),
+		"limited by a rule": answered(429, "RATE_LIMITED", `{}`, "Retry-After", "2"),
+		"no such call": func(x *Exchange) {
+			asked("GET", "/x/y/z", "")(x)
+			answered(404, "NOT_FOUND", `{}`)(x)
+		},
 	} {
 		require.NoError(t, d.Check(exchange(change)), name)
 	}
 }
 
-// One thing is wrong at a time, and each is found.
-func TestWhatIsNotInTheDocumentIsFound(t *testing.T) {
+// TestCheck_FindsUndocumentedExchanges changes one detail at a time. Check must report each change.
+func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
-		"a field too many":            swap(`"requestId"`, `"more":1,"requestId"`),
-		"a field too few":             swap(`"message":"queued",`, ``),
-		"data too many":               swap(`"orderSn":"06cq"`, `"orderSn":"06cq","x":1`),
-		"data too few":                swap(`"orderSn":"06cq"`, ``),
-		"a wrong pattern":             swap(`06cq`, `06_q`),
-		"a wrong type":                swap(`"06cq"`, `6`),
-		"a wrong reason":              answered(404, "FORBIDDEN", `{}`),
-		"a reason never heard of":     answered(409, "WHATEVER", `{}`),
-		"a status that is not there":  answered(418, "CONFLICT", `{}`),
-		"data of a refusal":           answered(401, "UNAUTHENTICATED", `{"secret":1}`, "WWW-Authenticate", "Bearer"),
-		"no Retry-After":              answered(429, "RATE_LIMITED", `{}`),
-		"a Retry-After of 0":          answered(429, "RATE_LIMITED", `{}`, "Retry-After", "0"),
-		"no WWW-Authenticate":         answered(401, "UNAUTHENTICATED", `{}`),
-		"no X-Request-ID":             func(x *Exchange) { x.Answer.Del("X-Request-Id") },
-		"another media type":          func(x *Exchange) { x.Answer.Set("Content-Type", "text/html") },
-		"taken, with a wrong field":   asked("POST", "/0f/decrStock", `{"goodsId":7,"x":1}`),
-		"taken, with a wrong query":   asked("POST", "/0f/decrStock?goodsId=7&x=1", ""),
-		"taken, with a wrong type":    asked("POST", "/0f/decrStock", `{"goodsId":true}`),
-		"taken, out of range":         asked("POST", "/0f/decrStock", `{"goodsId":7,"decrStock":1001}`),
-		"taken, in the query, too":    asked("POST", "/0f/decrStock?goodsId=7&decrStock=1001", ""),
-		"taken, and no JSON":          asked("POST", "/0f/decrStock", `{`),
-		"taken, and no such call":     asked("POST", "/x/y/z", `{}`),
-		"an unknown call, other data": func(x *Exchange) { asked("GET", "/x/y/z", "")(x); answered(404, "NOT_FOUND", `{"x":1}`)(x) },
+		"a field too many":           swap(`"requestId"`, `"more":1,"requestId"`),
+		"a field too few":            swap(`"message":"queued",`, ``),
+		"data too many":              swap(`"orderSn":"06cq"`, `"orderSn":"06cq","x":1`),
+		"data too few":               swap(`"orderSn":"06cq"`, ``),
+		"a wrong pattern":            swap(`06cq`, `06_q`),
+		"a wrong type":               swap(`"06cq"`, `6`),
+		"a wrong reason":             answered(404, "FORBIDDEN", `{}`),
+		"a reason never heard of":    answered(409, "WHATEVER", `{}`),
+		"a status that is not there": answered(418, "CONFLICT", `{}`),
+		"data of a refusal": answered(401, "UNAUTHENTICATED", `{"secret":1}`,
+			"WWW-Authenticate", "Bearer"),
+		"no Retry-After":      answered(429, "RATE_LIMITED", `{}`),
+		"a Retry-After of 0":  answered(429, "RATE_LIMITED", `{}`, "Retry-After", "0"),
+		"no WWW-Authenticate": answered(401, "UNAUTHENTICATED", `{}`),
+		"no X-Request-ID":     func(x *Exchange) { x.Answer.Del("X-Request-Id") },
+		"another media type": func(x *Exchange) {
+			x.Answer.Set("Content-Type", "text/html")
+		},
+		"taken, with a wrong field": asked("POST", "/0f/decrStock", `{"goodsId":7,"x":1}`),
+		"taken, with a wrong query": asked("POST", "/0f/decrStock?goodsId=7&x=1", ""),
+		"taken, with a wrong type":  asked("POST", "/0f/decrStock", `{"goodsId":true}`),
+		"taken, out of range": asked("POST", "/0f/decrStock",
+			`{"goodsId":7,"decrStock":1001}`),
+		"taken, in the query, too": asked("POST", "/0f/decrStock?goodsId=7&decrStock=1001", ""),
+		"taken, and no JSON":       asked("POST", "/0f/decrStock", `{`),
+		"taken, and no such call":  asked("POST", "/x/y/z", `{}`),
+		"an unknown call, other data": func(x *Exchange) {
+			asked("GET", "/x/y/z", "")(x)
+			answered(404, "NOT_FOUND", `{"x":1}`)(x)
+		},
 	} {
 		require.Error(t, d.Check(exchange(change)), name)
 	}

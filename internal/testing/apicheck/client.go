@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// loaded is the document, read once for all tests of a process: reading it takes a moment, and it does not change.
+// loaded caches the document for all tests of a process. Parsing it is slow, and the document does
+// not change.
 var loaded = sync.OnceValues(Load) //nolint:gochecknoglobals // a cache of what does not change
 
-// Client gives a client that makes the same calls as the one given, and fails the test where an exchange is not in the
-// document. It may be used by many goroutines.
+// Client returns an HTTP client that sends requests as the given client does. It fails the test on
+// every exchange that the document does not contain. It is safe for concurrent use.
 func Client(t testing.TB, client *http.Client) *http.Client {
 	t.Helper()
 	d, err := loaded()
@@ -26,7 +27,9 @@ func Client(t testing.TB, client *http.Client) *http.Client {
 		next = http.DefaultTransport
 	}
 	checked := *client
-	checked.Transport = &transport{document: d, next: next, report: func(err error) { t.Errorf("%v", err) }}
+	checked.Transport = &transport{document: d, next: next, report: func(err error) {
+		t.Errorf("%v", err)
+	}}
 	return &checked
 }
 
@@ -36,7 +39,8 @@ type transport struct {
 	report   func(error)
 }
 
-// RoundTrip makes the call and checks it. A stream's events are checked as they are read.
+// RoundTrip sends the request and checks the exchange. It checks a stream's events as the test
+// reads them.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent, req, err := bodyOf(req)
 	if err != nil {
@@ -46,12 +50,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return res, err
 	}
-	x := Exchange{Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent, Status: res.StatusCode, Answer: res.Header}
+	x := Exchange{
+		Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent,
+		Status: res.StatusCode, Answer: res.Header,
+	}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		x.Got, err = io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(x.Got), failed{err}))
-		if err != nil { // a transfer cut off is the reader's to judge
+		if err != nil { // the test itself handles an interrupted transfer
 			return res, nil
 		}
 	} else if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
@@ -63,7 +70,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// bodyOf reads a request's body and gives a request that has it still.
+// bodyOf reads a request's body. It returns a request that still has the body.
 func bodyOf(req *http.Request) ([]byte, *http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, req, nil
@@ -78,7 +85,7 @@ func bodyOf(req *http.Request) ([]byte, *http.Request, error) {
 	return sent, again, nil
 }
 
-// failed is a reader at its end, or at its error.
+// failed is a reader that returns only an error.
 type failed struct{ err error }
 
 func (f failed) Read([]byte) (int, error) {
@@ -88,7 +95,7 @@ func (f failed) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// eventOf is the schema of what a stream's events hold.
+// eventOf returns the schema of a stream's events.
 func eventOf(path string) string {
 	if strings.HasPrefix(path, "/admin/sales/") {
 		return "/components/schemas/SaleEvent"
@@ -96,7 +103,7 @@ func eventOf(path string) string {
 	return "/components/schemas/Order"
 }
 
-// events is a stream whose data lines are held against a schema.
+// events is a stream that checks each data line against a schema.
 type events struct {
 	io.ReadCloser
 	transport *transport

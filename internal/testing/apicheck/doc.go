@@ -1,10 +1,11 @@
-// Package apicheck holds every exchange with the API against api/openapi.yaml.
+// Package apicheck checks every exchange with the API against api/openapi.yaml.
 //
-// A Document knows the calls of the OpenAPI 3.1 document. Check judges one exchange: the answer must be one that the
-// document has for the call and the status, in every field, header and media type; and a request that the API took must
-// be one that the document allows. What the API refused as malformed (400), or before it had read it (401, 405), may be
-// anything. Client puts the same check round an HTTP client, so that a test which uses it checks each of its exchanges,
-// event streams included.
+// A Document is the OpenAPI 3.1 document. Check validates one exchange. The document must contain
+// the response for the call and the status, in every field, header and media type. The document
+// must also allow every request that the API accepted. A refused request may be arbitrary: the API
+// refused it as malformed (400) or before it read it (401, 405). Client adds this check to an HTTP
+// client, so a test checks all of its exchanges, event streams included.
 //
-// For tests alone. It imports kin-openapi and the document; why that validator says ADR 34.
+// Only tests may import this package. It imports kin-openapi and the document. ADR 34 gives the
+// reasons for that validator.
 package apicheck

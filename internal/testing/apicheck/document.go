@@ -13,21 +13,23 @@ import (
 	"flashsale.dev/seckill/api"
 )
 
-// Document is the OpenAPI document, read and found sound.
+// Document is the parsed and validated OpenAPI document.
 type Document struct {
 	doc     *openapi3.T
+	plain   *openapi3.T // doc under OpenAPI 3.0, for parameters and headers
 	calls   []call
 	schemas *schemas
 }
 
-// call is a path of the document, cut at its slashes.
+// call is a path of the document, split at its slashes.
 type call struct {
 	path     string
 	segments []string
 	item     *openapi3.PathItem
 }
 
-// Load reads api/openapi.yaml and validates it: its structure, its references and each example against its schema.
+// Load reads api/openapi.yaml and validates it: its structure, its references and each example
+// against its schema.
 func Load() (*Document, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
@@ -40,16 +42,50 @@ func Load() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{doc: doc, schemas: schemas}
+	plain := *doc
+	plain.OpenAPI = "3.0.3"
+	if err := requirePlain(doc); err != nil {
+		return nil, fmt.Errorf("a parameter or a header is not of OpenAPI 3.0: %w", err)
+	}
+	d := &Document{doc: doc, plain: &plain, schemas: schemas}
 	for path, item := range doc.Paths.Map() {
-		d.calls = append(d.calls, call{path: path, segments: strings.Split(path[1:], "/"), item: item})
+		d.calls = append(d.calls,
+			call{path: path, segments: strings.Split(path[1:], "/"), item: item})
 	}
 	slices.SortFunc(d.calls, mostLiteral)
 	return d, nil
 }
 
-// mostLiteral puts /orders/{orderSn} before /{randomPath}/decrStock, as the router does: it tries segments as they
-// stand before it takes one for a parameter.
+// requirePlain rejects OpenAPI 3.1 keywords in parameters and headers. Check validates these under
+// OpenAPI 3.0, which ignores such keywords. Under 3.1 kin-openapi compiles a schema for each value,
+// which took half of a rush's time.
+func requirePlain(doc *openapi3.T) error {
+	var all []*openapi3.SchemaRef
+	for _, item := range doc.Paths.Map() {
+		for _, operation := range item.Operations() {
+			for _, p := range slices.Concat(item.Parameters, operation.Parameters) {
+				all = append(all, p.Value.Schema)
+			}
+			for _, response := range operation.Responses.Map() {
+				for _, header := range response.Value.Headers {
+					all = append(all, header.Value.Schema)
+				}
+			}
+		}
+	}
+	for _, schema := range all {
+		if schema == nil {
+			continue
+		}
+		if err := schema.Validate(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostLiteral sorts /orders/{orderSn} before /{randomPath}/decrStock, as the router does. The
+// router prefers a literal segment to a parameter.
 func mostLiteral(a, b call) int {
 	for i := range min(len(a.segments), len(b.segments)) {
 		if va, vb := isParameter(a.segments[i]), isParameter(b.segments[i]); va != vb {
@@ -62,17 +98,20 @@ func mostLiteral(a, b call) int {
 	return strings.Compare(a.path, b.path)
 }
 
-// Page reports whether a path is a page for people or what one loads, which is no part of the API and not in the document:
-// add a page here. /session is one too, but its address is the API's as well.
+// Page reports whether a path belongs to the web pages or their assets. These paths are outside the
+// API and the document. Add new pages here. /session also serves the pages, but it is part of the
+// API.
 func Page(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/assets/")
+	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
+		strings.HasPrefix(path, "/assets/")
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// find gives the call that a request makes and its path parameters; nil where the document has none.
+// find returns the document's call for a request and its path parameters. It returns nil if the
+// document has no such call.
 func (d *Document) find(method, path string) (*routers.Route, map[string]string) {
-	if method == http.MethodHead { // answered wherever GET is
+	if method == http.MethodHead { // every GET route also answers HEAD
 		method = http.MethodGet
 	}
 	for _, c := range d.calls {
@@ -81,13 +120,15 @@ func (d *Document) find(method, path string) (*routers.Route, map[string]string)
 			continue
 		}
 		if op := c.item.GetOperation(method); op != nil {
-			return &routers.Route{Spec: d.doc, Path: c.path, PathItem: c.item, Method: method, Operation: op}, params
+			return &routers.Route{
+				Spec: d.plain, Path: c.path, PathItem: c.item, Method: method, Operation: op,
+			}, params
 		}
 	}
 	return nil, nil
 }
 
-// match takes a path's parameters. A limiter's key is the last and may hold slashes.
+// match returns a path's parameters. A limiter's key is the last parameter and may contain slashes.
 func (c call) match(path string) (map[string]string, bool) {
 	given, cut := strings.CutPrefix(path, "/")
 	if !cut || strings.Contains(path, "//") {
@@ -104,7 +145,7 @@ func (c call) match(path string) (map[string]string, bool) {
 	params := map[string]string{}
 	for i, segment := range c.segments {
 		switch {
-		case parts[i] == "" && segment != "{key}": // an empty key is a malformed one
+		case parts[i] == "" && segment != "{key}": // an empty key is a malformed key
 			return nil, false
 		case isParameter(segment):
 			params[strings.Trim(segment, "{}")] = parts[i]

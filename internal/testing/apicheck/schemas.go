@@ -11,8 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that it checks, some
-// milliseconds; this is the same validator that it uses for OpenAPI 3.1, informed to keep what it compiled.
+// schemas holds the document's schemas, each compiled one time. kin-openapi compiles a schema for
+// each value that it checks, which takes milliseconds. This type uses the same OpenAPI 3.1
+// validator and keeps its compiled schemas.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -36,7 +37,7 @@ func newSchemas(doc *openapi3.T) (*schemas, error) {
 	return s, s.compiler.AddResource(documentURL, whole)
 }
 
-// check holds JSON against the schema at a place of the document, a JSON pointer.
+// check validates JSON against the schema at a JSON pointer in the document.
 func (s *schemas) check(pointer string, text []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *schemas) at(pointer string) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// pointerOf is where the schema of an answer in JSON stands.
+// pointerOf returns the JSON pointer to the schema of a JSON response.
 func pointerOf(route *routers.Route, status string, found *openapi3.ResponseRef) string {
 	const content = "/content/application~1json/schema"
 	if found.Ref != "" {
@@ -71,5 +72,6 @@ func pointerOf(route *routers.Route, status string, found *openapi3.ResponseRef)
 	}
 	escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(route.Path)
 	escaped = strings.NewReplacer("{", "%7B", "}", "%7D").Replace(escaped)
-	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status + content
+	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status +
+		content
 }

@@ -13,25 +13,27 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Fixture is what the table stands on: two goods and an order that are there, and who they belong to.
+// Fixture is the state that the cases need: two goods and an order, with their owners.
 type Fixture struct {
 	Secret        []byte        // the server's SECKILL_JWT_SECRET
 	Buyer         seckill.Actor // owns OrderSn and Path
 	OtherBuyer    seckill.Actor
 	Merchant      seckill.Actor // owns GoodsID and OtherGoods
 	OtherMerchant seckill.Actor
-	GoodsID       int64  // exposed, and selling
-	OtherGoods    int64  // likewise
-	NoGoods       int64  // an id that no goods has
-	OrderSn       string // of GoodsID, created
-	Path          string // for GoodsID, unused and not expired while the table runs; used on goods and by buyers it is not for
+	GoodsID       int64  // exposed and ongoing
+	OtherGoods    int64  // exposed and ongoing
+	NoGoods       int64  // an unused id
+	OrderSn       string // an order of GoodsID with the status created
+	// Path is an unused path of GoodsID. It must not expire while the cases run. Cases use it for
+	// other goods and as another buyer.
+	Path string
 }
 
-// Case is one request and what must be said to it.
+// Case is one request with its expected response.
 type Case struct {
 	Name   string
 	Method string
-	Target string // path and query, escaped as it goes on the wire
+	Target string // path and query, escaped
 	Header http.Header
 	Body   string
 	Reason seckill.Reason
@@ -39,7 +41,7 @@ type Case struct {
 	Field  string // data.field of a BAD_REQUEST
 }
 
-// Request makes the case's request to a server, such as "http://127.0.0.1:8080".
+// Request returns the case's request to a server, such as "http://127.0.0.1:8080".
 func (c Case) Request(ctx context.Context, baseURL string) (*http.Request, error) {
 	var body io.Reader
 	if c.Body != "" {
@@ -55,8 +57,8 @@ func (c Case) Request(ctx context.Context, baseURL string) (*http.Request, error
 	return req, nil
 }
 
-// Check sends the case to a server and reports everything that is wrong with its answer, or nil.
-// The client must not follow redirects: there are none to follow.
+// Check sends the case to a server and reports every error in the response, or nil. The client must
+// not follow redirects, because the API sends none.
 func Check(ctx context.Context, client *http.Client, baseURL string, c Case) error {
 	req, err := c.Request(ctx, baseURL)
 	if err != nil {
@@ -72,7 +74,8 @@ func Check(ctx context.Context, client *http.Client, baseURL string, c Case) err
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	if err := c.judge(res, body); err != nil {
-		return fmt.Errorf("%s: %s %.120s: %w; answered %d %.300s", c.Name, c.Method, c.Target, err, res.StatusCode, body)
+		return fmt.Errorf("%s: %s %.120s: %w; answered %d %.300s", c.Name, c.Method, c.Target, err,
+			res.StatusCode, body)
 	}
 	return nil
 }
@@ -101,14 +104,10 @@ func (c Case) judge(res *http.Response, body []byte) error {
 	if a.Code == nil || a.Reason == nil || a.Message == nil || a.Data == nil || a.RequestID == nil {
 		return errors.New("a part of the one shape is missing")
 	}
-	return errors.Join(
-		same("status", res.StatusCode, c.Status),
-		same("code", *a.Code, c.Status),
-		same("reason", *a.Reason, c.Reason),
-		same("data.field", a.Data.Field, c.Field),
+	return errors.Join(same("status", res.StatusCode, c.Status), same("code", *a.Code, c.Status),
+		same("reason", *a.Reason, c.Reason), same("data.field", a.Data.Field, c.Field),
 		same("requestId", *a.RequestID, res.Header.Get("X-Request-ID")),
-		same("Content-Type", res.Header.Get("Content-Type"), "application/json; charset=utf-8"),
-	)
+		same("Content-Type", res.Header.Get("Content-Type"), "application/json; charset=utf-8"))
 }
 
 func same[T comparable](what string, got, want T) error {

@@ -1,9 +1,10 @@
-// Package badrequests is the table of everything a client may get wrong: malformed requests over all calls, each with
-// the reason and the field that must answer it. The same table is driven through the router with fakes behind it and
-// against running servers.
+// Package badrequests lists the mistakes that a client can make: malformed requests over all calls.
+// Each has the reason and the field of the expected response. Tests send the same table to the
+// router with fakes and to running servers.
 //
-// Cases makes the table for a fixture; Check sends one of them to a base URL and says what is wrong with the answer.
-// No case may change anything: whoever drives the table compares the ledger from before with the one from after.
+// Cases returns the table for a fixture. Check sends one case to a base URL and reports every error
+// in the response. No case may change any state, so tests compare the ledger before and after the
+// table.
 //
-// For tests alone. It imports seckill and auth.
+// Only tests may import this package. It imports seckill and auth.
 package badrequests

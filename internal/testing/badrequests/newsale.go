@@ -2,43 +2,51 @@ package badrequests
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// NewSale is the JSON of a good new sale with one field set to a JSON value, or left out where it is "".
+// NewSale returns the JSON of a valid new sale with one field set to a JSON value; "" omits the
+// field.
 func NewSale(name, value string) string {
-	fields := [][2]string{
-		{"title", `"A phone"`},
-		{"price", "199900"},
-		{"stock", "10"},
-		{"startAt", `"2026-11-11T12:00:00.000Z"`},
-		{"endAt", `"2099-11-11T14:00:00+02:00"`},
+	fields := map[string]string{
+		"title": `"A phone"`, "price": "199900", "stock": "10",
+		"startAt": `"2026-11-11T12:00:00.000Z"`, "endAt": `"2099-11-11T14:00:00+02:00"`,
 	}
+	fields[name] = value
 	var members []string
-	found := false
-	for _, f := range fields {
-		if f[0] == name {
-			f[1], found = value, true
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if fields[name] != "" {
+			members = append(members, fmt.Sprintf("%q:%s", name, fields[name]))
 		}
-		if f[1] != "" {
-			members = append(members, fmt.Sprintf("%q:%s", f[0], f[1]))
-		}
-	}
-	if !found && value != "" {
-		members = append(members, fmt.Sprintf("%q:%s", name, value))
 	}
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// badSales are the values that each field of a new sale must refuse; "" is leaving it out.
+// earlyEnds returns well-formed ends at or before NewSale's start. A change may contain them,
+// because it may also move the start.
+func earlyEnds() []string {
+	return []string{
+		`"2026-11-11T12:00:00.000Z"`, `"2026-11-11T11:59:59Z"`, `"2026-11-11T13:00:00+02:00"`,
+	}
+}
+
+// badSales returns the invalid values of each field of a new sale; "" omits the field.
 func badSales() map[string][]string {
 	wrong := []string{"null", "true", "[]", "{}"}
-	whole := slices.Concat(wrong, []string{"-1", "1.5", "1.0", "1e2", "1e20", "9223372036854775808", `"1"`, `"x"`, "-0"})
-	title := slices.Concat(wrong, []string{"", "1", `""`, `"   "`, `"` + strings.Repeat("é", 121) + `"`, `"a\r\nb"`, `"a\u0000"`, `"\u001b[2J"`, `"\ud800"`, "\"\xff\""})
+	whole := slices.Concat(wrong, []string{
+		"-1", "1.5", "1.0", "1e2", "1e20", "9223372036854775808", `"1"`, `"x"`, "-0",
+	})
+	title := slices.Concat(wrong, []string{
+		"", "1", `""`, `"   "`, `"` + strings.Repeat("é", 121) + `"`, `"a\r\nb"`, `"a\u0000"`,
+		`"\u001b[2J"`, `"\ud800"`, "\"\xff\"",
+	})
 	moment := slices.Concat(wrong, []string{
-		"", "0", "1794398400", `""`, `"now"`, `"2026-11-11"`, `"2026-11-11T12:00:00"`, `"2026-11-11 12:00:00Z"`,
-		`"2026-13-11T12:00:00Z"`, `"2026-02-30T12:00:00Z"`, `"2026-11-11T25:00:00Z"`, `"2026-11-11T1:00:00Z"`, `"2026-11-11T12:00:00,5Z"`, `"2026-11-11T12:00:00+24:00"`, `"2026-11-11T12:00:00+01:60"`, `"1999-12-31T23:59:59Z"`,
+		"", "0", "1794398400", `""`, `"now"`, `"2026-11-11"`, `"2026-11-11T12:00:00"`,
+		`"2026-11-11 12:00:00Z"`, `"2026-13-11T12:00:00Z"`, `"2026-02-30T12:00:00Z"`,
+		`"2026-11-11T25:00:00Z"`, `"2026-11-11T1:00:00Z"`, `"2026-11-11T12:00:00,5Z"`,
+		`"2026-11-11T12:00:00+24:00"`, `"2026-11-11T12:00:00+01:60"`, `"1999-12-31T23:59:59Z"`,
 		`"10000-01-01T00:00:00Z"`, `"2026-11-11T12:00:00Z\r\n"`, `"' OR 1=1"`,
 	})
 	return map[string][]string{
@@ -47,40 +55,43 @@ func badSales() map[string][]string {
 		"stock":         slices.Concat(whole, []string{"", "0", "100000001"}),
 		"perBuyerLimit": slices.Concat(whole, []string{"0", "1001"}),
 		"startAt":       moment,
-		"endAt":         slices.Concat(moment, []string{`"2026-11-11T12:00:00.000Z"`, `"2026-11-11T11:59:59Z"`, `"2026-11-11T13:00:00+02:00"`}),
+		"endAt":         slices.Concat(moment, earlyEnds()),
 		"rate":          {"null", "true", "1", "[]", `"fast"`},
 	}
 }
 
-// badRates are members of rate, with the field that must be named.
-func badRates() [][2]string {
-	return [][2]string{
-		{`"x":1`, "rate.x"},
-		{`"a.b":1`, "rate.a.b"},
-		{`"algorithm":"x"`, "rate.algorithm"},
-		{`"algorithm":1`, "rate.algorithm"},
-		{`"algorithm":""`, "rate.algorithm"},
-		{`"algorithm":"return redis.call('FLUSHALL')"`, "rate.algorithm"},
-		{`"permitsPerSecond":0`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":-1`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":1e400`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":1e7`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":0.0000001`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":"5"`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":null`, "rate.permitsPerSecond"},
-		{`"permitsPerSecond":5,"permitsPerSecond":5`, "rate.permitsPerSecond"},
-		{`"maxBurstSeconds":-1`, "rate.maxBurstSeconds"},
-		{`"maxBurstSeconds":3601`, "rate.maxBurstSeconds"},
-		{`"maxBurstSeconds":[]`, "rate.maxBurstSeconds"},
-		{`"maxWaitMillis":-1`, "rate.maxWaitMillis"},
-		{`"maxWaitMillis":60001`, "rate.maxWaitMillis"},
-		{`"maxWaitMillis":1.5`, "rate.maxWaitMillis"},
-		{`"maxWaitMillis":"1000"`, "rate.maxWaitMillis"},
+// badRates returns invalid members of rate by the field that the response must name.
+func badRates() map[string][]string {
+	return map[string][]string{
+		"x": {`"x":1`}, "a.b": {`"a.b":1`},
+		"algorithm": members("algorithm", `"x"`, "1", `""`, `"return redis.call('FLUSHALL')"`),
+		"permitsPerSecond": members("permitsPerSecond", "0", "-1", "1e400", "1e7", "0.0000001",
+			`"5"`, "null", `5,"permitsPerSecond":5`),
+		"maxBurstSeconds": members("maxBurstSeconds", "-1", "3601", "[]"),
+		"maxWaitMillis":   members("maxWaitMillis", "-1", "60001", "1.5", `"1000"`),
+	}
+}
+
+// members returns JSON members with the same name.
+func members(name string, values ...string) (all []string) {
+	for _, v := range values {
+		all = append(all, `"`+name+`":`+v)
+	}
+	return all
+}
+
+// rates adds requests with a bad rate. body puts the rate into a request's body.
+func (t *table) rates(what string, c call, body func(rate string) string) {
+	for field, rates := range badRates() {
+		for _, rate := range rates {
+			c.body = body("{" + rate + "}")
+			t.bad(what+" "+rate, c, "rate."+field)
+		}
 	}
 }
 
 func (t *table) newSales() {
-	create := call{method: "POST", target: "/admin/sales", who: t.merchant}
+	create := post("/admin/sales", t.merchant)
 	for field, values := range badSales() {
 		for _, v := range values {
 			create.body = NewSale(field, v)
@@ -91,12 +102,12 @@ func (t *table) newSales() {
 			t.bad(field+" doubled", create, field)
 		}
 	}
-	for _, r := range badRates() {
-		create.body = NewSale("rate", "{"+r[0]+"}")
-		t.bad("rate "+r[0], create, r[1])
-	}
-	for _, field := range []string{"merchantId", "goodsId", "status", "epoch", "version", "stockDelta", "rate.algorithm", "Title"} {
-		create.body = NewSale(field, "1") // what a caller may not set
+	t.rates("rate", create, func(rate string) string { return NewSale("rate", rate) })
+	for _, field := range []string{ // callers may not set these fields
+		"merchantId", "goodsId", "status", "epoch", "version", "stockDelta", "rate.algorithm",
+		"Title",
+	} {
+		create.body = NewSale(field, "1")
 		t.bad("mass assignment", create, field)
 	}
 	create.body = NewSale("rate", `{"algorithm":"reserve"}`)

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// table gathers cases for a fixture.
+// table collects cases for a fixture.
 type table struct {
 	Fixture
 	goods, otherGoods, noGoods         string
@@ -19,7 +21,7 @@ type table struct {
 	cases                              []Case
 }
 
-// Cases makes the whole table.
+// Cases returns all cases.
 func Cases(f Fixture) ([]Case, error) {
 	t := &table{
 		Fixture: f, goods: strconv.FormatInt(f.GoodsID, 10),
@@ -45,50 +47,61 @@ func (t *table) sign() error {
 	if err != nil {
 		return fmt.Errorf("bad input: %w", err)
 	}
-	for _, s := range []struct {
-		header *string
-		actor  seckill.Actor
-	}{{&t.buyer, t.Buyer}, {&t.otherBuyer, t.OtherBuyer}, {&t.merchant, t.Merchant}, {&t.other, t.OtherMerchant}} {
-		token, err := tokens.Sign(s.actor, time.Hour)
+	for header, who := range map[*string]seckill.Actor{
+		&t.buyer: t.Buyer, &t.otherBuyer: t.OtherBuyer,
+		&t.merchant: t.Merchant, &t.other: t.OtherMerchant,
+	} {
+		token, err := tokens.Sign(who, time.Hour)
 		if err != nil {
 			return fmt.Errorf("bad input: %w", err)
 		}
-		*s.header = "Bearer " + token
+		*header = "Bearer " + token
 	}
 	return nil
 }
 
-// call is one call of the API with good parameters.
+// call is one API call with valid parameters.
 type call struct {
 	method, target string
-	who            string // Authorization
+	who            string // Authorization header
 	body           string // JSON
 }
 
-// calls are all that need a token, as their rightful callers would make them.
+func get(target, who string) call { return call{http.MethodGet, target, who, ""} }
+
+func post(target, who string, body ...string) call {
+	return call{http.MethodPost, target, who, strings.Join(body, "")}
+}
+
+// decr returns a purchase without its fields.
+func (t *table) decr(who string) call { return post("/"+t.Path+"/decrStock", who) }
+
+// calls returns all calls that need a token, with the right caller.
 func (t *table) calls() []call {
-	sale := "/admin/sales/" + t.goods
+	return slices.Concat([]call{
+		post("/randomPath?goodsId="+t.goods, t.buyer), get("/randomPath?goodsId="+t.goods, t.buyer),
+		post("/"+t.Path+"/decrStock", t.buyer, `{"goodsId":`+t.goods+`}`), get("/orders", t.buyer),
+		post("/admin/sales", t.merchant, NewSale("title", `"x"`)), get("/admin/sales", t.merchant),
+	}, t.orderCalls(t.OrderSn, t.buyer), t.saleCalls(t.goods))
+}
+
+// saleCalls returns the calls on one sale by its merchant.
+func (t *table) saleCalls(goods string) []call {
+	sale := "/admin/sales/" + goods
 	return []call{
-		{"POST", "/randomPath?goodsId=" + t.goods, t.buyer, ""},
-		{"GET", "/randomPath?goodsId=" + t.goods, t.buyer, ""},
-		{"POST", "/" + t.Path + "/decrStock", t.buyer, `{"goodsId":` + t.goods + `}`},
-		{"GET", "/orders", t.buyer, ""},
-		{"GET", "/orders/" + t.OrderSn, t.buyer, ""},
-		{"POST", "/orders/" + t.OrderSn + "/pay", t.buyer, ""},
-		{"POST", "/orders/" + t.OrderSn + "/cancel", t.buyer, ""},
-		{"POST", "/admin/sales", t.merchant, NewSale("title", `"x"`)},
-		{"GET", "/admin/sales", t.merchant, ""},
-		{"GET", sale, t.merchant, ""},
-		{"POST", sale + "/expose", t.merchant, ""},
-		{"POST", sale + "/close", t.merchant, ""},
-		{"GET", sale + "/ledger", t.merchant, ""},
-		{"GET", sale + "/figures", t.merchant, ""},
-		{"GET", sale + "/orders", t.merchant, ""},
-		{"GET", sale + "/events", t.merchant, ""},
-		{"PATCH", sale, t.merchant, `{"perBuyerLimit":2}`},
+		get(sale, t.merchant), post(sale+"/expose", t.merchant), post(sale+"/close", t.merchant),
+		get(sale+"/ledger", t.merchant), get(sale+"/figures", t.merchant),
+		get(sale+"/orders", t.merchant), get(sale+"/events", t.merchant),
+		get(sale+"/audit", t.merchant),
+		{"PATCH", sale, t.merchant, ""},
 		{"DELETE", sale, t.merchant, ""},
-		{"GET", sale + "/audit", t.merchant, ""},
 	}
+}
+
+// orderCalls returns the calls on one order.
+func (t *table) orderCalls(sn, who string) []call {
+	order := "/orders/" + sn
+	return []call{get(order, who), post(order+"/pay", who), post(order+"/cancel", who)}
 }
 
 func (t *table) add(what string, c call, reason seckill.Reason, status int, field string) {
@@ -100,8 +113,8 @@ func (t *table) add(what string, c call, reason seckill.Reason, status int, fiel
 		h.Set("Content-Type", "application/json")
 	}
 	t.cases = append(t.cases, Case{
-		Name: fmt.Sprintf("%s: %s %.60s", what, c.method, c.target), Method: c.method, Target: c.target,
-		Header: h, Body: c.body, Reason: reason, Status: status, Field: field,
+		Name: fmt.Sprintf("%s: %s %.60s", what, c.method, c.target), Method: c.method,
+		Target: c.target, Header: h, Body: c.body, Reason: reason, Status: status, Field: field,
 	})
 }
 
@@ -109,7 +122,17 @@ func (t *table) bad(what string, c call, field string) {
 	t.add(what, c, seckill.BadRequest, http.StatusBadRequest, field)
 }
 
-// with changes the header of the case added last.
+const formType = "application/x-www-form-urlencoded"
+
+// form adds a purchase with its fields in a form.
+func (t *table) form(what, fields, field string) {
+	c := t.decr(t.buyer)
+	c.body = fields
+	t.bad(what, c, field)
+	t.with("Content-Type", formType)
+}
+
+// with changes the header of the last case.
 func (t *table) with(name string, values ...string) {
 	t.cases[len(t.cases)-1].Header[name] = values
 }
@@ -117,10 +140,10 @@ func (t *table) with(name string, values ...string) {
 func escape(s string) string { return url.PathEscape(s) }
 
 func join(c call, pair string) call {
-	sep := "?"
-	if u, err := url.Parse(c.target); err == nil && u.RawQuery != "" {
-		sep = "&"
+	separator := "?"
+	if strings.Contains(c.target, "?") {
+		separator = "&"
 	}
-	c.target += sep + pair
+	c.target += separator + pair
 	return c
 }

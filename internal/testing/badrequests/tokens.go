@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Forge makes a token of any header and any claims, signed with HMAC of a hash under a secret; a nil hash signs nothing.
+// Forge makes a token with any header and claims, signed with HMAC of a hash and a secret. A nil
+// hash makes no signature.
 func Forge(header, claims string, secret []byte, h func() hash.Hash) string {
 	enc := base64.RawURLEncoding
 	signed := enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims))
@@ -28,14 +29,15 @@ const (
 	hs256  = `{"alg":"HS256","typ":"JWT"}`
 	hs512  = `{"alg":"HS512","typ":"JWT"}`
 	noAlg  = `{"alg":"none","typ":"JWT"}`
-	future = `4102444800` // 2100-01-01
+	future = `4102444800` // the year 2100
 )
 
 func claims(sub, role, exp, more string) string {
 	return `{"sub":` + sub + `,"role":` + role + `,"exp":` + exp + more + `}`
 }
 
-// BadTokens are Authorization headers that must not let anybody in, by name; nil is none at all.
+// BadTokens returns Authorization headers that the API must refuse, by name. nil stands for no
+// header.
 func BadTokens(secret []byte) map[string][]string {
 	good := claims(`"7"`, `"buyer"`, future, "")
 	bearer := func(header, claims string, secret []byte, h func() hash.Hash) []string {
@@ -60,30 +62,33 @@ func BadTokens(secret []byte) map[string][]string {
 		"another secret":         bearer(hs256, good, []byte(strings.Repeat("x", 40)), sha256.New),
 		"empty secret":           bearer(hs256, good, nil, sha256.New),
 		"signature cut":          {valid[:len(valid)-4]},
-		"critical extension":     bearer(`{"alg":"HS256","crit":["x"],"x":1}`, good, secret, sha256.New),
-		"no exp":                 ours(`{"sub":"7","role":"buyer"}`),
-		"exp null":               ours(claims(`"7"`, `"buyer"`, "null", "")),
-		"exp text":               ours(claims(`"7"`, `"buyer"`, `"tomorrow"`, "")),
-		"no sub":                 ours(`{"role":"buyer","exp":` + future + `}`),
-		"sub a number":           ours(claims("7", `"buyer"`, future, "")),
-		"sub 0":                  ours(claims(`"0"`, `"buyer"`, future, "")),
-		"sub -7":                 ours(claims(`"-7"`, `"buyer"`, future, "")),
-		"sub +7":                 ours(claims(`"+7"`, `"buyer"`, future, "")),
-		"sub 007":                ours(claims(`"007"`, `"buyer"`, future, "")),
-		"sub 2^63":               ours(claims(`"9223372036854775808"`, `"buyer"`, future, "")),
-		"sub SQL":                ours(claims(`"7 OR 1=1"`, `"buyer"`, future, "")),
-		"role unknown":           ours(claims(`"7"`, `"admin"`, future, "")),
-		"role missing":           ours(`{"sub":"7","exp":` + future + `}`),
-		"role doubled":           ours(claims(`"7"`, `"buyer"`, future, `,"role":"operator"`)),
-		"name with CRLF":         ours(claims(`"7"`, `"buyer"`, future, `,"name":"a\r\nb"`)),
-		"name of 121":            ours(claims(`"7"`, `"buyer"`, future, `,"name":"`+strings.Repeat("n", 121)+`"`)),
-		"name not UTF-8":         ours(claims(`"7"`, `"buyer"`, future, ",\"name\":\"\xff\"")),
-		"phone of 33":            ours(claims(`"7"`, `"buyer"`, future, `,"phone_number":"`+strings.Repeat("1", 33)+`"`)),
-		"phone a number":         ours(claims(`"7"`, `"buyer"`, future, `,"phone_number":123`)),
+		"critical extension": bearer(`{"alg":"HS256","crit":["x"],"x":1}`, good, secret,
+			sha256.New),
+		"no exp":         ours(`{"sub":"7","role":"buyer"}`),
+		"exp null":       ours(claims(`"7"`, `"buyer"`, "null", "")),
+		"exp text":       ours(claims(`"7"`, `"buyer"`, `"tomorrow"`, "")),
+		"no sub":         ours(`{"role":"buyer","exp":` + future + `}`),
+		"sub a number":   ours(claims("7", `"buyer"`, future, "")),
+		"sub 0":          ours(claims(`"0"`, `"buyer"`, future, "")),
+		"sub -7":         ours(claims(`"-7"`, `"buyer"`, future, "")),
+		"sub +7":         ours(claims(`"+7"`, `"buyer"`, future, "")),
+		"sub 007":        ours(claims(`"007"`, `"buyer"`, future, "")),
+		"sub 2^63":       ours(claims(`"9223372036854775808"`, `"buyer"`, future, "")),
+		"sub SQL":        ours(claims(`"7 OR 1=1"`, `"buyer"`, future, "")),
+		"role unknown":   ours(claims(`"7"`, `"admin"`, future, "")),
+		"role missing":   ours(`{"sub":"7","exp":` + future + `}`),
+		"role doubled":   ours(claims(`"7"`, `"buyer"`, future, `,"role":"operator"`)),
+		"name with CRLF": ours(claims(`"7"`, `"buyer"`, future, `,"name":"a\r\nb"`)),
+		"name of 121": ours(claims(`"7"`, `"buyer"`, future,
+			`,"name":"`+strings.Repeat("n", 121)+`"`)),
+		"name not UTF-8": ours(claims(`"7"`, `"buyer"`, future, ",\"name\":\"\xff\"")),
+		"phone of 33": ours(claims(`"7"`, `"buyer"`, future,
+			`,"phone_number":"`+strings.Repeat("1", 33)+`"`)),
+		"phone a number": ours(claims(`"7"`, `"buyer"`, future, `,"phone_number":123`)),
 	}
 }
 
-// everywhere names the bad tokens that every call is tried with; the rest are tried with one.
+// everywhere names the bad tokens for all calls. One call tests the other tokens.
 func everywhere() []string {
 	return []string{"no token", "expired", "alg none", "HS512", "another secret"}
 }

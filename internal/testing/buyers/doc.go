@@ -1,3 +1,3 @@
-// Package buyers plays many equal buyers for tests and keeps the result of each. Package loadgen
-// measures latencies instead and keeps only what a verdict needs.
+// Package buyers runs many identical buyers for tests and stores each result. Package loadgen
+// instead measures latencies and stores only the data for a verdict.
 package buyers

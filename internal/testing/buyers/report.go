@@ -13,7 +13,7 @@ type Report struct {
 	Took    time.Duration
 }
 
-// Count counts the results with an outcome.
+// Count returns the number of results with an outcome.
 func (r Report) Count(o buyer.Outcome) int {
 	n := 0
 	for _, t := range r.Results {

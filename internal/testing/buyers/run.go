@@ -1,6 +1,7 @@
 package buyers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -10,38 +11,40 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Plan describes a run of many buyers with the same behaviour.
 type Plan struct {
-	Base              string
-	Bases             []string // APIs that share the buyers; Base alone if empty
-	GoodsID           string
-	Buyers            int
-	Concurrency       int
-	Quantity          int64                               // units of each purchase; 1 if 0
-	ParallelPurchases int                                 // simultaneous purchases of a buyer, with a path each; 1 if 0
-	Patience          time.Duration                       // 30 s if 0
-	FirstID           int64                               // first buyer id, counted up; 1 if 0
-	ID                func(i int) int64                   // the id of buyer i; FirstID + i if nil
-	Token             func(buyerID int64) (string, error) // signs a buyer's token
-	OnDone            func()                              // called when a buyer has finished; may be nil
-	MaxPollInterval   time.Duration                       // between two reads of an order; 500 ms if 0
-	Spread            time.Duration                       // starts are spread evenly over this time; 0 is at once
+	Base        string
+	Bases       []string // APIs that share the buyers; only Base if empty
+	GoodsID     string
+	Buyers      int
+	Concurrency int
+	Quantity    int64                               // units of each purchase; 1 if 0
+	Patience    time.Duration                       // 30 s if 0
+	FirstID     int64                               // first of the consecutive buyer ids; 1 if 0
+	Token       func(buyerID int64) (string, error) // signs a buyer's token
+	OnDone      func()                              // called when a buyer ends; may be nil
+	Spread      time.Duration                       // spreads the starts; 0 for none
+	// ParallelPurchases start together for each buyer, with a path each; 1 if 0.
+	ParallelPurchases int
+	// MaxPollInterval is the longest interval between two reads of an order; 500 ms if 0.
+	MaxPollInterval time.Duration
 
-	// RetryErrors as in Buyer. CallTimeout bounds each call; 30 s if 0.
+	// RetryErrors is as in Buyer. CallTimeout limits each call; 30 s if 0.
 	RetryErrors    bool
 	CallTimeout    time.Duration
 	Repeats        int    // repeated calls with the accepted path
-	BuysAgainEvery int    // every nth buyer tries a second purchase; 0 is none
-	CancelsEvery   int    // every nth buyer cancels its order; 0 is none
-	OnAccepted     func() // called at the first 202 of a buyer; may be nil
-	// WrapClient may wrap the HTTP client that all buyers share; may be nil.
+	BuysAgainEvery int    // every nth buyer tries a second purchase; 0 for none
+	CancelsEvery   int    // every nth buyer cancels its order; 0 for none
+	OnAccepted     func() // called at a buyer's first 202; may be nil
+	// WrapClient may wrap the buyers' shared HTTP client; may be nil.
 	WrapClient func(*http.Client) *http.Client
 }
 
-// Run plays all buyers and returns their results. The error is the first buyer's whose call failed;
-// the others still finish.
+// Run runs all buyers and returns their results. The error is that of the first buyer with a failed
+// call. The other buyers still finish.
 func Run(ctx context.Context, p Plan) (Report, error) {
 	p = p.withDefaults()
 	httpClient := apiclient.NewHTTP(p.Concurrency * p.ParallelPurchases)
@@ -57,10 +60,12 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 	var mu sync.Mutex
 	report := Report{Started: time.Now()}
 	for i := range p.Buyers {
-		p.waitForStart(ctx, report.Started, i)
-		id := p.ID(i)
+		spread := p.Spread * time.Duration(i) / time.Duration(p.Buyers)
+		workers.Sleep(ctx, time.Until(report.Started.Add(spread)))
+		id := p.FirstID + int64(i)
 		g.Go(func() error {
-			results, err := p.oneBuyer(ctx, id, apiclient.Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
+			results, err := p.oneBuyer(ctx, id,
+				apiclient.Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
 			mu.Lock()
 			defer mu.Unlock()
 			report.Results = append(report.Results, results...)
@@ -75,43 +80,29 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 	return report, err
 }
 
-// waitForStart waits for the start time of buyer i.
-func (p Plan) waitForStart(ctx context.Context, began time.Time, i int) {
-	wait := time.Until(began.Add(p.Spread * time.Duration(i) / time.Duration(p.Buyers)))
-	if wait <= 0 {
-		return
-	}
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
-}
-
 func (p Plan) withDefaults() Plan {
-	p.Quantity, p.ParallelPurchases, p.FirstID = max(1, p.Quantity), max(1, p.ParallelPurchases), max(1, p.FirstID)
+	p.Quantity, p.FirstID = max(1, p.Quantity), max(1, p.FirstID)
+	p.ParallelPurchases = max(1, p.ParallelPurchases)
 	if len(p.Bases) == 0 {
 		p.Bases = []string{p.Base}
 	}
-	if first := p.FirstID; p.ID == nil {
-		p.ID = func(i int) int64 { return first + int64(i) }
-	}
-	if p.Patience == 0 {
-		p.Patience = 30 * time.Second
-	}
+	p.Patience = cmp.Or(p.Patience, 30*time.Second)
 	return p
 }
 
-// oneBuyer plays the simultaneous purchases of one buyer.
+// oneBuyer runs the parallel purchases of one buyer.
 func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]buyer.Result, error) {
 	token, err := p.Token(id)
 	if err != nil {
 		return nil, err
 	}
 	c.Token = token
+	every := func(n int) bool { return n > 0 && id%int64(n) == 0 }
 	b := buyer.Buyer{
-		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience, MaxPollInterval: p.MaxPollInterval,
-		RetryErrors: p.RetryErrors, Bases: p.Bases, Repeats: p.Repeats, OnAccepted: p.OnAccepted,
-		BuysAgain: p.BuysAgainEvery > 0 && id%int64(p.BuysAgainEvery) == 0, Cancels: p.CancelsEvery > 0 && id%int64(p.CancelsEvery) == 0,
+		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience,
+		MaxPollInterval: p.MaxPollInterval, RetryErrors: p.RetryErrors, Bases: p.Bases,
+		Repeats: p.Repeats, OnAccepted: p.OnAccepted,
+		BuysAgain: every(p.BuysAgainEvery), Cancels: every(p.CancelsEvery),
 	}
 	results := make([]buyer.Result, p.ParallelPurchases)
 	var g errgroup.Group

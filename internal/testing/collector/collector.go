@@ -1,4 +1,4 @@
-// Package collector is an in-process OTLP receiver for tests. It keeps the spans that it receives.
+// Package collector is an in-process OTLP receiver for tests. It stores all received spans.
 package collector
 
 import (
@@ -17,7 +17,7 @@ import (
 type Span struct {
 	Service, Name     string
 	Trace, ID, Parent string   // hex
-	Links             []string // traces
+	Links             []string // trace IDs
 	Error             string   // the status' message of a failed span
 	Attributes        map[string]string
 }
@@ -49,7 +49,7 @@ func (c *Collector) Spans() []Span {
 	return append([]Span(nil), c.spans...)
 }
 
-// Named returns the received spans of a name.
+// Named returns the received spans with a name.
 func (c *Collector) Named(name string) []Span {
 	var found []Span
 	for _, s := range c.Spans() {

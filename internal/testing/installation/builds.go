@@ -11,33 +11,31 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// readsClock is the line of Go's time.Now that asks the system; a release of Go that words it
-// otherwise fails the build below rather than leave the clock right.
+// readsClock is the line of Go's time.Now that reads the system clock. If a Go release changes this
+// line, the build below fails instead of using the right time.
 const readsClock = "\tsec, nsec, mono := runtimeNow()\n"
 
-// BuildWithClock builds one of the programs, its source untouched, with a time.Now that is off by
-// so much, a whole number of seconds, and returns the file. That is what the clock of a host does
-// to a program: all that reads the wall clock is off, libraries included, and what measures (the
-// monotonic clock, timers, deadlines) is not. libfaketime can't do it to a static Go program, and a
-// time namespace moves the monotonic clock alone.
+// BuildWithClock builds one of the programs with an offset in time.Now and returns the file. off is
+// a whole number of seconds. The program's source is unchanged. A wrong host clock has the same
+// effect: all readers of the wall clock are off, libraries included. Measurements are right (the
+// monotonic clock, timers, deadlines). libfaketime does not work with a static Go program, and a
+// time namespace moves only the monotonic clock.
 func BuildWithClock(t testing.TB, name string, off time.Duration) string {
-	t.Helper()
 	dir := t.TempDir()
 	in := func(file string) string { return filepath.Join(dir, file) }
-	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	require.NoError(t, err)
+	goroot := must.Get(exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output())(t)
 	source := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time", "time.go")
-	text, err := os.ReadFile(source)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(source))(t)
 	require.Equal(t, 1, strings.Count(string(text), readsClock),
-		"%s does not read the clock in the way known", source)
+		"%s reads the clock differently than readsClock expects", source)
 	shifted := strings.Replace(string(text), readsClock,
 		readsClock+fmt.Sprintf("\tsec += %d\n", int64(off/time.Second)), 1)
 	replace := map[string]string{source: in("time.go")}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
+	overlay := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	require.NoError(t, os.WriteFile(in("time.go"), []byte(shifted), 0o600))
 	require.NoError(t, os.WriteFile(in("overlay.json"), overlay, 0o600))
 	require.NoError(t, build("", "-overlay", in("overlay.json"), "-o", in(name),
@@ -45,10 +43,9 @@ func BuildWithClock(t testing.TB, name string, off time.Duration) string {
 	return in(name)
 }
 
-// Previous builds the programs of an earlier commit, for the length of a test, and returns their
-// folder: of the commit named, else of the newest tag behind us, else of ten commits ago.
+// Previous builds the programs of an earlier commit for one test and returns their folder. It uses
+// the given commit, else the newest tag before HEAD, else HEAD~10.
 func Previous(t testing.TB, commit string) string {
-	t.Helper()
 	if commit == "" {
 		commit = "HEAD~10"
 		tag, err := exec.CommandContext(t.Context(), "git", "describe", "--tags", "--abbrev=0",

@@ -1,4 +1,4 @@
-// Package installation puts a whole installation up on loopback for tests: a private Redis, MariaDB
-// (or MySQL) and RabbitMQ from package servers, and the project's own programs as processes of
-// their own, each of which can be killed, paused and started again while buyers rush.
+// Package installation starts a whole installation on loopback for tests. Package servers provides
+// a private Redis, MariaDB (or MySQL) and RabbitMQ. The project's own programs run as separate
+// processes. A test can kill, pause and restart each of them during a rush.
 package installation

@@ -12,19 +12,19 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// Facts is what MySQL says of one sale, asked by the tests themselves.
+// Facts is MySQL's state of one sale. Tests read it directly.
 type Facts struct {
 	Stock, Total, Orders, Units, Buyers, Held, MostHeld int64
 	Failed, Dead, NotGiven, OpenCuts                    int64
 }
 
-// Facts reads them.
+// Facts reads a sale's facts.
 func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
-	t.Helper()
 	ask := func(query string, into ...any) {
-		t.Helper()
 		require.NoError(t, r.db.QueryRowContext(t.Context(), query, goods).Scan(into...))
 	}
 	ask(`SELECT stock, total FROM sales WHERE goods_id = ?`, &f.Stock, &f.Total)
@@ -47,9 +47,8 @@ type OrderRow struct {
 	GoodsID, BuyerID, Quantity int64
 }
 
-// OrderRows reads all orders of a goods, whatever their status.
+// OrderRows reads all orders of a goods with any status.
 func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
-	t.Helper()
 	return rowsOf(t, r, func(rows *sql.Rows) (o OrderRow, err error) {
 		err = rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
 		return o, err
@@ -57,9 +56,8 @@ func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
 		goods)
 }
 
-// OrderSns lists the numbers of a goods' active orders.
+// OrderSns returns the numbers of a goods' active orders.
 func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
-	t.Helper()
 	sns := make(map[string]bool)
 	for _, o := range r.OrderRows(t, goods) {
 		if o.Status == "created" || o.Status == "paid" {
@@ -69,9 +67,8 @@ func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 	return sns
 }
 
-// Held reads what MySQL says each buyer holds.
+// Held returns the units that each buyer holds according to MySQL.
 func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
-	t.Helper()
 	held := make(map[int64]int64)
 	rowsOf(t, r, func(rows *sql.Rows) (buyer int64, err error) {
 		var units int64
@@ -82,9 +79,9 @@ func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
 	return held
 }
 
-// DeadLetters lists the order numbers of the dead letters in MySQL, of every goods and of none.
+// DeadLetters returns the order numbers of the dead letters in MySQL, for every goods and for
+// unknown goods.
 func (r *Installation) DeadLetters(t testing.TB) []string {
-	t.Helper()
 	return rowsOf(t, r, func(rows *sql.Rows) (sn string, err error) {
 		err = rows.Scan(&sn)
 		return sn, err
@@ -94,13 +91,10 @@ func (r *Installation) DeadLetters(t testing.TB) []string {
 func rowsOf[R any](
 	t testing.TB, r *Installation, scan func(*sql.Rows) (R, error), query string, args ...any,
 ) (all []R) {
-	t.Helper()
-	rows, err := r.db.QueryContext(t.Context(), query, args...)
-	require.NoError(t, err)
+	rows := must.Get(r.db.QueryContext(t.Context(), query, args...))(t)
 	defer rows.Close()
 	for rows.Next() {
-		row, err := scan(rows)
-		require.NoError(t, err)
+		row := must.Get(scan(rows))(t)
 		all = append(all, row)
 	}
 	require.NoError(t, rows.Err())
@@ -109,25 +103,24 @@ func rowsOf[R any](
 
 // SQLDo runs a statement as the administrator.
 func (r *Installation) SQLDo(t testing.TB, statement string) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	_, err := r.db.ExecContext(ctx, statement)
 	require.NoError(t, err, statement)
 }
 
-// RedisFacts is what Redis keeps of a goods, read key by key: sure only while nothing moves.
+// RedisFacts is Redis' state of a goods. It is consistent only without concurrent changes, because
+// the test reads it key by key.
 type RedisFacts struct {
 	Pending, Outbox int64
-	Oldest          time.Duration // age of the oldest that may be pending; 0 where nothing is
+	Oldest          time.Duration // age of the oldest possibly pending order, or 0
 	Held            map[int64]int64
 }
 
-// RedisFacts reads them.
+// RedisFacts reads the facts of a goods.
 func (r *Installation) RedisFacts(
 	t testing.TB, c redis.UniversalClient, goods string,
 ) (RedisFacts, error) {
-	t.Helper()
 	key, pipe, ctx := SaleKey(goods), c.Pipeline(), t.Context()
 	pending, outbox := pipe.HLen(ctx, key+":pending"), pipe.XLen(ctx, key+":outbox")
 	buyers, since := pipe.HGetAll(ctx, key+":buyers"), pipe.HGet(ctx, key, "since")
@@ -136,7 +129,7 @@ func (r *Installation) RedisFacts(
 	}
 	f := RedisFacts{Pending: pending.Val(), Outbox: outbox.Val(), Held: make(map[int64]int64)}
 	if ms, err := since.Int64(); err == nil && f.Pending > 0 {
-		// Redis' clock and this one are the same machine's
+		// Redis runs on the same machine, so both clocks agree.
 		f.Oldest = time.Since(time.UnixMilli(ms))
 	}
 	for buyer, text := range buyers.Val() {
@@ -147,10 +140,9 @@ func (r *Installation) RedisFacts(
 	return f, nil
 }
 
-// Queues counts the messages in the installation's queues, handed out or not, and those among the
-// dead.
+// Queues counts the messages in the installation's queues, unacknowledged ones included. It also
+// counts the messages in the dead letter queue.
 func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
-	t.Helper()
 	var queues []struct {
 		Name     string
 		Messages int

@@ -15,16 +15,16 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// groups numbers the installations that have a group: each has a network of its own in the driver,
-// which keeps them for good.
+// groups numbers the installations with a group. Each has a network of its own in the driver, which
+// never removes networks.
 var groups atomic.Int64 //nolint:gochecknoglobals // so is what it numbers
 
-// startSQL makes a database on the suite's MySQL, or on one of the installation's own.
+// startSQL creates a database on the suite's MySQL or on one of the installation's own.
 func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
-	t.Helper()
 	switch {
 	case o.OwnSQL && o.Topology.MySQLGroup:
 		r.ownGroup(t)
@@ -40,16 +40,14 @@ func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	r.DSN = r.SQL.NewDatabase(t)
 }
 
-// onGroup puts the database on a group, whatever was done to that before. The tests themselves ask
-// whoever is the primary when they ask.
+// onGroup creates the database on a group after any earlier fault. The tests' own statements go to
+// the current primary.
 func (r *Installation) onGroup(t testing.TB, group *servers.SQLGroup) {
-	t.Helper()
 	r.Group = group
 	require.NoError(t, r.Group.Heal(t.Context()))
 	name := r.Group.NewDatabase(t)
 	r.SQL = r.Primary(t)
-	cfg, err := mysql.ParseDSN(r.SQL.DSN(name))
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(r.SQL.DSN(name)))(t)
 	cfg.Net, cfg.Addr = fmt.Sprintf("primary%d", groups.Add(1)), "of-the-group"
 	mysql.RegisterDialContext(cfg.Net, func(ctx context.Context, _ string) (net.Conn, error) {
 		primary, err := r.Group.AwaitPrimary(ctx)
@@ -62,22 +60,19 @@ func (r *Installation) onGroup(t testing.TB, group *servers.SQLGroup) {
 	r.DSN = cfg.FormatDSN()
 }
 
-// Primary is the server that takes writes now: of a group whoever has been chosen, else the only
-// one.
+// Primary returns the server that takes writes now: the current primary of a group, or the only
+// server.
 func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
-	t.Helper()
 	if r.Group == nil {
 		return r.SQL
 	}
-	primary, err := r.Group.AwaitPrimary(t.Context())
-	require.NoError(t, err)
+	primary := must.Get(r.Group.AwaitPrimary(t.Context()))(t)
 	return primary
 }
 
-// sqlAddrs is where a program finds MySQL: all members of a group, the present primary first. Over
-// wires the first is named kind-mysql, the others kind-mysql-2 and so on.
+// sqlAddrs returns MySQL's address for a program: all members of a group, the current primary
+// first. With wires the first is named kind-mysql, the others kind-mysql-2 and so on.
 func (r *Installation) sqlAddrs(t testing.TB, kind string, wired bool) string {
-	t.Helper()
 	addrs := []string{r.SQL.Addr()}
 	if r.Group != nil {
 		for _, m := range r.Group.Members() {
@@ -99,21 +94,19 @@ func (r *Installation) sqlAddrs(t testing.TB, kind string, wired bool) string {
 	return strings.Join(addrs, ",")
 }
 
-// diskSize holds a MariaDB that has been installed and some orders, or a MySQL with its logs, in
-// bytes; what is not used of it takes no memory.
+// diskSize, in bytes, is enough for a MariaDB with some orders or a MySQL with its logs. Unused
+// space takes no memory.
 const diskSize = 512 << 20
 
-// Disk is a small disk of its own, which can be full.
+// Disk is a small disk that a test can fill.
 type Disk struct{ dir string }
 
-// newDisk mounts one at dir for a test. It needs the right to mount; a test that lacks it fails and
-// says so. A server's log lies elsewhere: what it says of a full disk must not be lost to the full
-// disk.
+// newDisk mounts a disk at dir for a test. It fails the test without the right to mount. The
+// server's log is outside the disk, so a full disk does not affect it.
 func newDisk(t testing.TB, dir string) *Disk {
-	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, mount(dir, diskSize),
-		"a disk that can be full is a tmpfs, and mounting one takes root")
+		"the disk is a tmpfs, and its mount needs root")
 	t.Cleanup(func() { require.NoError(t, unmount(dir)) })
 	log := filepath.Join(t.TempDir(), "server.log")
 	require.NoError(t, os.Symlink(log, filepath.Join(dir, "server.log")))
@@ -122,9 +115,8 @@ func newDisk(t testing.TB, dir string) *Disk {
 
 func (d *Disk) ballast() string { return filepath.Join(d.dir, "ballast") }
 
-// Fill writes a file that leaves not a byte free.
+// Fill writes a file that takes all free space.
 func (d *Disk) Fill(t testing.TB) {
-	t.Helper()
 	f, err := os.Create(d.ballast())
 	require.NoError(t, err)
 	for block := make([]byte, 1<<20); err == nil; {
@@ -134,48 +126,39 @@ func (d *Disk) Fill(t testing.TB) {
 	require.NoError(t, f.Close())
 }
 
-// Free takes the file away.
+// Free deletes the file.
 func (d *Disk) Free(t testing.TB) {
-	t.Helper()
 	require.NoError(t, os.Remove(d.ballast()))
 }
 
-// shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
+// shortDir creates a directory for a test. t.TempDir is too long for the path of a Unix socket.
 func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "seckill-disk-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp("", "seckill-disk-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
-// ownSQL starts a MariaDB on a disk of its own.
+// ownSQL starts a MariaDB on a private disk.
 func (r *Installation) ownSQL(t testing.TB) {
-	t.Helper()
 	r.Disk = newDisk(t, shortDir(t))
-	var err error
-	r.SQL, err = servers.StartMariaDB(t.Context(), r.Disk.dir)
-	require.NoError(t, err)
+	r.SQL = must.Get(servers.StartMariaDB(t.Context(), r.Disk.dir))(t)
 	endWith(t, r.SQL.Kill, r.SQL)
 }
 
-// ownGroup starts a MySQL group whose members have disks of their own; Disk is that of the primary.
+// ownGroup starts a MySQL group with a private disk for each member. Disk is the primary's.
 func (r *Installation) ownGroup(t testing.TB) {
-	t.Helper()
 	dir := shortDir(t)
 	var disks []*Disk
 	for i := range servers.GroupMembers {
 		disks = append(disks, newDisk(t, servers.MemberDir(dir, i)))
 	}
-	group, err := servers.StartMySQLGroup(t.Context(), dir)
-	require.NoError(t, err)
+	group := must.Get(servers.StartMySQLGroup(t.Context(), dir))(t)
 	endWith(t, group.Stop, group)
 	r.onGroup(t, group)
 	r.Disk = disks[slices.Index(group.Members(), r.SQL)]
 }
 
 func endWith(t testing.TB, end func() error, server interface{ Log() string }) {
-	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of MySQL's log:\n%s", server.Log())

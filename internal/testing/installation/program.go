@@ -15,31 +15,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// Program is one of the project's own programs, as a process of its own.
+// Program is one of the project's own programs as a separate process.
 type Program struct {
 	*servers.Process
-	Addr string // where it answers /readyz
+	Addr string // address of /readyz
 
 	name string
 }
 
-// built holds the programs of one test binary: they are built once.
+// built holds the programs of one test binary, which builds them one time.
 var built = struct { //nolint:gochecknoglobals // a build costs seconds and does not change
 	sync.Once
 	dir string
 	err error
 }{}
 
-// envPrograms names the directory of programs that are built already (scripts/test builds them once
-// for all packages). Without it each test binary builds its own.
-const envPrograms = "SECKILL_TEST_PROGRAMS"
+// envPrograms names a directory with built programs. scripts/test builds them one time for all
+// packages. Without it each test binary builds its own.
+const envPrograms = "FLASHSALE_TEST_PROGRAMS"
 
-// binaries builds all programs, statically as they are released, and returns their directory.
+// binaries builds all programs statically, as in a release, and returns their directory.
 func binaries(t testing.TB) string {
-	t.Helper()
 	if dir := os.Getenv(envPrograms); dir != "" {
 		return dir
 	}
@@ -52,7 +52,7 @@ func binaries(t testing.TB) string {
 	return built.dir
 }
 
-// build runs go build in a directory; "" is this one. A build is not cut short.
+// build runs go build in a directory; "" is the current one. The test's context does not cancel it.
 func build(dir string, args ...string) error {
 	cmd := exec.Command("go", append([]string{"build"}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
@@ -62,48 +62,44 @@ func build(dir string, args ...string) error {
 	return nil
 }
 
-// Around runs the tests of a package between its servers and its programs: at the end the suite is
-// closed and what was built is removed. It returns the exit code. It is what a TestMain calls.
+// Around runs a package's tests for its TestMain and returns the exit code. At the end it closes
+// the suite and deletes the built programs.
 func Around(m *testing.M, suite *servers.Suite) int {
 	defer Clean()
 	return suite.Around(m).Run()
 }
 
-// Clean removes what was built, for a TestMain that has no suite.
+// Clean deletes the built programs, for a TestMain without a suite.
 func Clean() {
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}
 }
 
-// Run runs a program to its end, which must be a good one, and returns what it printed.
+// Run runs a program, which must succeed, and returns its output.
 func Run(t testing.TB, name string, env []string, args ...string) string {
-	t.Helper()
 	out, err := Try(t, name, env, args...)
 	require.NoError(t, err, "%s %v:\n%s", name, args, out)
 	return out
 }
 
-// Try runs a program to its end and returns what it printed and how it ended.
+// Try runs a program and returns its output and its result.
 func Try(t testing.TB, name string, env []string, args ...string) (string, error) {
-	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries(t), name), args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// StartProgram starts a program on a free port, given in the setting named, and waits until it is
-// ready.
+// StartProgram starts a program on a free port and waits until it is ready. addrSetting is the
+// setting for the address.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
-	t.Helper()
 	return startProgramOn(t, "127.0.0.1", name, addrSetting, env, args...)
 }
 
 func startProgramOn(
 	t testing.TB, host, name, addrSetting string, env []string, args ...string,
 ) *Program {
-	t.Helper()
 	addr := freePort(t, host)
 	env = append(append(os.Environ(), env...), addrSetting+"="+addr)
 	if setting(env, opsAddr) == "" {
@@ -123,9 +119,8 @@ func startProgramOn(
 	return p
 }
 
-// Start starts it (again) and waits until it is ready.
+// Start starts the program (again) and waits until it is ready.
 func (p *Program) Start(t testing.TB) {
-	t.Helper()
 	p.Launch(t)
 	client := http.Client{Timeout: time.Second}
 	require.Eventually(t, func() bool {
@@ -138,39 +133,36 @@ func (p *Program) Start(t testing.TB) {
 	}, time.Minute, 10*time.Millisecond, "%s is not ready:\n%s", p.name, p.Process)
 }
 
-// Launch starts it and does not wait.
+// Launch starts the program without a wait.
 func (p *Program) Launch(t testing.TB) {
-	t.Helper()
 	require.NoError(t, p.Process.Start())
 }
 
-// Become ends a program as an operator would and starts another build of it in its place.
+// Become stops a program as an operator does and starts another build of it.
 func (p *Program) Become(t testing.TB, file string) {
-	t.Helper()
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Path = file
 	p.Start(t)
 }
 
-// Use has the next start take the program of a folder; "" is our own again.
+// Use makes the next start run the program of a folder; "" is this commit's build.
 func (p *Program) Use(t testing.TB, folder string) {
-	t.Helper()
 	if folder == "" {
 		folder = binaries(t)
 	}
 	p.Path = filepath.Join(folder, p.name)
 }
 
-// opsAddr is the setting that says where a program answers /metrics and /debug/pprof.
+// opsAddr is the setting for the address of /metrics and /debug/pprof.
 const opsAddr = "SECKILL_OPS_ADDR"
 
-// OpsAddr is where it answers /metrics and /debug/pprof.
+// OpsAddr returns the address of /metrics and /debug/pprof.
 func (p *Program) OpsAddr() string { return setting(p.Env, opsAddr) }
 
-// Log is the end of what it wrote.
+// Log returns the end of the program's log.
 func (p *Program) Log() string { return p.String() }
 
-// Wrote counts the lines of its log, of the last megabyte, that have all these words.
+// Wrote counts the lines in the last megabyte of the log that contain all words.
 func (p *Program) Wrote(words ...string) (lines int) {
 	for line := range strings.Lines(p.LogTail(1 << 20)) {
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
@@ -180,12 +172,11 @@ func (p *Program) Wrote(words ...string) (lines int) {
 	return lines
 }
 
-// firstHost is the last number of the first API's loopback address, where each has one of its own.
+// firstHost is the last byte of the first API's loopback address, if each API has its own address.
 const firstHost = 11
 
-// JoinAPI starts one more API beside those that are there, and returns it when it is ready.
+// JoinAPI starts one more API and returns it when it is ready.
 func (r *Installation) JoinAPI(t testing.TB) *Program {
-	t.Helper()
 	host := "127.0.0.1"
 	if r.hosts {
 		host = fmt.Sprintf("127.0.0.%d", firstHost+len(r.APIs))
@@ -194,24 +185,20 @@ func (r *Installation) JoinAPI(t testing.TB) *Program {
 	return r.APIs[len(r.APIs)-1]
 }
 
-// JoinConsumer starts one more consumer beside those that are there, and returns it when it is
-// ready.
+// JoinConsumer starts one more consumer and returns it when it is ready.
 func (r *Installation) JoinConsumer(t testing.TB) *Program {
-	t.Helper()
 	r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", opsAddr, r.consumerEnv))
 	return r.Consumers[len(r.Consumers)-1]
 }
 
-// freePort finds an address that was free a moment ago.
+// freePort returns an address that was free at the time of the check.
 func freePort(t testing.TB, host string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", net.JoinHostPort(host, "0")))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
 
-// setting finds NAME in an environment, "" where it is not set.
+// setting returns the value of NAME in an environment, or "".
 func setting(env []string, name string) string {
 	for _, pair := range env {
 		if value, ok := strings.CutPrefix(pair, name+"="); ok {

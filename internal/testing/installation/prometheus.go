@@ -17,16 +17,16 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// Prometheus is a real one that scrapes the installation's programs five times a second, for the
-// length of a test.
-type Prometheus struct{ base string }
+// Prometheus is a real Prometheus that scrapes the installation's programs five times a second
+// until the test ends.
+type Prometheus struct{ Base string }
 
-// prometheusFile is Debian's.
+// prometheusFile is the path of Debian's program.
 const prometheusFile = "/usr/bin/prometheus"
 
-// Prometheus starts one. Rules may name a file of rules; they are evaluated twice a second.
+// Prometheus starts a Prometheus. rules may name a file of rules, which it evaluates four times a
+// second.
 func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
-	t.Helper()
 	dir, addr := t.TempDir(), freePort(t, "127.0.0.1")
 	file := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(file, []byte(r.scrapes(rules)), 0o600))
@@ -39,7 +39,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	}
 	require.NoError(t, process.Start())
 	t.Cleanup(func() { _ = process.Kill() })
-	p := &Prometheus{base: "http://" + addr}
+	p := &Prometheus{Base: "http://" + addr}
 	require.Eventually(t, func() bool {
 		series, err := p.Query(t.Context(), "sum(up)")
 		return err == nil && len(series) == 1 &&
@@ -50,7 +50,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 
 func (r *Installation) scrapes(rules []string) string {
 	var b strings.Builder
-	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
+	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 250ms}\n")
 	fmt.Fprintf(&b, "rule_files: [%s]\n", strings.Join(rules, ", "))
 	b.WriteString("scrape_configs:\n")
 	for job, programs := range map[string][]*Program{"api": r.APIs, "order-consumer": r.Consumers} {
@@ -64,24 +64,24 @@ func (r *Installation) scrapes(rules []string) string {
 	return b.String()
 }
 
-// Series is one series of an answer.
+// Series is one series of a query's result.
 type Series struct {
 	Metric map[string]string `json:"metric"`
 	Value  [2]any            `json:"value"`
 }
 
-// Number is its value.
+// Number returns the series' value.
 func (s Series) Number() float64 {
 	var n float64
 	text, _ := s.Value[1].(string)
-	_, _ = fmt.Sscan(text, &n) // what is no number is 0
+	_, _ = fmt.Sscan(text, &n) // 0 for text that is not a number
 	return n
 }
 
-// Query asks for the present values of an expression.
+// Query returns the current values of an expression.
 func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
-		p.base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
+		p.Base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
 	return answer.Data.Result, nil
 }
 
-// Firing lists the alerts that fire.
+// Firing returns the firing alerts.
 func (p *Prometheus) Firing(ctx context.Context) (map[string]bool, error) {
 	series, err := p.Query(ctx, `ALERTS{alertstate="firing"}`)
 	firing := make(map[string]bool, len(series))

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // shards is the default of SECKILL_ORDER_SHARDS.
 const shards = 4
 
-// startRabbit starts the broker, or the cluster, or takes the suite's.
+// startRabbit starts a broker or a cluster, or uses the suite's.
 func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
-	t.Helper()
 	switch {
 	case o.Topology.RabbitCluster && o.OwnRabbit:
 		r.Rabbits = servers.RabbitCluster(t)
@@ -39,9 +39,8 @@ func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options
 	r.AMQP = r.Rabbits.URLs(r.Rabbits.NewVHost(t))[0]
 }
 
-// amqpURLs are the virtual host's URLs, one for each node.
+// amqpURLs returns the virtual host's URLs, one for each node.
 func (r *Installation) amqpURLs(t testing.TB) []string {
-	t.Helper()
 	if r.Rabbits == nil {
 		return []string{r.AMQP}
 	}
@@ -49,27 +48,22 @@ func (r *Installation) amqpURLs(t testing.TB) []string {
 }
 
 func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
-	t.Helper()
 	for _, address := range r.amqpURLs(t) {
-		u, err := url.Parse(address)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(address))(t)
 		hosts = append(hosts, u.Host)
 	}
 	return hosts
 }
 
-// OrderQueue is the name of the queue that carries a goods' orders.
+// OrderQueue returns the name of the queue for a goods' orders.
 func OrderQueue(t testing.TB, goodsID string) string {
-	t.Helper()
-	id, err := strconv.ParseInt(goodsID, 10, 64)
-	require.NoError(t, err)
+	id := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
 	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
 }
 
-// AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one
-// broker stays what it is.
+// AimRabbit sets Rabbit to the node that leads a goods' queue, and waits until the queue has a
+// leader. It does not change a single broker.
 func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
-	t.Helper()
 	if r.Rabbits == nil {
 		return
 	}
@@ -83,14 +77,13 @@ func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 	})
 }
 
-// MoveRabbit has a goods' queue be led by another node than now, and Rabbit be that node.
+// MoveRabbit moves the leadership of a goods' queue to another node and sets Rabbit to that node.
 func (r *Installation) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
-	t.Helper()
 	require.NoError(t, r.Rabbits.MoveLeader(t.Context(), r.vhost(t), OrderQueue(t, goodsID), to))
 	r.Rabbit = to
 }
 
-// rabbitUp is a node whose management can be asked.
+// rabbitUp returns a node whose HTTP API is available.
 func (r *Installation) rabbitUp() *servers.RabbitServer {
 	if r.Rabbits == nil || r.Rabbit.Running() {
 		return r.Rabbit
@@ -98,17 +91,14 @@ func (r *Installation) rabbitUp() *servers.RabbitServer {
 	return r.Rabbits.Others(r.Rabbit)[0]
 }
 
-// MakeVHost makes the installation's vhost again, as an operator of a broker that lost its disk
-// would.
+// MakeVHost creates the installation's vhost again, as an operator does after a broker lost its
+// disk.
 func (r *Installation) MakeVHost(t testing.TB) {
-	t.Helper()
 	require.NoError(t, r.rabbitUp().Manage(t.Context(), http.MethodPut, "/api/vhosts/"+r.vhost(t),
 		nil))
 }
 
 func (r *Installation) vhost(t testing.TB) string {
-	t.Helper()
-	u, err := url.Parse(r.AMQP)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(r.AMQP))(t)
 	return strings.TrimPrefix(u.Path, "/")
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// failoverPatience bounds each step of a failover; a vote that was split costs a minute.
+// failoverPatience limits each step of a failover. A split vote costs a minute.
 const failoverPatience = 80 * time.Second
 
-// clusterRefresh is how often the installation's own client reads the cluster's slots.
+// clusterRefresh is the interval at which the installation's own client reads the cluster's slots.
 const clusterRefresh = 200 * time.Millisecond
 
-// startRedis starts a Redis, or in its place a Cluster, three masters with a replica each. Redis is
-// one of the masters until a sale is put up, and then the one that keeps it.
+// startRedis starts a single Redis, or a Cluster of three masters with a replica each. With a
+// Cluster, Redis is one of the masters until a sale exists. Then it is the master that stores the
+// sale.
 func (r *Installation) startRedis(t testing.TB, o Options) {
-	t.Helper()
 	if !o.Topology.RedisCluster {
 		r.Redis = servers.Redis(t, o.Redis...)
 		return
@@ -35,13 +36,12 @@ func (r *Installation) startRedis(t testing.TB, o Options) {
 	r.Redis = r.Cluster.Nodes[0]
 }
 
-// SaleKey is a goods' first key in Redis; all its others are kept with it.
+// SaleKey returns a goods' first key in Redis. All other keys of the goods share its slot.
 func SaleKey(goods string) string { return "sk:{" + goods + "}" }
 
-// Aim makes Redis the master that keeps a sale now, and waits for one where there is none yet. A
-// single Redis, or one that is watched by Sentinels, stays what it is.
+// Aim sets Redis to the master that stores a sale now, and waits until the slot has a master. It
+// does not change a single Redis or one with Sentinels.
 func (r *Installation) Aim(t testing.TB, goods string) {
-	t.Helper()
 	if r.Cluster == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *Installation) Aim(t testing.TB, goods string) {
 	})
 }
 
-// redisAddrs is where programs find Redis.
+// redisAddrs returns the addresses at which programs find Redis.
 func (r *Installation) redisAddrs() string {
 	switch {
 	case r.Cluster != nil:
@@ -65,10 +65,9 @@ func (r *Installation) redisAddrs() string {
 	return r.Redis.Addr()
 }
 
-// RedisClient opens a client of the installation's Redis: of the cluster, or of whichever is master
-// where it has Sentinels. It is for tests that read or inject faults themselves.
+// RedisClient opens a client of the installation's Redis: of the cluster, or of the current master
+// with Sentinels. Tests use it for their own reads and faults.
 func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
-	t.Helper()
 	var c redis.UniversalClient = r.RedisNode(t)
 	switch {
 	case r.Cluster != nil:
@@ -86,16 +85,13 @@ func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 	return c
 }
 
-// RedisNode opens a client of Redis alone, the server that keeps the sale, for faults that break one
-// server.
+// RedisNode opens a client of the single server that stores the sale, for faults of one server.
 func (r *Installation) RedisNode(t testing.TB) *redis.Client {
-	t.Helper()
 	return direct(t, r.Redis)
 }
 
-// direct is a client of one server, master or not.
+// direct opens a client of one server, master or not.
 func direct(t testing.TB, server *servers.RedisServer) *redis.Client {
-	t.Helper()
 	c := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 	})
@@ -103,36 +99,31 @@ func direct(t testing.TB, server *servers.RedisServer) *redis.Client {
 	return c
 }
 
-// sentinel is a client of one.
+// sentinel opens a client of one sentinel.
 func sentinel(t testing.TB, addr string) *redis.SentinelClient {
-	t.Helper()
 	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// RedisCalls counts the commands that clients have sent to a Redis for buyers: scripts, and
-// removals from the outbox.
+// RedisCalls counts the commands that clients sent to a Redis for buyers: scripts, and removals
+// from the outbox.
 func RedisCalls(tb testing.TB, client redis.UniversalClient) (calls int64) {
-	tb.Helper()
-	text, err := client.Info(context.WithoutCancel(tb.Context()), "commandstats").Result()
-	require.NoError(tb, err)
+	text := must.Get(client.Info(context.WithoutCancel(tb.Context()), "commandstats").Result())(tb)
 	for _, name := range []string{"evalsha", "eval", "xdel"} {
 		if counts := field(text, "cmdstat_"+name); counts != "" {
 			number, _, _ := strings.Cut(strings.TrimPrefix(counts, "calls="), ",")
-			n, err := strconv.ParseInt(number, 10, 64)
-			require.NoError(tb, err)
+			n := must.Get(strconv.ParseInt(number, 10, 64))(tb)
 			calls += n
 		}
 	}
 	return calls
 }
 
-// watchOver gives the installation's Redis a replica, which follows it over a wire of its own, and
-// sentinels. It returns when each of these knows the replica and the others: Sentinel would promote
-// a replica that has nothing yet.
+// watchOver adds a replica and sentinels to the installation's Redis. The replica follows Redis
+// over a wire of its own. watchOver returns when each sentinel knows the replica and the other
+// sentinels. Otherwise Sentinel could promote a replica without data.
 func (r *Installation) watchOver(t testing.TB, conf []string) {
-	t.Helper()
 	host, port, err := net.SplitHostPort(r.wire(t, "replica-redis", r.Redis.Addr()))
 	require.NoError(t, err)
 	require.NoError(t, r.RedisNode(t).ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
@@ -165,7 +156,7 @@ func (r *Installation) masterName() string {
 	return servers.SentinelMaster
 }
 
-// knowsAll wants a sentinel to know a replica that is in step, and the other sentinels.
+// knowsAll returns nil if a sentinel knows a synchronous replica and all other sentinels.
 func knowsAll(ctx context.Context, c *redis.SentinelClient) error {
 	master, err := c.Master(ctx, servers.SentinelMaster).Result()
 	if err != nil {
@@ -183,9 +174,8 @@ func knowsAll(ctx context.Context, c *redis.SentinelClient) error {
 	return nil
 }
 
-// Follows waits until a server is a replica whose link is up and which its master counts.
+// Follows waits until a server is a replica with a working link to its master.
 func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
-	t.Helper()
 	c := direct(t, server)
 	r.eventually(t, "replica "+server.Addr(), func(ctx context.Context) error {
 		info, err := c.Info(ctx, "replication").Result()
@@ -199,7 +189,6 @@ func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
 
 // Promoted waits until all sentinels name a server as the master and it is one.
 func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
-	t.Helper()
 	c := direct(t, server)
 	for _, addr := range r.sentinelAddrs() {
 		s := sentinel(t, addr)
@@ -217,7 +206,7 @@ func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
 	}
 }
 
-// masterOf is the address of the master that a sentinel names.
+// masterOf returns the address of the master that a sentinel names.
 func masterOf(ctx context.Context, s *redis.SentinelClient) (string, error) {
 	named, err := s.GetMasterAddrByName(ctx, servers.SentinelMaster).Result()
 	if err != nil {
@@ -226,11 +215,10 @@ func masterOf(ctx context.Context, s *redis.SentinelClient) (string, error) {
 	return net.JoinHostPort(named[0], named[1]), nil
 }
 
-// FailOver has a sentinel promote the replica although the master lives, until all name it. A
-// promotion on demand may be undone by a sentinel that has not heard of it yet; then it is asked
-// for again.
+// FailOver makes a sentinel promote the replica while the master lives, and waits until all
+// sentinels name it. A sentinel that does not know of the promotion yet may undo it. FailOver then
+// requests it again.
 func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
-	t.Helper()
 	s := sentinel(t, r.Sentinels[0].Addr())
 	r.eventually(t, "a failover on demand", func(ctx context.Context) error {
 		named, err := masterOf(ctx, s)
@@ -245,21 +233,18 @@ func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 	r.Promoted(t, replica)
 }
 
-// Behind reports how many bytes of replication the replica lacks, and over which port it follows.
+// Behind returns the replica's replication lag in bytes and the port over which it follows.
 func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
-	t.Helper()
 	var has, had int64
-	master, err := r.RedisNode(t).Info(t.Context(), "replication").Result()
-	require.NoError(t, err)
-	replica, err := direct(t, r.Replica).Info(t.Context(), "replication").Result()
-	require.NoError(t, err)
-	_, err = fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
+	master := must.Get(r.RedisNode(t).Info(t.Context(), "replication").Result())(t)
+	replica := must.Get(direct(t, r.Replica).Info(t.Context(), "replication").Result())(t)
+	_, err := fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
 		&has, &had)
 	require.NoError(t, err)
 	return has - had, field(replica, "master_port")
 }
 
-// field finds "name:value" in what INFO says.
+// field returns the value of "name:value" in INFO's output.
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -270,7 +255,6 @@ func field(info, name string) string {
 }
 
 func (r *Installation) eventually(t testing.TB, what string, ask func(ctx context.Context) error) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), failoverPatience)
 	defer cancel()
 	for {

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// servers are the settings that report one kind of program where the servers are.
+// servers returns the settings with the servers' addresses for one kind of program.
 func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
-	t.Helper()
 	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
 	if o.Plain {
 		dsn = r.plainAccount(t)
@@ -21,8 +20,7 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	dsn = r.sqlDSN(t, dsn, kind, o.Wired)
 	if o.Wired {
 		redisAddr = r.redisWire(t, kind)
-		u, err := url.Parse(r.AMQP)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(r.AMQP))(t)
 		u.Host = r.wire(t, kind+"-rabbit", r.amqpHosts(t)...)
 		amqpURL = u.String()
 	}
@@ -32,11 +30,9 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	}
 }
 
-// sqlDSN is a DSN as one kind of program gets it.
+// sqlDSN returns the DSN for one kind of program.
 func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
-	t.Helper()
-	cfg, err := mysql.ParseDSN(dsn)
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(dsn))(t)
 	switch {
 	case r.SQL != nil:
 		cfg.Net, cfg.Addr = "tcp", r.sqlAddrs(t, kind, wired)
@@ -46,20 +42,19 @@ func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string
 	return cfg.FormatDSN()
 }
 
-// redisWire is one wire for a kind of program, to Redis or to all nodes of a cluster.
+// redisWire opens a wire for a kind of program, to Redis or to all nodes of a cluster.
 func (r *Installation) redisWire(t testing.TB, kind string) string {
-	t.Helper()
 	if r.Cluster == nil {
 		return r.wire(t, kind+"-redis", r.redisAddrs())
 	}
 	return r.lay(kind+"-redis", netfault.StartCluster(t, clusterHosts[kind], r.Cluster.Addrs()...))
 }
 
-// clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
+// clusterHosts holds the hosts at which each kind of program finds the Redis Cluster's nodes over
+// its wire.
 var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"}
 
 func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
-	t.Helper()
 	return r.lay(name, netfault.Start(t, servers...))
 }
 
@@ -71,12 +66,10 @@ func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 	return wire.Addr
 }
 
-// plainAccount makes an account of the rights that an installation needs, and no more, and returns
-// its DSN.
+// plainAccount creates an account with only the rights that an installation needs, and returns its
+// DSN.
 func (r *Installation) plainAccount(t testing.TB) string {
-	t.Helper()
-	cfg, err := mysql.ParseDSN(r.DSN)
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(r.DSN))(t)
 	r.SQLDo(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")
 	r.SQLDo(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")
 	cfg.User, cfg.Passwd = "plain", "plain"

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Topology says which servers are several. A installation's handle of such a server (Redis, Rabbit,
-// SQL) is the member that matters for the sale: the master that keeps it, the node that leads its
-// queue, the primary.
+// Topology selects the servers that run as clusters. The installation's handle of such a server
+// (Redis, Rabbit, SQL) is the important member for the sale. This is the master that stores it, the
+// node that leads its queue, or the primary.
 type Topology struct {
 	RedisCluster  bool // three masters, each with a replica
 	RabbitCluster bool // three nodes with quorum queues
-	MySQLGroup    bool // three members of a group, one of them the primary
+	MySQLGroup    bool // three members with a single primary
 }
 
-// The names of a Topology's parts, as ParseTopology reads them and String writes them.
+// These are the names of a Topology's parts for ParseTopology and String.
 const (
 	redisCluster  = "redis-cluster"
 	rabbitCluster = "rabbit-cluster"
 	mysqlGroup    = "mysql-group"
 )
 
-// ParseTopology reads a comma list of redis-cluster, rabbit-cluster and mysql-group; "clusters" is
-// all three, "" none.
+// ParseTopology parses a comma-separated list of redis-cluster, rabbit-cluster and mysql-group.
+// "clusters" stands for all three, "" for none.
 func ParseTopology(list string) (l Topology, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		switch name {
@@ -42,20 +42,25 @@ func ParseTopology(list string) (l Topology, err error) {
 	return l, nil
 }
 
-// With adds what another topology has.
+// With adds the clusters of another topology.
 func (l Topology) With(other Topology) Topology {
-	return Topology{l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster,
-		l.MySQLGroup || other.MySQLGroup}
+	return Topology{
+		l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster,
+		l.MySQLGroup || other.MySQLGroup,
+	}
 }
 
-// String is the list that ParseTopology reads; "" where every server is one.
+// String returns the list for ParseTopology. It is "" if all servers are single.
 func (l Topology) String() string {
 	var names []string
 	for _, part := range []struct {
 		has  bool
 		name string
-	}{{l.RedisCluster, redisCluster}, {l.RabbitCluster, rabbitCluster},
-		{l.MySQLGroup, mysqlGroup}} {
+	}{
+		{l.RedisCluster, redisCluster},
+		{l.RabbitCluster, rabbitCluster},
+		{l.MySQLGroup, mysqlGroup},
+	} {
 		if part.has {
 			names = append(names, part.name)
 		}

@@ -1,7 +1,6 @@
 package netfault
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -15,35 +14,35 @@ import (
 // Everyone as a source blocks all clients.
 const Everyone = ""
 
-// Proxy forwards connections to servers and can fail as a network does.
+// Proxy forwards connections to servers and injects network faults.
 type Proxy struct {
-	// host:port where clients connect; a comma list where the proxy has several listeners
+	// host:port for clients; a comma-separated list if the proxy has several listeners
 	Addr string
 
 	entries []*entry
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	open    *sync.Cond // of mu; signals changes of cut and ended
+	open    *sync.Cond // uses mu; signals changes of cut and ended
 	cut     bool
 	ended   bool
 	delay   time.Duration
-	lag     time.Duration // of answers, beyond the delay
+	lag     time.Duration // extra delay of answers
 	trap    *Trap
 	blocked []string
 	conns   map[net.Conn]string // source host by connection, "" for connections to servers
 }
 
-// Trap waits for the first request that matches. The proxy is then cut until Restore, and Sprung is
-// called once, in a goroutine of its own. The request itself is delivered if Pass is set.
+// Trap waits for the first request that matches. The proxy then cuts all traffic until Restore and
+// calls Sprung one time in its own goroutine. It delivers the request itself if Pass is set.
 type Trap struct {
 	Match  func(request []byte) bool
 	Pass   bool
 	Sprung func()
 }
 
-// Start opens a proxy to a server for the length of a test. With several servers each connection
-// goes to the next one that accepts, as behind a load balancer.
+// Start opens a proxy to a server until the test ends. With several servers it works as a load
+// balancer: each connection goes to the next server that accepts.
 func Start(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
 	p, err := Open(servers...)
@@ -52,7 +51,7 @@ func Start(t testing.TB, servers ...string) *Proxy {
 	return p
 }
 
-// Open is Start without a test: the caller closes the proxy.
+// Open works as Start without a test. The caller closes the proxy.
 func Open(servers ...string) (*Proxy, error) {
 	e, err := listen("127.0.0.1:0", servers...)
 	if err != nil {
@@ -61,9 +60,10 @@ func Open(servers ...string) (*Proxy, error) {
 	return newProxy(e), nil
 }
 
-// StartCluster opens one proxy to all nodes of a Redis Cluster on 127.0.0.1. Each node is reached
-// at its own port of the loopback address host. Nodes announce each other's addresses to clients,
-// so the proxy rewrites 127.0.0.1 as host in their answers. Both must have the same length.
+// StartCluster opens one proxy to all nodes of a Redis Cluster on 127.0.0.1. Clients reach each
+// node at its own port of the loopback address host. Nodes announce each other's addresses to
+// clients, so the proxy rewrites 127.0.0.1 as host in their answers. Both must have the same
+// length.
 func StartCluster(t testing.TB, host string, nodes ...string) *Proxy {
 	t.Helper()
 	entries := make([]*entry, 0, len(nodes))
@@ -93,20 +93,18 @@ func newProxy(entries ...*entry) *Proxy {
 	return p
 }
 
-// Port is the port of the first listener.
+// Port returns the port of the first listener.
 func (p *Proxy) Port() int {
 	addr, _ := p.entries[0].listener.Addr().(*net.TCPAddr)
 	return addr.Port
 }
 
-// Redirect has new connections of the first listener go to another server.
+// Redirect sends new connections of the first listener to another server.
 func (p *Proxy) Redirect(server string) {
-	p.entries[0].mu.Lock()
-	defer p.entries[0].mu.Unlock()
-	p.entries[0].servers = []string{server}
+	p.entries[0].servers.Store(&[]string{server})
 }
 
-// Cut stops all traffic. Data that is sent meanwhile arrives after Restore.
+// Cut stops all traffic. Data from during the cut arrives after Restore.
 func (p *Proxy) Cut() { p.set(func() { p.cut = true }) }
 
 // Restore ends Cut and removes the trap.
@@ -115,16 +113,17 @@ func (p *Proxy) Restore() { p.set(func() { p.cut, p.trap = false, nil }) }
 // Slow delays both directions.
 func (p *Proxy) Slow(d time.Duration) { p.set(func() { p.delay = d }) }
 
-// Lag delays answers only. A replica behind it lags its master, which still hears from it at once.
+// Lag delays answers only. A replica behind the proxy lags its master, but the master receives its
+// data at once.
 func (p *Proxy) Lag(d time.Duration) { p.set(func() { p.lag = d }) }
 
 // Set sets a trap.
 func (p *Proxy) Set(trap *Trap) { p.set(func() { p.trap = trap }) }
 
-// Drop closes all connections, as the end of the process at one side does.
+// Drop closes all connections, as the end of one side's process does.
 func (p *Proxy) Drop() { p.set(func() { p.dropIf(func(string) bool { return true }) }) }
 
-// Block closes the connections from a source host, and all later ones until Unblock.
+// Block closes all connections from a source host. It also refuses new ones until Unblock.
 func (p *Proxy) Block(source string) {
 	p.set(func() {
 		p.blocked = append(p.blocked, source)
@@ -156,7 +155,8 @@ func (p *Proxy) set(change func()) {
 	p.open.Broadcast()
 }
 
-// blocks reports whether connections from a source are refused. Connections to servers have none.
+// blocks reports whether the proxy refuses connections from a source. Connections to servers have
+// no source.
 func (p *Proxy) blocks(source string) bool {
 	return source != "" &&
 		(slices.Contains(p.blocked, Everyone) || slices.Contains(p.blocked, source))
@@ -171,16 +171,17 @@ func (p *Proxy) dropIf(match func(source string) bool) {
 	}
 }
 
-// keep registers a connection to be closed with the proxy. It fails if the proxy has ended or
-// blocks the source.
-func (p *Proxy) keep(conn net.Conn, source string) error {
+// keep registers a connection, so Close closes it. If the proxy has ended or blocks the source,
+// keep closes the connection at once.
+func (p *Proxy) keep(conn net.Conn, source string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || p.blocks(source) {
-		return fmt.Errorf("proxy refuses %q: %w", source, net.ErrClosed)
+		_ = conn.Close()
+		return false
 	}
 	p.conns[conn] = source
-	return nil
+	return true
 }
 
 func (p *Proxy) drop(conn net.Conn) {
@@ -190,7 +191,7 @@ func (p *Proxy) drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// wait blocks while the proxy is cut and returns the delay of a direction.
+// wait blocks during a cut and returns the delay of a direction.
 func (p *Proxy) wait(requests bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +204,7 @@ func (p *Proxy) wait(requests bool) time.Duration {
 	return p.delay + p.lag
 }
 
-// springs reports whether a request springs the trap and is delivered all the same.
+// springs reports whether a request triggers the trap and whether the proxy still delivers it.
 func (p *Proxy) springs(request []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

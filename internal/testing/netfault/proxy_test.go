@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a server that returns each byte.
+// echo starts a server that returns each byte.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func dial(t *testing.T, p *Proxy) client {
 	return client{conn, t, bufio.NewReader(conn)}
 }
 
-// ask sends a line and returns the answer's error within a time.
+// ask sends a line and waits for the answer. It returns the error of either.
 func (c client) ask(line string, within time.Duration) error {
 	c.t.Helper()
 	_, _ = io.WriteString(c, line+"\n")
@@ -100,7 +100,7 @@ func TestProxy_BlockRefusesOneSource(t *testing.T) {
 	c := dial(t, p)
 	require.NoError(t, c.ask("a", long))
 	p.Block("127.0.0.9")
-	require.NoError(t, c.ask("b", long), "another source")
+	require.NoError(t, c.ask("b", long), "Block must not affect another source")
 	p.Block("127.0.0.1")
 	for _, err := range []error{c.hear("", long), dial(t, p).ask("c", long)} {
 		require.Error(t, err)

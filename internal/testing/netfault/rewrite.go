@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// renaming replaces one name with another of the same length; the zero value replaces nothing.
+// renaming replaces one name with another of the same length. The zero value replaces no name.
 type renaming struct{ from, to []byte }
 
 func (r renaming) reader(of io.Reader) io.Reader {
@@ -15,9 +15,9 @@ func (r renaming) reader(of io.Reader) io.Reader {
 	return &renamed{Reader: of, names: r}
 }
 
-// renamed is a stream with a name replaced. A name may lie across two reads: the end of a read that
-// may begin a name is held back until the next one. No answer of Redis ends so, because each ends a
-// line.
+// renamed is a stream with a replaced name. Two reads may split a name, so Read keeps back the end
+// of a read that may start a name. Read never delays a complete answer of Redis, because each
+// answer ends with a newline.
 type renamed struct {
 	io.Reader
 	names renaming
@@ -37,7 +37,7 @@ func (r *renamed) Read(p []byte) (int, error) {
 	return len(all) - keep, err
 }
 
-// begun returns how many bytes at the end of a piece may begin a name.
+// begun returns the number of bytes at the end of a piece that may start a name.
 func begun(piece, name []byte) int {
 	for n := min(len(piece), len(name)-1); n > 0; n-- {
 		if bytes.HasSuffix(piece, name[:n]) {

@@ -28,10 +28,12 @@ func TestRenaming_ReplacesNamesAcrossReads(t *testing.T) {
 }
 
 func TestRenaming_DeliversWholeLinesAtOnce(t *testing.T) {
-	r := renaming{from: []byte("127.0.0.1"),
-		to: []byte("127.0.0.2")}.reader(iotest.OneByteReader(strings.NewReader("127.0.0.1\n1")))
+	r := renaming{
+		from: []byte("127.0.0.1"),
+		to:   []byte("127.0.0.2"),
+	}.reader(iotest.OneByteReader(strings.NewReader("127.0.0.1\n1")))
 	line := make([]byte, 0, 16)
-	for len(line) < len("127.0.0.1\n") { // nothing of it waits for what comes next
+	for len(line) < len("127.0.0.1\n") { // Read returns a line before the next bytes arrive
 		n, err := r.Read(line[len(line):cap(line)])
 		require.NoError(t, err)
 		line = line[:len(line)+n]

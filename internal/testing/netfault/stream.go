@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // entry is one listener of a proxy and the servers behind it.
 type entry struct {
 	listener net.Listener
-	names    renaming // of addresses in answers
-
-	mu      sync.Mutex
-	servers []string
+	names    renaming // addresses to rewrite in answers
+	servers  atomic.Pointer[[]string]
+	turn     atomic.Int64
 }
 
 func listen(addr string, servers ...string) (*entry, error) {
@@ -22,7 +21,9 @@ func listen(addr string, servers ...string) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen as a proxy: %w", err)
 	}
-	return &entry{listener: l, servers: servers}, nil
+	e := &entry{listener: l}
+	e.servers.Store(&servers)
+	return e, nil
 }
 
 func (e *entry) serve(p *Proxy) {
@@ -35,55 +36,45 @@ func (e *entry) serve(p *Proxy) {
 	}
 }
 
-// connect joins a client to a server. While the proxy is cut the client gets no answer.
+// connect joins a client to a server. During a cut the client receives no data.
 func (e *entry) connect(p *Proxy, client net.Conn) {
 	source, _, _ := net.SplitHostPort(client.RemoteAddr().String())
-	if p.keep(client, source) != nil {
-		_ = client.Close()
+	if !p.keep(client, source) {
 		return
 	}
 	p.wait(true)
 	server, err := e.dial()
-	if err != nil {
+	if err != nil || !p.keep(server, "") {
 		p.drop(client)
-		return
-	}
-	if p.keep(server, "") != nil {
-		p.drop(client)
-		_ = server.Close()
 		return
 	}
 	p.running.Go(func() { p.copy(server, client, client, true) })
 	p.copy(client, server, e.names.reader(server), false)
 }
 
-// dial connects to the server whose turn it is, or to the next one that accepts.
+// dial connects to the next server in rotation, or to the first after it that accepts.
 func (e *entry) dial() (conn net.Conn, err error) {
-	e.mu.Lock()
-	n := len(e.servers)
-	e.mu.Unlock()
-	for range n {
-		e.mu.Lock()
-		server := e.servers[0]
-		e.servers = append(e.servers[1:], server)
-		e.mu.Unlock()
-		if conn, err = net.Dial("tcp", server); err == nil { // loopback
+	servers := *e.servers.Load()
+	for range servers {
+		turn := int(e.turn.Add(1)-1) % len(servers)
+		if conn, err = net.Dial("tcp", servers[turn]); err == nil { // loopback
 			return conn, nil
 		}
 	}
 	return nil, err
 }
 
-// chunksInFlight is how many chunks a delayed proxy buffers; beyond that its source waits.
+// chunksInFlight is the number of chunks that a delayed proxy buffers. The source blocks beyond it.
 const chunksInFlight = 1 << 14
 
-// chunk is data that was read at one moment.
+// chunk holds the data of one read.
 type chunk struct {
 	data []byte
 	at   time.Time
 }
 
-// copy forwards one direction, each chunk after the delay, in order, and closes both ends.
+// copy forwards one direction in order, each chunk after the delay. It closes both ends when the
+// source ends.
 func (p *Proxy) copy(to, from net.Conn, data io.Reader, requests bool) {
 	chunks := make(chan chunk, chunksInFlight)
 	p.running.Go(func() {

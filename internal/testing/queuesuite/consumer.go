@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// timeout bounds every wait. No test needs a tenth of it.
+// timeout bounds every wait. Every test needs less than a tenth of it.
 const timeout = 90 * time.Second
 
 // consumer reads one stream for a test.
@@ -29,7 +29,7 @@ func consume(t *testing.T, q Queue, shard int) consumer {
 	return consumer{t: t, stream: s}
 }
 
-// take returns the next n deliveries without an acknowledgement.
+// take returns the next n deliveries and does not acknowledge them.
 func (c consumer) take(n int) []order.Delivery {
 	c.t.Helper()
 	var got []order.Delivery
@@ -46,7 +46,7 @@ func (c consumer) take(n int) []order.Delivery {
 	return got
 }
 
-// takeAndAck acknowledges each delivery at once.
+// takeAndAck acknowledges the next n deliveries one by one and returns their bodies.
 func (c consumer) takeAndAck(n int) []string {
 	c.t.Helper()
 	var got []string
@@ -66,7 +66,7 @@ func bodies(ds []order.Delivery) []string {
 	return all
 }
 
-// publishEach publishes one message after the other, so that their order is known.
+// publishEach publishes one message after the other. Their order is then known.
 func publishEach(ctx context.Context, p order.Publisher, all []string) error {
 	for _, body := range all {
 		if err := p.Publish(ctx, goods, []byte(body)); err != nil {
@@ -76,14 +76,14 @@ func publishEach(ctx context.Context, p order.Publisher, all []string) error {
 	return nil
 }
 
-// publishing is a number of publishes in flight.
+// publishing is n publishes in flight.
 type publishing struct {
 	t       *testing.T
 	n       int
 	results chan error
 }
 
-// publishAll starts n publishes, all at once.
+// publishAll starts n concurrent publishes.
 func publishAll(t *testing.T, p order.Publisher, n int) publishing {
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
@@ -94,7 +94,7 @@ func publishAll(t *testing.T, p order.Publisher, n int) publishing {
 	return publishing{t: t, n: n, results: results}
 }
 
-// confirmed waits for all and requires that they are confirmed.
+// confirmed waits for all publishes and requires that the queue confirms them.
 func (p publishing) confirmed() {
 	p.t.Helper()
 	for range p.n {

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 // goods is the sale that most tests publish for.
 const goods = int64(42)
 
+// keepsOrder publishes 100 messages and requires their deliveries in the same order.
 func keepsOrder(t *testing.T, q Queue) {
 	c := consume(t, q, order.Shard(goods, q.Shards()))
 	var want []string
@@ -51,7 +52,8 @@ func keepsOrder(t *testing.T, q Queue) {
 	require.NoError(t, <-published)
 }
 
-// acksMultiple acknowledges the third of five: the other two must come again.
+// acksMultiple acknowledges the third of five deliveries. The next stream must get only the last
+// two.
 func acksMultiple(t *testing.T, q Queue) {
 	sent := publishAll(t, q, 5)
 	c := consume(t, q, order.Shard(goods, q.Shards()))
@@ -63,8 +65,9 @@ func acksMultiple(t *testing.T, q Queue) {
 	sent.confirmed()
 }
 
-// redeliversInOrder also checks that deliveries count and keep the origin and the first sight,
-// since dead letters report them.
+// redeliversInOrder requires that a second stream gets the messages of a closed stream again, in
+// order. Each delivery must count the earlier ones and keep the origin and the publish time,
+// because dead letters report them.
 func redeliversInOrder(t *testing.T, q Queue) {
 	began := time.Now().Truncate(time.Second)
 	sent := publishAll(t, q, 50)
@@ -84,7 +87,7 @@ func redeliversInOrder(t *testing.T, q Queue) {
 	for i, d := range first {
 		d.Attempts = 2
 		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo,
-			"the second delivery knows of the first")
+			"the second delivery counts the first and keeps its origin")
 	}
 	byTag := func(a, b order.Delivery) int { return cmp.Compare(a.Tag, b.Tag) }
 	require.True(t, slices.IsSortedFunc(second, byTag))
@@ -92,7 +95,8 @@ func redeliversInOrder(t *testing.T, q Queue) {
 	sent.confirmed()
 }
 
-// oneActiveStream protects the order within a shard, which two writers would break.
+// oneActiveStream requires that only one of two streams gets deliveries. Two concurrent writers
+// would break the order within a shard.
 func oneActiveStream(t *testing.T, q Queue) {
 	shard := order.Shard(goods, q.Shards())
 	a := consume(t, q, shard)
@@ -119,7 +123,8 @@ func manyAtOnce(t *testing.T, q Queue) {
 	require.Len(t, slices.Compact(got), 1000)
 }
 
-// keepsShards holds the queues against order.Shard, by which producers and consumers agree.
+// keepsShards requires that the queue uses order.Shard. Producers and consumers must agree on the
+// shard of a goods.
 func keepsShards(t *testing.T, q Queue) {
 	for id := range int64(20) {
 		shard := order.Shard(id, q.Shards())
@@ -148,7 +153,7 @@ func noSuchShard(t *testing.T, q Queue) {
 }
 
 func keepsBytes(t *testing.T, q Queue) {
-	all := make([]byte, 300<<10) // larger than a frame of AMQP
+	all := make([]byte, 300<<10) // larger than one AMQP frame
 	for i := range all {
 		all[i] = byte(i)
 	}

@@ -13,51 +13,51 @@ import (
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// ClusterNodeTimeout is after how long a node of a test's cluster that does not answer the others
-// has failed; its replica is master some 1 to 2 s later. Short, and yet more than a busy machine
-// keeps a process waiting.
+// ClusterNodeTimeout is the time after which the cluster marks a silent node as failed. The node's
+// replica becomes master 1 to 2 s later. The value is short, but longer than a busy machine delays
+// a process.
 const ClusterNodeTimeout = 2 * time.Second
 
-// A Redis Cluster has slots of them; a test's has clusterMasters, over which they are spread
-// evenly.
+// slots is the number of slots of a Redis Cluster. Tests spread them evenly over clusterMasters.
 const (
 	slots          = 16384
 	clusterMasters = 3
 )
 
-// clusterPatience bounds what takes a cluster seconds at most: to form, to agree on a new master.
+// clusterPatience limits steps that take a cluster a few seconds, such as its formation or an
+// election.
 const clusterPatience = 90 * time.Second
 
-// ErrNoBusWires is returned by CutOff where the cluster was started without BusWires.
+// ErrNoBusWires means that the cluster started without BusWires; CutOff returns it.
 var ErrNoBusWires = errors.New("the cluster has no bus wires")
 
-// RedisNodes are the servers of a private Redis Cluster on loopback. Slots without a master do not
-// keep the others from serving (cluster-require-full-coverage no).
+// RedisNodes are the servers of a private Redis Cluster on loopback. The cluster serves all slots
+// that have a master (cluster-require-full-coverage no).
 type RedisNodes struct {
-	// Nodes are the masters, as they were at the start, and then their replicas: those of the first
-	// master first.
+	// Nodes lists the initial masters and then their replicas. The replicas are in the masters'
+	// order.
 	Nodes []*RedisServer
-	buses []*bus // of each node, where BusWires were asked for
+	buses []*bus // one for each node, if BusWires is set
 }
 
-// RedisClusterOptions change how a cluster of three masters is started.
+// RedisClusterOptions are options for a cluster of three masters.
 type RedisClusterOptions struct {
-	Replicas int      // of each master
-	Conf     []string // lines of every node's redis.conf
-	// BusWires have the nodes speak to each other over wires that CutOff cuts. They need Linux'
-	// whole 127.0.0.0/8.
+	Replicas int      // number for each master
+	Conf     []string // lines for every node's redis.conf
+	// BusWires routes the cluster bus over wires that CutOff cuts. It needs Linux, where all of
+	// 127.0.0.0/8 is loopback.
 	BusWires bool
 }
 
-// RedisCluster starts a cluster for one test and stops it at cleanup: without replicas it is up in
-// about 2 s.
+// RedisCluster starts a cluster for one test and stops it at cleanup. Without replicas the start
+// takes about 2 s.
 func RedisCluster(tb testing.TB, o RedisClusterOptions) *RedisNodes {
 	tb.Helper()
 	return forTest(tb, "redis-cluster", o.start)
 }
 
-// start returns when every node says that the cluster is well, knows all the others, and all
-// replicas follow (2 to 4 s).
+// start returns when every node reports a healthy cluster, knows all nodes, and all replicas follow
+// (2 to 4 s).
 func (o RedisClusterOptions) start(ctx context.Context, dir string) (*RedisNodes, error) {
 	c := &RedisNodes{}
 	for i := range clusterMasters * (1 + o.Replicas) {
@@ -74,7 +74,7 @@ func (o RedisClusterOptions) start(ctx context.Context, dir string) (*RedisNodes
 	return c, nil
 }
 
-// add starts one more node, on its own.
+// add starts one more node outside the cluster.
 func (c *RedisNodes) add(ctx context.Context, dir string, o RedisClusterOptions) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -100,27 +100,25 @@ func (c *RedisNodes) add(ctx context.Context, dir string, o RedisClusterOptions)
 	return err
 }
 
-// clusterConf keeps who a node is beside its data: one that lost its data (RestartEmpty) is still
-// that node.
+// clusterConf stores the node's identity outside its data directory. Therefore a node keeps its
+// identity after RestartEmpty.
 func clusterConf(dir string, busPort int, wire *bus) []string {
-	conf := append(redisDefaults(),
-		"cluster-enabled yes", fmt.Sprintf("cluster-port %d", busPort),
+	conf := append(redisDefaults(), "cluster-enabled yes", fmt.Sprintf("cluster-port %d", busPort),
 		fmt.Sprintf("cluster-config-file %q", filepath.Join(dir, "nodes.conf")),
 		fmt.Sprintf("cluster-node-timeout %d", ClusterNodeTimeout.Milliseconds()),
 		"cluster-require-full-coverage no", "cluster-announce-ip 127.0.0.1",
-		"repl-diskless-sync-delay 0",
-	)
+		"repl-diskless-sync-delay 0")
 	if wire == nil {
 		return conf
 	}
 	wire.Redirect(loopback(busPort))
-	// Redis takes a source other than 127.0.0.1 for another machine; it listens on 127.0.0.1 alone
-	// all the same.
+	// Redis treats a source other than 127.0.0.1 as another machine. It still listens only on
+	// 127.0.0.1.
 	return append(conf, fmt.Sprintf("cluster-announce-bus-port %d", wire.Port()),
 		"bind-source-addr "+wire.source, "protected-mode no")
 }
 
-// Addrs are the addresses of all nodes.
+// Addrs returns the addresses of all nodes.
 func (c *RedisNodes) Addrs() []string {
 	addrs := make([]string, len(c.Nodes))
 	for i, node := range c.Nodes {
@@ -136,14 +134,14 @@ func (c *RedisNodes) discard() error {
 	return discardAll(c.Nodes)
 }
 
-// Log is the end of what each node wrote.
+// Log returns the end of each node's log.
 func (c *RedisNodes) Log() string { return logsOf(c.Nodes) }
 
-// bus is the proxy over which the other nodes reach one node. Each node connects from a loopback
-// address of its own, so that the proxy knows which node calls.
+// bus is the proxy through which other nodes reach one node. Each node connects from its own
+// loopback address, so the proxy can identify the source.
 type bus struct {
 	*netfault.Proxy
-	source string // the node's own address when it connects to others
+	source string // the node's address for outgoing connections
 }
 
 func newBus(node int) (*bus, error) {
@@ -151,21 +149,21 @@ func newBus(node int) (*bus, error) {
 	return &bus{Proxy: p, source: fmt.Sprintf("127.0.0.%d", node+11)}, err
 }
 
-// CutOff partitions a node from all others, its replicas included. Clients still reach all nodes.
-// After ClusterNodeTimeout the others promote the node's replica, and the node itself stops taking
-// writes.
+// CutOff partitions a node from all other nodes, its replicas included. Clients still reach all
+// nodes. After ClusterNodeTimeout the others promote the node's replica, and the node itself stops
+// accepting writes.
 func (c *RedisNodes) CutOff(ctx context.Context, node *RedisServer) error {
 	if err := c.eachBus(node, (*netfault.Proxy).Block); err != nil {
 		return err
 	}
-	// Replicas connect to the clients' port: their commands are forbidden instead.
+	// Replicas connect to the clients' port, so an ACL forbids their commands instead.
 	if err := node.run(ctx, "ACL", "SETUSER", "default", "-psync", "-sync"); err != nil {
 		return err
 	}
 	return node.run(ctx, "CLIENT", "KILL", "TYPE", "replica")
 }
 
-// Join ends what CutOff did.
+// Join ends the partition of CutOff.
 func (c *RedisNodes) Join(ctx context.Context, node *RedisServer) error {
 	if err := c.eachBus(node, (*netfault.Proxy).Unblock); err != nil {
 		return err
@@ -173,8 +171,8 @@ func (c *RedisNodes) Join(ctx context.Context, node *RedisServer) error {
 	return node.run(ctx, "ACL", "SETUSER", "default", "+psync", "+sync")
 }
 
-// eachBus changes what a node's own wire lets in from everyone, and the others' wires from the
-// node.
+// eachBus changes two things: which sources the node's wire admits, and whether the other wires
+// admit the node.
 func (c *RedisNodes) eachBus(
 	node *RedisServer, change func(wire *netfault.Proxy, source string),
 ) error {

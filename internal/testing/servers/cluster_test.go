@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -18,49 +19,45 @@ func clusterClient(t *testing.T, c *servers.RedisNodes) *redis.ClusterClient {
 	return client
 }
 
+// TestRedisCluster_SlotMovesAndCanStopHalfWay checks the answers to clients during a slot move, and
+// the result after it.
 func TestRedisCluster_SlotMovesAndCanStopHalfWay(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := clusterClient(t, c)
-	slot, err := c.SlotOf(t.Context(), "{goods}")
-	require.NoError(t, err)
-	from, err := c.MasterOfSlot(t.Context(), slot)
-	require.NoError(t, err)
+	slot := must.Get(c.SlotOf(t.Context(), "{goods}"))(t)
+	from := must.Get(c.MasterOfSlot(t.Context(), slot))(t)
 	to := c.Nodes[0]
 	if from == to {
 		to = c.Nodes[1]
 	}
 	require.NoError(t, client.MSet(t.Context(), "{goods}a", 1, "{goods}b", 2).Err())
 
-	move, err := c.BeginMove(t.Context(), slot, to)
-	require.NoError(t, err)
-	moved, err := move.Keys(t.Context(), 1)
-	require.NoError(t, err)
+	move := must.Get(c.BeginMove(t.Context(), slot, to))(t)
+	moved := must.Get(move.Keys(t.Context(), 1))(t)
 	require.Equal(t, 1, moved)
 	direct := clientOf(t, from)
 	require.ErrorContains(t, direct.MGet(t.Context(), "{goods}a", "{goods}b").Err(), "TRYAGAIN")
 	require.ErrorContains(t, direct.Get(t.Context(), "{goods}new").Err(), "ASK")
 	for range 2 {
-		_, err = move.Keys(t.Context(), 10)
+		_, err := move.Keys(t.Context(), 10)
 		require.NoError(t, err)
 	}
 	require.NoError(t, move.Finish(t.Context()))
 	require.Equal(t, []any{"1", "2"}, client.MGet(t.Context(), "{goods}a", "{goods}b").Val())
-	now, err := c.MasterOfSlot(t.Context(), slot)
-	require.NoError(t, err)
+	now := must.Get(c.MasterOfSlot(t.Context(), slot))(t)
 	require.Equal(t, to, now)
 	require.ErrorIs(t, c.MoveSlot(t.Context(), slot, to), servers.ErrSameMaster)
 	require.NoError(t, c.MoveSlot(t.Context(), slot, from))
 	require.NoError(t, c.Settled(t.Context()))
 }
 
-// keepsCopies wants every master to keep keys, and to have a replica; then it empties all.
+// keepsCopies checks that every master stores keys and has a replica. Then it deletes all keys.
 func keepsCopies(t *testing.T, c *servers.RedisNodes, client *redis.ClusterClient) {
 	t.Helper()
 	for i, master := range c.Nodes[:3] {
 		require.NoError(t, client.Set(t.Context(), c.KeyOn(t, master), i, 0).Err())
-		replicas, err := c.ReplicasOf(t.Context(), master)
-		require.NoError(t, err)
+		replicas := must.Get(c.ReplicasOf(t.Context(), master))(t)
 		require.Equal(t, []*servers.RedisServer{c.Nodes[3+i]}, replicas)
 	}
 	require.NoError(t, c.FlushAll(t.Context()))
@@ -78,6 +75,8 @@ func awaitMaster(t *testing.T, c *servers.RedisNodes, key string, want *servers.
 	}, time.Minute, 50*time.Millisecond)
 }
 
+// TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed checks a failover on demand and a
+// failover after a kill.
 func TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1})
@@ -95,6 +94,8 @@ func TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) 
 	require.Equal(t, "7", client.Get(t.Context(), key).Val())
 }
 
+// TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook checks that a partitioned master
+// loses the writes that it accepted after the cut.
 func TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1, BusWires: true})
@@ -102,12 +103,14 @@ func TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing
 	key := c.KeyOn(t, master)
 	require.NoError(t, c.CutOff(t.Context(), master))
 	direct := clientOf(t, master)
-	require.NoError(t, direct.Set(t.Context(), key, "late", 0).Err(), "it does not know yet")
+	require.NoError(t, direct.Set(t.Context(), key, "late", 0).Err(),
+		"the old master must accept writes until the timeout")
 	awaitMaster(t, c, key, replica)
 	require.ErrorIs(t, clientOf(t, replica).Get(t.Context(), key).Err(), redis.Nil)
 	require.NoError(t, c.Join(t.Context(), master))
 	require.NoError(t, c.Settled(t.Context()))
-	require.ErrorContains(t, direct.Get(t.Context(), key).Err(), "MOVED", "it follows now")
+	require.ErrorContains(t, direct.Get(t.Context(), key).Err(), "MOVED",
+		"the old master must be a replica")
 }
 
 func TestRedisCluster_CutOffNeedsBusWires(t *testing.T) {

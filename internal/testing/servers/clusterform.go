@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// clusterPoll is how often a cluster that changes is read.
+// clusterPoll is the interval between reads of a changing cluster.
 const clusterPoll = 20 * time.Millisecond
 
-// form makes a cluster of nodes that do not know each other yet, the way redis-cli --cluster create
-// does: slots, epochs that differ, meet, replicas.
+// form joins independent nodes to a cluster, as redis-cli --cluster create does. The steps are
+// slots, different epochs, meet, replicas.
 func (c *RedisNodes) form(ctx context.Context, replicasEach int) error {
 	for i, node := range c.Nodes {
 		if err := node.run(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
@@ -40,7 +40,7 @@ func (c *RedisNodes) form(ctx context.Context, replicasEach int) error {
 	return c.Settled(ctx)
 }
 
-// meet introduces all nodes to the first, and waits until all know all.
+// meet introduces all nodes to the first, and waits until every node knows all nodes.
 func (c *RedisNodes) meet(ctx context.Context) error {
 	first, err := c.Nodes[0].self(ctx)
 	if err != nil {
@@ -67,9 +67,8 @@ func (c *RedisNodes) meet(ctx context.Context) error {
 	})
 }
 
-// Settled waits until every node that runs says that the cluster is well, agrees with the others
-// about who is master of how many slots, and follows its master if it is a replica. A paused node
-// never settles.
+// Settled waits until every running node reports a healthy cluster. All nodes must agree on the
+// masters and their slots, and each replica must follow its master. A paused node never settles.
 func (c *RedisNodes) Settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
@@ -88,8 +87,8 @@ func (c *RedisNodes) Settled(ctx context.Context) error {
 	})
 }
 
-// isWell reports that a node finds the cluster well and, as a replica, has a link to its master
-// over which all data has come.
+// isWell checks that a node reports a healthy cluster. A replica must also have a link to its
+// master and all of its data.
 func (r *RedisServer) isWell(ctx context.Context) error {
 	info, err := r.askText(ctx, "CLUSTER", "INFO")
 	if err != nil {
@@ -111,7 +110,7 @@ func (r *RedisServer) isWell(ctx context.Context) error {
 	return nil
 }
 
-// each gives a view of the cluster from every node that runs.
+// each returns the view of every running node.
 func (c *RedisNodes) each(
 	ctx context.Context, visit func(*RedisServer, []clusterNode) error,
 ) error {

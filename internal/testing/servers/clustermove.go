@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// migratePatience bounds MIGRATE of one batch of keys.
+// migratePatience limits MIGRATE of one batch of keys.
 const migratePatience = 5 * time.Second
 
-// ErrSameMaster is returned for a slot that is to be moved to where it is.
+// ErrSameMaster reports that the slot is already at its destination.
 var ErrSameMaster = errors.New("the slot is there already")
 
-// SlotMove is a slot on its way from one master to another, done the way redis-cli --cluster
-// reshard does it. While it is under way a client that asks the old master for a key that has gone
-// is sent after it with ASK; a command on several keys of which some have gone, or have yet to
-// come, gets TRYAGAIN.
+// SlotMove is the migration of a slot between two masters, as in redis-cli --cluster reshard.
+// During the move the old master answers ASK for a key that has moved. A command on several keys
+// gets TRYAGAIN if only some of them are at that master.
 type SlotMove struct {
 	cluster  *RedisNodes
 	slot     int
@@ -25,7 +24,7 @@ type SlotMove struct {
 	newID    string // the new master's
 }
 
-// BeginMove marks a slot as on its way, and moves no key.
+// BeginMove marks a slot as migrating without moving a key.
 func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (*SlotMove, error) {
 	from, err := c.MasterOfSlot(ctx, slot)
 	if err != nil {
@@ -42,7 +41,8 @@ func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (
 	if err != nil {
 		return nil, err
 	}
-	// In this order: else a key could be asked for where it is not expected.
+	// IMPORTING comes first. Otherwise the old master could redirect clients to a node that does
+	// not expect them.
 	if err := to.run(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", source.id); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,8 @@ func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (
 	return &SlotMove{cluster: c, slot: slot, From: from, To: to, newID: target.id}, err
 }
 
-// Keys moves at most n of the slot's keys and reports how many it moved: 0 when none is left.
+// Keys moves at most n of the slot's keys and returns the number of moved keys. It returns 0 when
+// no key is left.
 func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 	answer, err := m.From.ask(ctx, "CLUSTER", "GETKEYSINSLOT", m.slot, n)
 	keys, _ := answer.([]any)
@@ -65,13 +66,13 @@ func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 	return len(keys), m.From.run(ctx, append(command, keys...)...)
 }
 
-// Finish gives the slot to the new master: to itself first, then to the old one, then to all others
-// that answer.
+// Finish assigns the slot to the new master. It informs the new master first, then the old one,
+// then all others that answer.
 func (m *SlotMove) Finish(ctx context.Context) error {
 	for _, node := range append([]*RedisServer{m.To, m.From}, m.cluster.Nodes...) {
 		err := node.run(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.newID)
 		if err != nil && (node == m.To || node == m.From) {
-			return err // the others, replicas among them, hear of it from these
+			return err // the others, replicas included, learn it from these two
 		}
 	}
 	return nil
@@ -91,8 +92,8 @@ func (c *RedisNodes) MoveSlot(ctx context.Context, slot int, to *RedisServer) er
 	return move.Finish(ctx)
 }
 
-// FailOver has a replica take its master's place in good order (CLUSTER FAILOVER), nothing lost,
-// and returns when all agree.
+// FailOver promotes a replica in place of its master without loss (CLUSTER FAILOVER). It returns
+// when all nodes agree.
 func (c *RedisNodes) FailOver(ctx context.Context, replica *RedisServer) error {
 	if err := replica.run(ctx, "CLUSTER", "FAILOVER"); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (c *RedisNodes) FailOver(ctx context.Context, replica *RedisServer) error {
 	return c.Settled(ctx)
 }
 
-// FlushAll empties every master. The scripts that they know stay.
+// FlushAll deletes all keys of every master. Loaded scripts remain.
 func (c *RedisNodes) FlushAll(ctx context.Context) error {
 	for _, node := range c.Nodes {
 		self, err := node.self(ctx)

@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// ErrNoMaster is returned while no node that answers is master of a slot.
+// ErrNoMaster reports that no answering node is master of a slot.
 var ErrNoMaster = errors.New("no node that answers is its master")
 
-// viewPatience is how long a node may take to report how it sees the cluster; a paused one takes
-// for ever.
+// viewPatience limits a node's answer about the cluster, because a paused node never answers.
 const viewPatience = time.Second
 
 // clusterNode is one line of CLUSTER NODES (https://redis.io/docs/latest/commands/cluster-nodes/).
 type clusterNode struct {
 	id, addr, busPort string
 	flags             []string
-	master            string // its id, "-" for none
+	master            string // the master's id, or "-"
 	epoch             int64
 	linked            bool
-	slots             []string // "0-5460", "7", and "[…]" where one is on its way
+	slots             []string // "0-5460", "7", or "[…]" for a slot in migration
 }
 
 func (n clusterNode) has(flag string) bool { return slices.Contains(n.flags, flag) }
@@ -56,7 +55,7 @@ func parseNode(line string) (clusterNode, error) {
 	}, err
 }
 
-// view is the cluster as a node sees it.
+// view returns the cluster as a node sees it.
 func (r *RedisServer) view(ctx context.Context) (view []clusterNode, err error) {
 	ctx, cancel := context.WithTimeout(ctx, viewPatience)
 	defer cancel()
@@ -68,8 +67,9 @@ func (r *RedisServer) view(ctx context.Context) (view []clusterNode, err error) 
 	return view, err
 }
 
-// picture is who is master of which slots, and who follows whom, the same from wherever it is seen.
-// Nodes that failed do not count, nor do slots on their way: only the node itself sees those.
+// picture returns the masters, their slots and their replicas, in a form that is equal for all
+// nodes. It omits failed nodes. It also omits migrating slots, because only the node itself reports
+// those.
 func picture(view []clusterNode) string {
 	var lines []string
 	for _, n := range view {
@@ -85,7 +85,7 @@ func picture(view []clusterNode) string {
 	return strings.Join(lines, "")
 }
 
-// self is what a node says of itself.
+// self returns a node's line about itself.
 func (r *RedisServer) self(ctx context.Context) (clusterNode, error) {
 	view, err := r.view(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *RedisServer) self(ctx context.Context) (clusterNode, error) {
 	return view[at], nil
 }
 
-// SlotOf is the slot of a key.
+// SlotOf returns the slot of a key.
 func (c *RedisNodes) SlotOf(ctx context.Context, key string) (int, error) {
 	var last error
 	for _, node := range c.Nodes {
@@ -112,7 +112,7 @@ func (c *RedisNodes) SlotOf(ctx context.Context, key string) (int, error) {
 	return 0, fmt.Errorf("slot of %q: %w", key, last)
 }
 
-// MasterOf is the node that is master of a key now.
+// MasterOf returns the current master of a key.
 func (c *RedisNodes) MasterOf(ctx context.Context, key string) (*RedisServer, error) {
 	slot, err := c.SlotOf(ctx, key)
 	if err != nil {
@@ -121,8 +121,8 @@ func (c *RedisNodes) MasterOf(ctx context.Context, key string) (*RedisServer, er
 	return c.MasterOfSlot(ctx, slot)
 }
 
-// MasterOfSlot asks every node about itself: of two that hold themselves for its master, the one
-// with the higher epoch is.
+// MasterOfSlot reads every node's own view. If two nodes claim the slot, the one with the higher
+// epoch is the master.
 func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, error) {
 	var master *RedisServer
 	newest := int64(-1)
@@ -130,7 +130,7 @@ func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, 
 		if !node.Running() {
 			continue
 		}
-		self, err := node.self(ctx) // one that does not answer is nobody's master
+		self, err := node.self(ctx) // skips nodes that do not answer
 		if err == nil && self.has("master") && self.owns(slot) && self.epoch > newest {
 			master, newest = node, self.epoch
 		}
@@ -141,7 +141,7 @@ func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, 
 	return master, nil
 }
 
-// ReplicasOf are the nodes that say they follow a master.
+// ReplicasOf returns the nodes that report a node as their master.
 func (c *RedisNodes) ReplicasOf(ctx context.Context, master *RedisServer) ([]*RedisServer, error) {
 	owner, err := master.self(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *RedisNodes) ReplicasOf(ctx context.Context, master *RedisServer) ([]*Re
 	return replicas, nil
 }
 
-// Masters are the nodes that hold themselves for the master of some slot.
+// Masters returns the nodes that claim at least one slot.
 func (c *RedisNodes) Masters(ctx context.Context) ([]*RedisServer, error) {
 	var masters []*RedisServer
 	for _, node := range c.Nodes {
@@ -170,7 +170,7 @@ func (c *RedisNodes) Masters(ctx context.Context) ([]*RedisServer, error) {
 	return masters, nil
 }
 
-// KeyOn finds a key whose slot a node is master of.
+// KeyOn returns a key in a slot of the given master.
 func (c *RedisNodes) KeyOn(tb testing.TB, node *RedisServer) string {
 	tb.Helper()
 	for i := range 1000 {

@@ -1,25 +1,24 @@
-// Package servers runs real servers for tests, fault runs and benchmarks: redis-server, mariadbd,
-// mysqld (one, or a group), rabbitmq-server and nginx, each private to its caller: own temporary
-// directory, own free loopback ports, own log.
+// Package servers runs real servers for tests, fault runs and benchmarks. The servers are
+// redis-server, mariadbd, mysqld (single or a group), rabbitmq-server and nginx. Each server is
+// private to its caller, with its own temporary directory, free loopback ports and log.
 //
-// There are two layers. The Start functions (StartRedis, StartRedisCluster, StartMariaDB,
-// StartMySQL, StartRabbitMQ, StartNginx) take a context and a directory and return errors, so that
-// a main function can use them. The functions named for the server (Redis, MariaDB, MySQL,
-// RabbitMQ, Nginx) and Suite wrap them for tests: they fail the test where a server is missing,
-// print its log where the test failed, and stop it at cleanup. Nothing here skips.
+// The package has two layers. The Start functions (StartRedis, StartRedisCluster, StartMariaDB,
+// StartMySQL, StartRabbitMQ, StartNginx) take a context and a directory and return errors. Main
+// functions can therefore use them. The functions with a server's name (Redis, MariaDB, MySQL,
+// RabbitMQ, Nginx) and Suite wrap them for tests. They fail the test if a server's program is
+// missing, print its log if the test failed, and stop it at cleanup. They never skip a test.
 //
-// Of servers that work together (RedisNodes) each is a handle of its own, and what they do together
-// has methods beside: who is master of a key, a slot moved step by step, a failover, a node cut off
-// from the others.
+// In a cluster (RedisNodes) each server has its own handle. The cluster's methods cover common
+// operations: the master of a key, a slot move in steps, a failover, a partition.
 //
-// A handle can kill its server (SIGKILL), pause and resume it (SIGSTOP, SIGCONT), restart it on the
-// same port with the same data, or restart it with the data gone. Handles are safe for concurrent
-// use; two restarts at once take turns.
+// A handle can kill its server (SIGKILL), and pause and resume it (SIGSTOP, SIGCONT). It can
+// restart it on the same port, with the same data or without data. Handles are safe for concurrent
+// use, and concurrent restarts run one after the other.
 //
-// Life: a server ends with Stop (terminate, then kill) and at the latest with the process that
-// started it. On Linux the kernel sees to that (PR_SET_PDEATHSIG), so a test binary that is killed
-// with SIGKILL leaves no daemon either.
+// Life cycle: a server ends with Stop (terminate, then kill), or at the latest with the process
+// that started it. On Linux the kernel ensures this (PR_SET_PDEATHSIG). Therefore even a test
+// binary that ends with SIGKILL leaves no daemon.
 //
-// Allowed imports: the standard library, go-sql-driver/mysql (to ask a SQL server whether it is
+// Allowed imports: the standard library, go-sql-driver/mysql (to check whether a SQL server is
 // ready) and goleak.
 package servers

@@ -11,22 +11,23 @@ import (
 	"sync"
 )
 
-// portMapper is Erlang's port mapper (epmd) for one node, in this process. It reports its node the
-// port of each peer, and may report each node another one: so what two nodes say to each other goes
-// over a wire that a test can cut, while clients reach both.
+// portMapper is an in-process replacement of Erlang's port mapper (epmd) for one node. It reports
+// each peer's port to its node. A port may be that of a wire, so a test can cut the traffic between
+// two nodes while clients reach both.
 //
-// It speaks as much of the protocol as nodes and their command line tools need: ALIVE2_REQ,
+// It implements the requests that nodes and their command line tools need: ALIVE2_REQ,
 // PORT_PLEASE2_REQ and NAMES_REQ (Erlang/OTP, ERTS User's Guide, Distribution Protocol).
 type portMapper struct {
 	listener net.Listener
-	// ports of the distribution, by the part of a node's name before the @; fixed
+	// ports holds the distribution ports by the part of a node's name before the @. It does not
+	// change.
 	ports   map[string]uint16
 	running sync.WaitGroup
 	ended   context.Context
 	end     context.CancelFunc
 }
 
-// Tags of the protocol.
+// These are the tags of the protocol.
 const (
 	epmdAlive      = 120
 	epmdAliveReply = 118
@@ -34,7 +35,7 @@ const (
 	epmdPortReply  = 119
 )
 
-// startPortMapper listens on a port of loopback.
+// startPortMapper listens on a loopback port.
 func startPortMapper(port int, ports map[string]uint16) (*portMapper, error) {
 	listener, err := net.Listen("tcp", loopback(port))
 	if err != nil {
@@ -54,8 +55,7 @@ func startPortMapper(port int, ports map[string]uint16) (*portMapper, error) {
 	return m, nil
 }
 
-// talk answers one request. A node that has registered keeps its connection for as long as it
-// lives.
+// talk answers one request. A registered node keeps its connection as long as it lives.
 func (m *portMapper) talk(conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(m.ended, func() { _ = conn.Close() })()
@@ -82,11 +82,11 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// answer to any other request than the two below is that of NAMES_REQ with no names: the port
-// mapper's own port.
+// answer returns the reply to a request. Any request but the two below gets the reply to NAMES_REQ
+// without names: the port mapper's own port.
 func (m *portMapper) answer(request []byte) []byte {
 	switch request[0] {
-	case epmdAlive: // every node may register; the creation is the same for all
+	case epmdAlive: // every node may register; all get the same creation
 		return []byte{epmdAliveReply, 0, 0, 0, 0, 4}
 	case epmdPort:
 		return portReply(string(request[1:]), m.ports)
@@ -95,8 +95,8 @@ func (m *portMapper) answer(request []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(port.Port))
 }
 
-// portReply says 1 for a name that is not known; else the port, a normal node (77) over TCP (0) and
-// the versions 5 to 6.
+// portReply returns 1 for an unknown name. Otherwise it returns the port, a normal node (77) over
+// TCP (0) and the versions 5 to 6.
 func portReply(name string, ports map[string]uint16) []byte {
 	port, known := ports[name]
 	if !known {
@@ -108,7 +108,7 @@ func portReply(name string, ports map[string]uint16) []byte {
 	return append(append(out, name...), 0, 0)
 }
 
-// close ends it and every connection.
+// close ends the port mapper and all its connections.
 func (m *portMapper) close() {
 	_ = m.listener.Close()
 	m.end()

@@ -22,12 +22,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// doomedDir names the environment variable that makes this test binary start servers in that
-// directory and wait to be killed.
+// doomedDir names an environment variable. With it, this test binary starts servers in that
+// directory and waits for a kill.
 const doomedDir = "TESTENV_DOOMED_DIR"
 
-// beDoomed is what the doomed copy of this binary does: it says when its servers run, and never
-// ends by itself for as long as its parent lives.
+// beDoomed runs in the copy of this binary that a test kills. It reports when its servers run and
+// does not end before its parent.
 func beDoomed(dir string) {
 	if err := startAll(dir); err != nil {
 		fmt.Println("failed:", err)
@@ -38,7 +38,7 @@ func beDoomed(dir string) {
 	os.Exit(0)
 }
 
-// startAll keeps no handle: nothing but the kernel will end these servers.
+// startAll keeps no handles, so only the kernel can end these servers.
 func startAll(dir string) error {
 	g, ctx := errgroup.WithContext(context.Background())
 	for name, start := range map[string]func(string) error{

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Cut lets nothing through between a member and the others, in either direction, until Restore:
-// what clients say to it and it to them is not hindered. It takes the right to change the kernel's
-// rules for loopback (root), and iptables and ss.
+// Cut blocks all traffic between a member and the others, in both directions, until Restore. It
+// does not affect clients. It needs root, because it changes the kernel's rules for loopback, and
+// iptables and ss.
 //
-// The members' talk goes to their ports of it, so what concerns the member's own port is dropped;
-// so are the connections it has made itself, and, as nobody can report whose they would be, all new
-// ones to the others.
+// Members connect to each other's group port, so Cut drops all packets of the member's group port.
+// It also drops the connections that the member itself opened. A new connection to the others may
+// come from any member, so Cut drops all of them.
 func (g *SQLGroup) Cut(m *SQLServer) error {
 	i := slices.Index(g.members, m)
 	if i < 0 {
@@ -50,7 +50,7 @@ func (g *SQLGroup) Cut(m *SQLServer) error {
 	return nil
 }
 
-// Restore lets everything through again.
+// Restore removes all blocks.
 func (g *SQLGroup) Restore() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,8 +71,7 @@ func iptables(what string, rule []string) error {
 	return nil
 }
 
-// connections are the ports from which a member has connected, by the port that it has connected
-// to.
+// connections returns the local ports of a member's outgoing connections, by destination port.
 func (g *SQLGroup) connections(m *SQLServer) (map[string][]string, error) {
 	out, err := exec.Command("ss", "-tnpH").Output()
 	if err != nil {

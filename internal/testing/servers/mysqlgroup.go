@@ -14,38 +14,37 @@ import (
 	"time"
 )
 
-// GroupMembers is how many a group has.
+// GroupMembers is the number of members of a group.
 const GroupMembers = 3
 
-// groupPatience bounds the waits for a group: a member that died is given up after some 6 s, and
-// one that comes back is kept out until then.
+// groupPatience limits waits for a group. The group expels a dead member after about 6 s and
+// refuses its return until then.
 const groupPatience = 60 * time.Second
 
-// errNoPrimary says that no member takes writes: one is being chosen, or most of the members are
-// away.
+// errNoPrimary reports that no member takes writes, because of an election or a lost majority.
 var errNoPrimary = errors.New("the group has no primary")
 
-// SQLGroup is a MySQL Group Replication of three private mysqlds with a single primary. A member
-// that is restarted joins again and is ready when it has caught up. It is safe for concurrent use.
+// SQLGroup is a MySQL Group Replication of three private mysqlds with a single primary. A restarted
+// member joins again and is ready when it has caught up. It is safe for concurrent use.
 type SQLGroup struct {
 	members []*SQLServer
-	ports   []int       // of the members' talk among themselves, in their order
-	formed  atomic.Bool // members join by themselves
+	ports   []int       // group ports, in the members' order
+	formed  atomic.Bool // restarted members join the group
 
 	mu    sync.Mutex
 	rules [][]string
 }
 
-// MySQLGroup starts a group for one test (some 8 s, 400 MB a member; a Suite shares one) and stops
-// it at cleanup.
+// MySQLGroup starts a group for one test and stops it at cleanup. A start takes about 8 s and 400
+// MB for each member; a Suite shares one.
 func MySQLGroup(tb testing.TB) *SQLGroup {
 	tb.Helper()
 	return forTest(tb, "mysql-group", StartMySQLGroup)
 }
 
-// StartMySQLGroup runs the members with their data and logs in dir and returns when all are online.
-// The data directory is made once and copied to each, at MemberDir. The caller stops it.
-// EnvExternalSQL has no part in it.
+// StartMySQLGroup runs the members with their data and logs in dir. It returns when all are online.
+// It creates one data directory and copies it to each MemberDir. The caller stops the group.
+// EnvExternalSQL has no effect.
 func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 	path, err := mysqldPath()
 	if err != nil {
@@ -76,8 +75,8 @@ func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 	})
 }
 
-// MemberDir is where StartMySQLGroup keeps the i-th member, from 0 on, under the directory it was
-// given: a disk may be mounted there before.
+// MemberDir returns the directory of the i-th member, from 0 on, below StartMySQLGroup's directory.
+// A test may mount a disk there first.
 func MemberDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("member%d", i+1)) }
 
 func (g *SQLGroup) first(ctx context.Context) error {
@@ -93,10 +92,10 @@ func (g *SQLGroup) first(ctx context.Context) error {
 	return g.Heal(ctx)
 }
 
-// Members are all of them, whatever their state.
+// Members returns all members in any state.
 func (g *SQLGroup) Members() []*SQLServer { return g.members }
 
-// DSN names all members in one address, in the form that the store reads:
+// DSN returns an address of all members in the store's form:
 // user:password@tcp(a:1,b:2,c:3)/database.
 func (g *SQLGroup) DSN(database string) string {
 	addrs := make([]string, 0, len(g.members))
@@ -106,7 +105,7 @@ func (g *SQLGroup) DSN(database string) string {
 	return strings.Replace(g.members[0].DSN(database), addrs[0], strings.Join(addrs, ","), 1)
 }
 
-// Primary is the member that takes writes now, and has most of the group with it.
+// Primary returns the member that takes writes and sees a majority of the group.
 func (g *SQLGroup) Primary(ctx context.Context) (*SQLServer, error) {
 	err := errNoPrimary
 	for _, m := range g.members {
@@ -122,7 +121,7 @@ func (g *SQLGroup) Primary(ctx context.Context) (*SQLServer, error) {
 	return nil, err
 }
 
-// AwaitPrimary waits until there is one that is none of those given.
+// AwaitPrimary waits for a primary that is not one of the given members.
 func (g *SQLGroup) AwaitPrimary(ctx context.Context, not ...*SQLServer) (*SQLServer, error) {
 	var primary *SQLServer
 	err := awaitGroup(ctx, func(ctx context.Context) (err error) {
@@ -135,14 +134,14 @@ func (g *SQLGroup) AwaitPrimary(ctx context.Context, not ...*SQLServer) (*SQLSer
 	return primary, err
 }
 
-// awaitGroup asks until there is no error, for groupPatience at most.
+// awaitGroup calls ask until it succeeds, for at most groupPatience.
 func awaitGroup(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, groupPatience)
 	defer cancel()
 	return await(ctx, 100*time.Millisecond, func() error { return ask(ctx) })
 }
 
-// Switch makes a member the primary while all are well, as an operator does before an upgrade.
+// Switch makes a member the primary of a healthy group, as an operator does before an upgrade.
 func (g *SQLGroup) Switch(ctx context.Context, to *SQLServer) error {
 	if err := to.exec(ctx,
 		"SELECT group_replication_set_as_primary(@@server_uuid, 5)"); err != nil {
@@ -153,8 +152,7 @@ func (g *SQLGroup) Switch(ctx context.Context, to *SQLServer) error {
 	return err
 }
 
-// NewDatabase creates a database for one test and returns its name; it is dropped at the test's
-// cleanup.
+// NewDatabase creates a database for one test and returns its name. The test's cleanup drops it.
 func (g *SQLGroup) NewDatabase(tb testing.TB) string {
 	tb.Helper()
 	primary, err := g.AwaitPrimary(tb.Context())
@@ -174,16 +172,16 @@ func (g *SQLGroup) NewDatabase(tb testing.TB) string {
 	return name
 }
 
-// Stop ends all members, by force.
+// Stop kills all members.
 func (g *SQLGroup) Stop() error { return g.discard() }
 
 func (g *SQLGroup) discard() error { return errors.Join(g.Restore(), discardAll(g.members)) }
 
-// Log is the ends of the members' logs.
+// Log returns the end of each member's log.
 func (g *SQLGroup) Log() string { return logsOf(g.members) }
 
-// Heal brings every member up and into the group, whatever was done to them, and returns when all
-// are online. Where there is no group any more, the member that has the most begins one anew.
+// Heal starts, resumes and joins every member after any fault. It returns when all are online. If
+// there is no group any more, the member with the most transactions starts a new one.
 func (g *SQLGroup) Heal(ctx context.Context) error {
 	if err := g.Restore(); err != nil {
 		return err
@@ -191,7 +189,7 @@ func (g *SQLGroup) Heal(ctx context.Context) error {
 	g.formed.Store(false)
 	err := g.all(func(m *SQLServer) error {
 		if m.Running() {
-			return m.Resume() // harmless where it was not paused
+			return m.Resume() // no effect on a member that is not paused
 		}
 		return m.Restart(ctx)
 	})
@@ -208,7 +206,7 @@ func (g *SQLGroup) Heal(ctx context.Context) error {
 	return nil
 }
 
-// all does a thing to all members at once.
+// all calls a function for all members concurrently.
 func (g *SQLGroup) all(do func(*SQLServer) error) error {
 	problems := make([]error, len(g.members))
 	var running sync.WaitGroup
@@ -219,8 +217,7 @@ func (g *SQLGroup) all(do func(*SQLServer) error) error {
 	return errors.Join(problems...)
 }
 
-// bootstrap begins a group where there is none: first of all, and after most of the members were
-// lost at once.
+// bootstrap starts a group if none exists: at the first start, and after the loss of a majority.
 func (g *SQLGroup) bootstrap(ctx context.Context) error {
 	first, most := g.members[0], ""
 	for _, m := range g.members {

@@ -12,42 +12,42 @@ import (
 	"time"
 )
 
-// groupName is every group's: their members never meet.
+// groupName is the name of every group, because members of different groups never connect.
 const groupName = "5ecc1111-0000-4000-8000-000000000001"
 
-// errJoining says that a member is on its way into the group.
+// errJoining reports that a member has not finished its join.
 var errJoining = errors.New("not online in its group yet")
 
-// member is one mysqld of a group that has not been started. A member that is silent is suspected
-// after 5 s, which can't be set, and given up at once: any longer wait ends only where the
-// suspicions are processed, every 15 s. One that is with the fewer gives up after 5 s more, so that
-// whoever waits for it to commit is answered, and takes no writes from then on. After a failover
-// the new primary holds transactions back until it has applied what the old one had committed.
+// member returns one mysqld of a group that has not started.
+//
+// The group suspects a silent member after 5 s, which is not configurable, and expels it at once.
+// Any longer timeout ends only when MySQL processes its suspicions, every 15 s. A member in a
+// minority leaves after 5 s more, so clients that wait for its commit get an error. It then takes
+// no writes. After a failover the new primary holds transactions back until it has applied the old
+// primary's commits.
 func (g *SQLGroup) member(path string, template, dir sqlDir, i, port int) *SQLServer {
 	seeds := make([]string, 0, len(g.ports))
 	for _, p := range g.ports {
 		seeds = append(seeds, loopback(p))
 	}
 	m := newSQL(fmt.Sprintf("mysqld (member %d)", i+1), path, dir, port, append(mysqlArgs(),
-		"--report-host=127.0.0.1", "--server-id="+strconv.Itoa(i+1),
-		"--gtid-mode=ON", "--enforce-gtid-consistency=ON",
-		"--plugin-load-add=group_replication.so", "--group-replication-group-name="+groupName,
-		"--group-replication-start-on-boot=OFF",
+		"--report-host=127.0.0.1", "--server-id="+strconv.Itoa(i+1), "--gtid-mode=ON",
+		"--enforce-gtid-consistency=ON", "--plugin-load-add=group_replication.so",
+		"--group-replication-group-name="+groupName, "--group-replication-start-on-boot=OFF",
 		"--group-replication-local-address="+loopback(g.ports[i]),
 		"--group-replication-group-seeds="+strings.Join(seeds, ","),
 		"--group-replication-member-expel-timeout=0",
 		"--group-replication-unreachable-majority-timeout=5",
 		"--group-replication-consistency=BEFORE_ON_PRIMARY_FAILOVER",
 		"--group-replication-recovery-get-public-key=ON",
-		"--group-replication-message-cache-size=134217728",
-	)...)
+		"--group-replication-message-cache-size=134217728")...)
 	m.prepare = func(context.Context) error { return copyTemplate(template, dir) }
 	m.ready = func(ctx context.Context) error { return g.memberReady(ctx, m) }
 	return m
 }
 
-// copyTemplate makes a member's data directory. auto.cnf, which holds a server's identity, is not
-// copied.
+// copyTemplate creates a member's data directory. It omits auto.cnf, which holds a server's
+// identity.
 func copyTemplate(template, dir sqlDir) error {
 	if err := dir.clear(); err != nil {
 		return err
@@ -58,8 +58,8 @@ func copyTemplate(template, dir sqlDir) error {
 	return os.Remove(filepath.Join(dir.data(), "auto.cnf"))
 }
 
-// memberReady says nil when a member answers and, once there is a group, is online in it; one that
-// is not joins.
+// memberReady returns nil when a member answers. In a formed group the member must also be online,
+// and memberReady makes it join.
 func (g *SQLGroup) memberReady(ctx context.Context, m *SQLServer) error {
 	if err := m.isReady(ctx); err != nil || !g.formed.Load() {
 		return err
@@ -67,10 +67,10 @@ func (g *SQLGroup) memberReady(ctx context.Context, m *SQLServer) error {
 	return m.join(ctx)
 }
 
-// join has a member that is in no group join one, and says nil when it is online. The caller asks
-// again after any error: a group lets no server in that it believes to be a member still. A member
-// that recovers for too long, because its source has died meanwhile, begins anew, as an operator
-// would have it do.
+// join makes a member start replication and returns nil when it is online. The caller calls it
+// again after any error, because the group refuses a server that it still counts as a member. A
+// member may recover for too long, because its source died meanwhile. join then restarts it, as an
+// operator does.
 func (s *SQLServer) join(ctx context.Context) error {
 	state, err := s.state(ctx)
 	switch {
@@ -89,14 +89,14 @@ func (s *SQLServer) join(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("%w: %s says %q", errJoining, s.Addr(), state), err)
 }
 
-// stuck reports whether a member has been recovering for longer than it should.
+// stuck reports whether a member's recovery has exceeded its time limit.
 func (s *SQLServer) stuck() bool {
 	now := time.Now().UnixNano()
 	s.recovers.CompareAndSwap(0, now)
 	return now-s.recovers.Load() > int64(groupPatience/3)
 }
 
-// state is what a member says of itself; "" before it has ever been in a group.
+// state returns a member's own state. It returns "" before the member's first join.
 func (s *SQLServer) state(ctx context.Context) (string, error) {
 	var state string
 	err := s.row(ctx, `SELECT MEMBER_STATE FROM performance_schema.replication_group_members
@@ -112,8 +112,8 @@ func (s *SQLServer) online(ctx context.Context) bool {
 	return err == nil && state == "ONLINE"
 }
 
-// leads reports whether a member takes writes and sees most of its group: one that is cut off with
-// the fewer says for some seconds that it may write, and can't.
+// leads reports whether a member takes writes and sees a majority of its group. A member in a
+// minority reports for some seconds that it is writable, but it is not.
 func (s *SQLServer) leads(ctx context.Context) (bool, error) {
 	var readOnly, all, well int
 	err := s.row(ctx, `SELECT @@GLOBAL.super_read_only, COUNT(*),

@@ -9,21 +9,21 @@ import (
 	"testing"
 )
 
-// NginxServer is a private nginx with the configuration that its caller wrote.
+// NginxServer is a private nginx with its caller's configuration.
 type NginxServer struct {
 	*Server
 	addr string
 }
 
-// Addr is where it listens, "127.0.0.1:port".
+// Addr returns the listen address, "127.0.0.1:port".
 func (n *NginxServer) Addr() string { return n.addr }
 
-// NginxSetup writes a configuration into dir, for an nginx that is to listen on addr and keep
-// everything it writes in dir, and returns the main file's path.
+// NginxSetup writes a configuration into dir and returns the main file's path. nginx must listen on
+// addr and write all files in dir.
 type NginxSetup func(dir, addr string) (conf string, err error)
 
-// Nginx starts an nginx for one test (0.1 s) and stops it at cleanup. ready is a path that it
-// answers with 200 by itself.
+// Nginx starts an nginx for one test (0.1 s) and stops it at cleanup. ready is a path for which
+// nginx itself answers 200.
 func Nginx(tb testing.TB, ready string, setup NginxSetup) *NginxServer {
 	tb.Helper()
 	return forTest(tb, "nginx", func(ctx context.Context, dir string) (*NginxServer, error) {
@@ -57,7 +57,7 @@ func StartNginx(ctx context.Context, dir, ready string, setup NginxSetup) (*Ngin
 	})
 }
 
-// CheckNginx has nginx judge a configuration (nginx -t) and returns what it said.
+// CheckNginx validates a configuration with nginx -t and returns its output.
 func CheckNginx(ctx context.Context, dir string, setup NginxSetup) (string, error) {
 	path, err := program("nginx")
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// plainNginx is the least there is: two workers that answer 200.
+// plainNginx writes a minimal configuration: two workers that answer 200.
 func plainNginx(dir, addr string) (string, error) {
 	conf := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`worker_processes 2; pid %[1]s/pid; error_log stderr; events {}
@@ -24,14 +25,13 @@ server { listen %[2]s; return 200 hello; } }`, dir, addr)
 
 func TestNginx_AnswersAndStops(t *testing.T) {
 	nginx := servers.Nginx(t, "/", plainNginx)
-	resp, err := http.Get("http://" + nginx.Addr())
-	require.NoError(t, err)
+	resp := must.Get(http.Get("http://" + nginx.Addr()))(t)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.NoError(t, nginx.Restart(t.Context()))
 	require.NoError(t, nginx.Stop())
 	http.DefaultClient.CloseIdleConnections()
-	_, err = http.Get("http://" + nginx.Addr())
+	_, err := http.Get("http://" + nginx.Addr())
 	require.Error(t, err)
 }
 

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
+// shortDir creates a directory for a test. t.TempDir is too long for the path of a Unix socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "seckill-test-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp("", "seckill-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -28,17 +28,16 @@ func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
 	dir := shortDir(t)
 	doomed := exec.Command(os.Args[0])
 	doomed.Env = append(os.Environ(), doomedDir+"="+dir)
-	stdin, err := doomed.StdinPipe()
-	require.NoError(t, err)
+	stdin := must.Get(doomed.StdinPipe())(t)
 	defer func() { _ = stdin.Close() }()
-	stdout, err := doomed.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(doomed.StdoutPipe())(t)
 	require.NoError(t, doomed.Start())
 	said := make([]byte, 4096)
 	n, _ := stdout.Read(said)
 	require.Equal(t, "ready\n", string(said[:n]))
-	// redis-server, mariadbd, mysqld, epmd, beam.smp and Erlang's helpers.
-	require.GreaterOrEqual(t, len(processesIn(t, dir)), 5, "the search must find what runs")
+	// These are redis-server, mariadbd, mysqld, epmd, beam.smp and Erlang's helpers.
+	require.GreaterOrEqual(t, len(processesIn(t, dir)), 5,
+		"the search must find the running servers")
 
 	require.NoError(t, doomed.Process.Kill())
 	_ = doomed.Wait()
@@ -48,8 +47,7 @@ func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
 func TestServers_LeaveNothingBehindInGoodOrder(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	rabbit, err := servers.StartRabbitMQ(t.Context(), dir)
-	require.NoError(t, err)
+	rabbit := must.Get(servers.StartRabbitMQ(t.Context(), dir))(t)
 	require.NotEmpty(t, processesIn(t, dir))
 	require.NoError(t, rabbit.Stop())
 	requireNoneIn(t, dir)
@@ -63,15 +61,14 @@ func requireNoneIn(t *testing.T, dir string) {
 		"left running: %v", processesIn(t, dir))
 }
 
-// processesIn lists what runs in dir or was given a path in it. Servers work in their directory,
-// and so do their helpers.
+// processesIn lists the processes that run in dir or have a path in it as an argument. Servers and
+// their helpers use their directory as working directory.
 func processesIn(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
+	entries := must.Get(filepath.Glob("/proc/[0-9]*"))(t)
 	var found []string
 	for _, entry := range entries {
-		cwd, _ := os.Readlink(filepath.Join(entry, "cwd")) // it may have ended meanwhile
+		cwd, _ := os.Readlink(filepath.Join(entry, "cwd")) // the process may have ended
 		line, _ := os.ReadFile(filepath.Join(entry, "cmdline"))
 		if strings.HasPrefix(cwd, dir) || bytes.Contains(line, []byte(dir)) {
 			found = append(found, entry+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))

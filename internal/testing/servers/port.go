@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// The ports lie below Linux's ephemeral range (32768 up): while a server is down between a kill and
-// a restart, no outgoing connection can be given its port.
+// The ports are below Linux's ephemeral range (32768 up). Therefore no outgoing connection gets the
+// port of a server between its kill and its restart.
 const (
 	firstPort = 12000
 	portCount = 20000
 )
 
-// freePort finds a loopback TCP port that is free now. Two callers can find the same one, so that a
-// start is tried again with others when the server says that its port is taken.
+// freePort returns a free loopback TCP port. Two callers can get the same port, so a start retries
+// when the server reports a taken port.
 func freePort() (int, error) {
 	ports, err := freePorts(1)
 	if err != nil {
@@ -25,7 +25,7 @@ func freePort() (int, error) {
 	return ports[0], nil
 }
 
-// freePorts finds n different ones.
+// freePorts returns n different free ports.
 func freePorts(n int) (ports []int, err error) {
 	for range 100 * n {
 		if len(ports) == n {
@@ -42,5 +42,5 @@ func freePorts(n int) (ports []int, err error) {
 	return nil, fmt.Errorf("find %d free ports: %w", n, err)
 }
 
-// loopback is port's address in the form host:port.
+// loopback returns port's address as host:port.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

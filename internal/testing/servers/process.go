@@ -12,39 +12,39 @@ import (
 	"time"
 )
 
-// stopGrace is how long a process may take over an orderly end before it is killed: longer than the
-// project's own programs give themselves.
+// stopGrace is the time for an orderly end before a kill. It exceeds the programs' own shutdown
+// limits.
 const stopGrace = 45 * time.Second
 
 // errNotRunning is the result of a signal to a process that has ended.
 var errNotRunning = errors.New("not running")
 
-// Process is one child process and its owner; it can be started again once it has ended. The kernel
-// ends it with the tests.
+// Process is one child process and its owner. It can start again after its end. The kernel ends it
+// with the tests.
 type Process struct {
 	Path string
 	Args []string
-	Env  []string // nil means this process's own
+	Env  []string // nil means this process's environment
 	Dir  string
-	File string // takes stdout and stderr, appended to
-	// Workers of its own would outlive a kill: the kernel asks it to end instead (SIGTERM) when its
-	// parent dies.
+	File string // receives stdout and stderr
+	// Workers is set if the child has worker processes, which would survive a kill. The kernel then
+	// sends SIGTERM to the child when its parent dies.
 	Workers bool
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
-	done chan struct{} // closed once the child has been waited for
-	err  error         // how it ended, once done
+	done chan struct{} // closed after the wait for the child
+	err  error         // the child's result, valid after done
 }
 
-// Start runs the child, in a process group of its own so that a Ctrl-C at the terminal reaches the
+// Start runs the child in its own process group. A Ctrl-C at the terminal therefore reaches the
 // tests first.
 func (p *Process) Start() error {
 	out, err := os.OpenFile(p.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer out.Close() // the child holds its own copy
+	defer out.Close() // the child has its own copy
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, out, out
 	end := syscall.SIGKILL
@@ -63,9 +63,9 @@ func (p *Process) Start() error {
 	return nil
 }
 
-// own starts the child and waits for it on one thread of its own. The kernel's parent-death signal
-// is tied to the thread that forked, not to the process: on a shared thread, Go's ending an idle
-// thread would kill the server.
+// own starts the child and waits for it on a locked thread. The kernel's parent-death signal
+// depends on the thread that forked, not on the process. On a shared thread Go could end an idle
+// thread and thus kill the server.
 func own(p *Process, cmd *exec.Cmd, started chan<- error, done chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -77,8 +77,8 @@ func own(p *Process, cmd *exec.Cmd, started chan<- error, done chan<- struct{}) 
 	}
 }
 
-// current returns the child's pid and the channel that closes when it ends; pid 0 if none was ever
-// started.
+// current returns the child's pid and the channel that closes when it ends. The pid is 0 before the
+// first start.
 func (p *Process) current() (int, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,13 +88,13 @@ func (p *Process) current() (int, <-chan struct{}) {
 	return p.cmd.Process.Pid, p.done
 }
 
-// Pid is the child's, be it over; 0 if none was ever started.
+// Pid returns the pid of the current or last child. It is 0 before the first start.
 func (p *Process) Pid() int {
 	pid, _ := p.current()
 	return pid
 }
 
-// Running reports whether the child has been started and not yet waited for.
+// Running reports whether the child has started and not ended.
 func (p *Process) Running() bool {
 	pid, done := p.current()
 	select {
@@ -105,7 +105,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// signal sends sig to the child's whole group, helpers included.
+// signal sends sig to the child's whole process group.
 func (p *Process) signal(sig syscall.Signal) error {
 	if !p.Running() {
 		return errNotRunning
@@ -116,7 +116,7 @@ func (p *Process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Pause stops the child's threads (SIGSTOP) and returns when they all have.
+// Pause stops the child's threads (SIGSTOP). It returns when all of them have stopped.
 func (p *Process) Pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -130,11 +130,10 @@ func (p *Process) Pause() error {
 	return nil
 }
 
-// Resume lets a paused child go on (SIGCONT).
+// Resume continues a paused child (SIGCONT).
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
-// Kill ends the child at once and returns when it is gone. A child that has ended already is no
-// error.
+// Kill ends the child and returns after its end. A child that has already ended is not an error.
 func (p *Process) Kill() error {
 	err := p.signal(syscall.SIGKILL)
 	if errors.Is(err, errNotRunning) || errors.Is(err, syscall.ESRCH) {
@@ -147,15 +146,15 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// Stop asks the child to end (SIGTERM), wakes it in case it is paused, kills it after stopGrace,
-// and returns how it ended.
+// Stop sends SIGTERM to the child and resumes it if it is paused. It kills the child after
+// stopGrace and returns its result.
 func (p *Process) Stop() error {
 	pid, done := p.current()
 	if !p.Running() {
 		return errNotRunning
 	}
-	// Only the child itself is asked: its helpers (Erlang's, a shell's) end with it, and would take
-	// it for a crash.
+	// Only the child itself gets the signal. Its helpers, such as Erlang's, would report a crash;
+	// they end with the child.
 	_ = syscall.Kill(pid, syscall.SIGTERM)
 	_ = p.Resume()
 	select {
@@ -168,11 +167,11 @@ func (p *Process) Stop() error {
 	return p.err
 }
 
-// String is the end of what the child wrote, for messages.
+// String returns the end of the child's output for messages.
 func (p *Process) String() string { return p.LogTail(16 << 10) }
 
-// LogTail returns the last n bytes that the child wrote, or why they cannot be read: it serves
-// messages only.
+// LogTail returns the last n bytes of the child's output for messages. If the file is not readable,
+// it returns the reason.
 func (p *Process) LogTail(n int64) string {
 	text, err := tail(p.File, n)
 	if err != nil {

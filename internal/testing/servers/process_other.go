@@ -4,11 +4,11 @@ package servers
 
 import "syscall"
 
-// childAttributes gives the child a group of its own. Outside Linux a server outlives a test binary
-// that is killed with SIGKILL: there is no parent-death signal.
+// childAttributes puts the child into its own process group. Other systems than Linux have no
+// parent-death signal. There a server survives a test binary that ends with SIGKILL.
 func childAttributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// paused takes the signal for the deed: the threads' states cannot be read here.
+// paused returns true, because other systems do not expose the threads' states.
 func paused(int) bool { return true }

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// RabbitServer is a private rabbitmq-server, with the management plugin for its HTTP API: a broker
-// of its own with the epmd it needs, or a node of RabbitNodes.
+// RabbitServer is a private rabbitmq-server with the management plugin for its HTTP API. It is a
+// single broker with its own epmd, or a node of RabbitNodes.
 type RabbitServer struct {
 	*Server
-	epmd  *Process     // nil where the cluster has port mappers
-	nodes *RabbitNodes // nil where it is alone
+	epmd  *Process     // nil if the cluster has port mappers
+	nodes *RabbitNodes // nil for a single broker
 	ports rabbitPorts
 }
 
@@ -30,9 +30,9 @@ func RabbitMQ(tb testing.TB) *RabbitServer {
 	return forTest(tb, "rabbitmq", StartRabbitMQ)
 }
 
-// StartRabbitMQ runs a rabbitmq-server with its data and log in dir and returns when it takes
-// connections. The caller stops it. An epmd of its own runs beside it: without it the node would
-// start one as a daemon, which outlives the test.
+// StartRabbitMQ runs a rabbitmq-server with its data and log in dir. It returns when the broker
+// accepts connections. The caller stops it. A private epmd runs beside it. Otherwise the node would
+// start epmd as a daemon, which outlives the test.
 func StartRabbitMQ(ctx context.Context, dir string) (*RabbitServer, error) {
 	epmd, err := exec.LookPath("epmd")
 	if err != nil {
@@ -53,30 +53,30 @@ func StartRabbitMQ(ctx context.Context, dir string) (*RabbitServer, error) {
 	})
 }
 
-// Name is the Erlang node's: the port makes it the machine's only one of that name.
+// Name returns the Erlang node's name. It contains the port, so it is unique on the machine.
 func (r *RabbitServer) Name() string {
 	return fmt.Sprintf("seckill%d@localhost", r.ports.distribution)
 }
 
-// URL is the broker's address for AMQP, with its first vhost.
+// URL returns the broker's AMQP address with its default vhost.
 func (r *RabbitServer) URL() string {
 	return fmt.Sprintf("amqp://guest:guest@%s/", loopback(r.ports.amqp))
 }
 
-// Stop ends the broker in an orderly way (it takes some 6 s over it) and its epmd with it.
+// Stop ends the broker in an orderly way (about 6 s) and then its epmd.
 func (r *RabbitServer) Stop() error { return errors.Join(r.Server.Stop(), r.endEpmd()) }
 
-// discard kills broker and epmd, whose data is about to be removed.
+// discard kills the broker and its epmd before the deletion of their data.
 func (r *RabbitServer) discard() error { return errors.Join(r.Server.discard(), r.endEpmd()) }
 
-// Restart is Server.Restart; an epmd that Stop took along is started too.
+// Restart works as Server.Restart. It also starts an epmd that Stop ended.
 func (r *RabbitServer) Restart(ctx context.Context) error {
 	return errors.Join(r.startEpmd(), r.Server.Restart(ctx))
 }
 
-// RestartEmpty is Server.RestartEmpty: vhosts, queues, messages and accounts but guest are gone. A
-// node of a cluster is forgotten by the others, joins them again with an empty disk, and gets back
-// its place in every quorum queue.
+// RestartEmpty works as Server.RestartEmpty. All vhosts, queues, messages and accounts but guest
+// are lost. The other nodes of a cluster forget the node. It joins them again with an empty disk
+// and gets a member of every quorum queue.
 func (r *RabbitServer) RestartEmpty(ctx context.Context) error {
 	if r.nodes != nil {
 		return r.nodes.restartEmpty(ctx, r)
@@ -84,8 +84,8 @@ func (r *RabbitServer) RestartEmpty(ctx context.Context) error {
 	return errors.Join(r.startEpmd(), r.Server.RestartEmpty(ctx))
 }
 
-// Ctl runs rabbitmqctl on this broker and returns what it printed (half a second of Erlang's start:
-// prefer the HTTP API in loops).
+// Ctl runs rabbitmqctl on this broker and returns its output. Erlang's start takes half a second,
+// so loops use the HTTP API.
 func (r *RabbitServer) Ctl(ctx context.Context, args ...string) (string, error) {
 	return r.tool(ctx, "rabbitmqctl", args...)
 }
@@ -123,7 +123,8 @@ func (r *RabbitServer) endEpmd() error {
 	return r.epmd.Kill()
 }
 
-// isReady says nil when our node, and not another, serves HTTP and takes AMQP connections.
+// isReady returns nil when this node serves HTTP and accepts AMQP connections. It detects another
+// node on the same port.
 func (r *RabbitServer) isReady(ctx context.Context) error {
 	var overview struct{ Node string }
 	if err := r.Manage(ctx, "GET", "/api/overview", &overview); err != nil {
@@ -139,8 +140,8 @@ func (r *RabbitServer) isReady(ctx context.Context) error {
 	return conn.Close()
 }
 
-// newRabbit is a node that has yet to be configured and started; more are settings of its
-// environment.
+// newRabbit returns a node without configuration that has not started. more holds further
+// environment variables.
 func newRabbit(path, dir string, more ...string) (*RabbitServer, error) {
 	found, err := freePorts(4)
 	if err != nil {
@@ -157,13 +158,12 @@ func newRabbit(path, dir string, more ...string) (*RabbitServer, error) {
 	return r, nil
 }
 
-// env keeps every file of the broker in dir and takes nothing from the caller's RabbitMQ or Erlang
-// settings.
+// env keeps all files of the broker in dir. It ignores the caller's RabbitMQ and Erlang settings.
 func (r *RabbitServer) env(dir string) []string {
 	env := []string{
-		"HOME=" + dir, // .erlang.cookie
-		// The start script then becomes the broker (exec) instead of its parent, so that its pid is
-		// the broker's.
+		"HOME=" + dir, // for .erlang.cookie
+		// The start script then replaces itself with the broker (exec). Its pid is therefore the
+		// broker's.
 		"RUNNING_UNDER_SYSTEMD=true",
 		"ERL_EPMD_ADDRESS=127.0.0.1",
 		"ERL_EPMD_PORT=" + strconv.Itoa(r.ports.epmd),
@@ -188,8 +188,7 @@ func (r *RabbitServer) env(dir string) []string {
 	return env
 }
 
-// configure writes the files that the environment points at; more are further lines of
-// rabbitmq.conf.
+// configure writes the files that the environment names. more holds further lines of rabbitmq.conf.
 func (r *RabbitServer) configure(more string) error {
 	conf := fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
 management.tcp.ip = 127.0.0.1

@@ -13,14 +13,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewVHost makes a vhost for one test and returns its AMQP URL; it is deleted, with all in it, at
-// cleanup. RestartEmpty takes it along.
+// NewVHost creates a vhost for one test and returns its AMQP URL. Cleanup deletes the vhost with
+// all its content. RestartEmpty also deletes it.
 func (r *RabbitServer) NewVHost(tb testing.TB) string {
 	tb.Helper()
 	name := r.makeVHost(tb)
 	tb.Cleanup(func() {
 		if !r.Running() {
-			return // a broker that was killed keeps it until its data goes
+			return // a killed broker keeps the vhost
 		}
 		if err := r.Manage(context.WithoutCancel(tb.Context()), http.MethodDelete,
 			"/api/vhosts/"+name, nil); err != nil {
@@ -30,13 +30,14 @@ func (r *RabbitServer) NewVHost(tb testing.TB) string {
 	return r.URL() + name
 }
 
-// NewVHost makes a vhost for one test and returns its name, for URLs; it goes with the cluster.
+// NewVHost creates a vhost for one test and returns its name for URLs. It exists as long as the
+// cluster.
 func (c *RabbitNodes) NewVHost(tb testing.TB) string {
 	tb.Helper()
 	return c.Nodes[0].makeVHost(tb)
 }
 
-// makeVHost makes a vhost of a name that no other has, open to guest, and returns it.
+// makeVHost creates a vhost with a unique name that guest may use, and returns the name.
 func (r *RabbitServer) makeVHost(tb testing.TB) string {
 	tb.Helper()
 	name := "test-" + uuid.NewString()
@@ -44,27 +45,27 @@ func (r *RabbitServer) makeVHost(tb testing.TB) string {
 	return name
 }
 
-// Place is where a quorum queue is, by the names of nodes.
+// Place holds the leader and the members of a quorum queue, as node names.
 type Place struct {
 	Leader  string
 	Members []string
 }
 
-// Place asks a node where a quorum queue is.
+// Place reads the place of a quorum queue from a node.
 func (r *RabbitServer) Place(ctx context.Context, vhost, queue string) (p Place, err error) {
 	err = r.Manage(ctx, http.MethodGet,
 		"/api/queues/"+url.PathEscape(vhost)+"/"+url.PathEscape(queue), &p)
 	return p, err
 }
 
-// Manage makes one request to the broker's HTTP API and decodes the answer into out where that is
-// not nil. It makes a vhost in 20 ms, where rabbitmqctl starts an Erlang machine for each call.
+// Manage sends one request to the broker's HTTP API. It decodes the response into out if out is not
+// nil. It creates a vhost in 20 ms. rabbitmqctl is slower, because it starts an Erlang machine for
+// each call.
 func (r *RabbitServer) Manage(ctx context.Context, method, path string, out any) error {
 	return callHTTP(ctx, method, "http://"+loopback(r.ports.management)+path, out)
 }
 
-// callHTTP makes one request, on a connection of its own. What is to be deleted may be gone
-// already.
+// callHTTP sends one request on a new connection. A DELETE of a missing object succeeds.
 func callHTTP(ctx context.Context, method, target string, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
@@ -78,7 +79,7 @@ func callHTTP(ctx context.Context, method, target string, out any) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() // read to its end
+	defer response.Body.Close() // the body is read to its end
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, target, err)

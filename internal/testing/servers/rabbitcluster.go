@@ -17,37 +17,38 @@ import (
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// rabbitNodes is how many a cluster has; rabbitPoll is how often one that changes is asked.
+// rabbitNodes is the number of nodes of a cluster. rabbitPoll is the interval between checks of a
+// changing cluster.
 const (
 	rabbitNodes = 3
 	rabbitPoll  = 50 * time.Millisecond
 )
 
-// RabbitNodes are the three nodes of one private RabbitMQ cluster. A node that loses sight of the
-// majority pauses itself (cluster_partition_handling = pause_minority), and a node that is silent
-// for 5 s is down to the others (net_ticktime).
+// RabbitNodes are the three nodes of one private RabbitMQ cluster. A node in a minority pauses
+// itself (cluster_partition_handling = pause_minority). The others mark a node as down after 5
+// silent seconds (net_ticktime).
 //
-// What the nodes say to each other goes over wires of this process, one per pair and direction,
-// which CutOff cuts: a port mapper of its own reports each node its peers' ports. So a node can be
-// partitioned from the others as by a cable pulled out, without a rule in the kernel or a right to
-// make one, while clients and command line tools go on reaching it.
+// The nodes' traffic passes through wires in this process, one for each pair and direction, and
+// CutOff cuts them. Each node has its own port mapper, which reports the wires' ports as its peers'
+// ports. A test can therefore partition a node as a pulled cable does. This needs no kernel rules
+// and no privileges. Clients and command line tools still reach the node.
 type RabbitNodes struct {
 	Nodes []*RabbitServer
 
 	mappers []*portMapper
-	wires   map[[2]int]*netfault.Proxy // by who calls and who is called
+	wires   map[[2]int]*netfault.Proxy // by source and destination node
 }
 
-// RabbitCluster starts a cluster for one test (some 15 s) and ends it at cleanup.
+// RabbitCluster starts a cluster for one test (about 15 s) and stops it at cleanup.
 func RabbitCluster(tb testing.TB) *RabbitNodes {
 	tb.Helper()
 	return forTest(tb, "rabbits", startRabbitCluster)
 }
 
-// startRabbitCluster returns when each node knows all.
+// startRabbitCluster returns when each node knows all nodes.
 func startRabbitCluster(ctx context.Context, dir string) (*RabbitNodes, error) {
 	return withProgram(ctx, "rabbitmq-server", func(path string) (*RabbitNodes, error) {
-		// A first try may have left files.
+		// An earlier attempt may have left files.
 		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 			return nil, err
 		}
@@ -58,8 +59,8 @@ func startRabbitCluster(ctx context.Context, dir string) (*RabbitNodes, error) {
 func newRabbitNodes(path, dir string) (*RabbitNodes, error) {
 	c := &RabbitNodes{wires: make(map[[2]int]*netfault.Proxy)}
 	for i := range rabbitNodes {
-		// One scheduler each, which does not spin: the nodes share few cores with each other and
-		// with those that they serve.
+		// Each node has one scheduler without busy waiting. The nodes share few cores with each
+		// other and with their clients.
 		node, err := newRabbit(path, filepath.Join(dir, fmt.Sprint("node", i)),
 			"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none -kernel net_ticktime 5",
 			"RABBITMQ_CTL_ERL_ARGS=-kernel net_ticktime 5")
@@ -79,7 +80,7 @@ func newRabbitNodes(path, dir string) (*RabbitNodes, error) {
 	return c, nil
 }
 
-// connect lays the wires and reports each node where they begin.
+// connect opens the wires and reports their ports to each node's port mapper.
 func (c *RabbitNodes) connect() error {
 	for i, node := range c.Nodes {
 		ports := map[string]uint16{}
@@ -104,13 +105,13 @@ func (c *RabbitNodes) connect() error {
 	return nil
 }
 
-// configure names the nodes that one without data joins: those that run. The first to start finds
-// none and is the cluster.
+// configure names the running nodes, which a node without data joins. The first node finds none and
+// forms the cluster.
 func (c *RabbitNodes) configure(node *RabbitServer) error {
 	if err := os.MkdirAll(node.proc.Dir, 0o700); err != nil {
 		return err
 	}
-	// All nodes have one secret. The broker has made the file of a node that starts again its own.
+	// All nodes share one secret. The broker makes the file of a restarted node read-only.
 	cookie := filepath.Join(node.proc.Dir, ".erlang.cookie")
 	err := os.WriteFile(cookie, []byte("SECKILLTESTS"), 0o400)
 	if err != nil && !errors.Is(err, os.ErrPermission) {
@@ -126,7 +127,8 @@ func (c *RabbitNodes) configure(node *RabbitServer) error {
 	return node.configure(conf)
 }
 
-// first starts the first node, then the others at once, and waits until all know all.
+// first starts the first node, then the others concurrently. It waits until all nodes know each
+// other.
 func (c *RabbitNodes) first(ctx context.Context) error {
 	if err := c.Nodes[0].first(ctx); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (c *RabbitNodes) first(ctx context.Context) error {
 	return c.AwaitWhole(ctx)
 }
 
-// URLs are the nodes' addresses for AMQP with a vhost, in the nodes' order.
+// URLs returns the nodes' AMQP addresses with a vhost, in the nodes' order.
 func (c *RabbitNodes) URLs(vhost string) []string {
 	urls := make([]string, 0, len(c.Nodes))
 	for _, node := range c.Nodes {
@@ -150,15 +152,15 @@ func (c *RabbitNodes) URLs(vhost string) []string {
 	return urls
 }
 
-// Others are all nodes but one.
+// Others returns all nodes but one.
 func (c *RabbitNodes) Others(not *RabbitServer) []*RabbitServer {
 	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *RabbitServer) bool { return n == not })
 }
 
-// Log is the end of every node's.
+// Log returns the end of every node's log.
 func (c *RabbitNodes) Log() string { return logsOf(c.Nodes) }
 
-// discard kills all, whose data is about to be removed.
+// discard kills all nodes before the deletion of their data.
 func (c *RabbitNodes) discard() error {
 	err := discardAll(c.Nodes)
 	for _, m := range c.mappers {
@@ -170,12 +172,12 @@ func (c *RabbitNodes) discard() error {
 	return err
 }
 
-// CutOff partitions a node from all others: nothing it and they send each other arrives, and no
-// node is informed. Clients go on reaching all of them.
+// CutOff partitions a node from all others. Their messages to each other do not arrive, and no node
+// gets a notification. Clients still reach all nodes.
 func (c *RabbitNodes) CutOff(node *RabbitServer) { c.eachWire(node, (*netfault.Proxy).Cut) }
 
-// Heal restores what CutOff cut. It does not wait for the nodes to find each other: AwaitWhole
-// does.
+// Heal ends the partition of CutOff. It does not wait until the nodes have found each other;
+// AwaitWhole does.
 func (c *RabbitNodes) Heal(node *RabbitServer) { c.eachWire(node, (*netfault.Proxy).Restore) }
 
 func (c *RabbitNodes) eachWire(node *RabbitServer, change func(*netfault.Proxy)) {
@@ -187,7 +189,7 @@ func (c *RabbitNodes) eachWire(node *RabbitServer, change func(*netfault.Proxy))
 	}
 }
 
-// AwaitWhole waits until every node sees every other.
+// AwaitWhole waits until every node sees all others.
 func (c *RabbitNodes) AwaitWhole(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -211,8 +213,8 @@ func (c *RabbitNodes) AwaitWhole(ctx context.Context) error {
 	})
 }
 
-// bootedWhole says nil when the node has come to the end of its start, which is after it takes
-// connections: a vhost that is made elsewhere before that does not come up on it, and its maker
+// bootedWhole returns nil when the node has completed its start. A node accepts connections before
+// that. A vhost that another node creates too early does not start on this node, and its creator
 // waits for a minute.
 func (r *RabbitServer) bootedWhole() error {
 	log := r.proc.LogTail(1 << 20)
@@ -223,8 +225,8 @@ func (r *RabbitServer) bootedWhole() error {
 	return nil
 }
 
-// Leader is the node that leads a quorum queue, by what the nodes that answer say; those are asked
-// one after the other.
+// Leader returns the node that leads a quorum queue. It reads this from the nodes one by one until
+// one answers.
 func (c *RabbitNodes) Leader(ctx context.Context, vhost, queue string) (*RabbitServer, error) {
 	var problems []error
 	for _, node := range c.Nodes {
@@ -240,8 +242,8 @@ func (c *RabbitNodes) Leader(ctx context.Context, vhost, queue string) (*RabbitS
 	return nil, fmt.Errorf("find the leader of %s: %w", queue, errors.Join(problems...))
 }
 
-// MoveLeader has a quorum queue be led by another of its members, as `rabbitmq-queues rebalance`
-// does it, and returns when it is.
+// MoveLeader transfers a quorum queue's leadership to another member, as `rabbitmq-queues
+// rebalance` does. It returns when the transfer is complete.
 func (c *RabbitNodes) MoveLeader(ctx context.Context, vhost, queue string, to *RabbitServer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -260,8 +262,8 @@ func (c *RabbitNodes) MoveLeader(ctx context.Context, vhost, queue string, to *R
 	})
 }
 
-// restartEmpty is what an operator does with a node that lost its disk: the others forget it, it
-// joins them as a new one, and gets a member of each quorum queue again.
+// restartEmpty replaces a node that lost its disk, as an operator does. The others forget the node.
+// It joins them as a new one and gets a member of each quorum queue again.
 func (c *RabbitNodes) restartEmpty(ctx context.Context, node *RabbitServer) error {
 	if err := errors.Join(node.Kill(), os.RemoveAll(node.data)); err != nil {
 		return err

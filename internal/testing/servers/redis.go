@@ -13,18 +13,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisServer is a private redis-server: AOF with appendfsync everysec, noeviction, no snapshots,
-// unless further lines of redis.conf say otherwise.
+// RedisServer is a private redis-server: AOF with appendfsync everysec, noeviction, no snapshots.
+// Further lines of redis.conf may override this.
 type RedisServer struct {
 	*Server
 	addr string
 }
 
-// Addr is the server's address, "127.0.0.1:port".
+// Addr returns the server's address, "127.0.0.1:port".
 func (r *RedisServer) Addr() string { return r.addr }
 
 // Redis starts a redis-server for one test (0.1 s) and stops it at cleanup. A line of conf
-// ("appendfsync always") wins over an earlier one and over the defaults.
+// ("appendfsync always") overrides earlier lines and the defaults.
 func Redis(tb testing.TB, conf ...string) *RedisServer {
 	tb.Helper()
 	return forTest(tb, "redis", func(ctx context.Context, dir string) (*RedisServer, error) {
@@ -32,15 +32,16 @@ func Redis(tb testing.TB, conf ...string) *RedisServer {
 	})
 }
 
-// StartRedis runs a redis-server with its data and log in dir and returns when it answers. The
-// caller stops it.
+// StartRedis runs a redis-server with its data and log in dir. It returns when the server answers.
+// The caller stops it.
 func StartRedis(ctx context.Context, dir string, conf ...string) (*RedisServer, error) {
 	return startRedis(ctx, dir, append(redisDefaults(), conf...))
 }
 
 func redisDefaults() []string {
-	return []string{"appendonly yes", "appendfsync everysec", `save ""`,
-		"maxmemory-policy noeviction"}
+	return []string{
+		"appendonly yes", "appendfsync everysec", `save ""`, "maxmemory-policy noeviction",
+	}
 }
 
 func startRedis(
@@ -67,8 +68,10 @@ func newRedis(path, dir string, lines, args []string) (*RedisServer, error) {
 	server := &RedisServer{addr: loopback(port)}
 	server.Server = &Server{
 		name: "redis-server",
-		proc: Process{Path: path, Args: append([]string{conf}, args...), Dir: dir,
-			File: filepath.Join(dir, "redis.log")},
+		proc: Process{
+			Path: path, Args: append([]string{conf}, args...), Dir: dir,
+			File: filepath.Join(dir, "redis.log"),
+		},
 		prepare: func(context.Context) error { return os.MkdirAll(data, 0o700) },
 		data:    data,
 		ready:   server.isReady,
@@ -76,7 +79,7 @@ func newRedis(path, dir string, lines, args []string) (*RedisServer, error) {
 	return server, nil
 }
 
-// isReady checks that our server, and not another one on the port, has loaded its data.
+// isReady checks that this server has loaded its data. It detects another server on the same port.
 func (r *RedisServer) isReady(ctx context.Context) error {
 	if _, err := r.ask(ctx, "PING"); err != nil {
 		return err
@@ -88,12 +91,12 @@ func (r *RedisServer) isReady(ctx context.Context) error {
 	return err
 }
 
-// redisPatience bounds one command whose caller has set no closer deadline: a paused server never
+// redisPatience limits one command without an earlier deadline, because a paused server never
 // answers.
 const redisPatience = 5 * time.Second
 
-// ask sends one command over a connection of its own, without retries. Answers are string, int64,
-// nil or []any of them, as RESP2 has them.
+// ask sends one command over a new connection without retries. Answers are string, int64, nil or
+// []any of them, as in RESP2.
 func (r *RedisServer) ask(ctx context.Context, command ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisPatience)
 	defer cancel()
@@ -101,7 +104,7 @@ func (r *RedisServer) ask(ctx context.Context, command ...any) (any, error) {
 		Addr: r.addr, Protocol: 2, MaxRetries: -1, PoolSize: 1, DisableIdentity: true,
 		ContextTimeoutEnabled: true,
 	})
-	defer client.Close() // nothing is lost with it
+	defer client.Close() // a close error loses no data
 	answer, err := client.Do(ctx, command...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("%v to %s: %w", command, r.addr, err)
@@ -109,29 +112,30 @@ func (r *RedisServer) ask(ctx context.Context, command ...any) (any, error) {
 	return answer, nil
 }
 
-// askText is ask for an answer that is text.
+// askText returns ask's answer as text.
 func (r *RedisServer) askText(ctx context.Context, command ...any) (string, error) {
 	answer, err := r.ask(ctx, command...)
 	text, _ := answer.(string)
 	return text, err
 }
 
-// run is ask where only the error counts.
+// run works as ask without the answer.
 func (r *RedisServer) run(ctx context.Context, command ...any) error {
 	_, err := r.ask(ctx, command...)
 	return err
 }
 
-// SentinelMaster is the name under which a test's sentinels know the master.
+// SentinelMaster is the master's name in the tests' sentinels.
 const SentinelMaster = "seckill"
 
-// Sentinels is how many watch over a master; two of them decide.
+// Sentinels is the number of sentinels of a master. The quorum is two.
 const Sentinels = 3
 
-// Sentinel starts one sentinel that watches a master for one test, and stops it at cleanup. It has
-// yet to find the master's replicas and the other sentinels. A master that is silent for a second
-// is down to it. A failover is bounded by 30 s: one whose votes were split is tried again after
-// twice that, and a replica that follows its master over a proxy is not put right before.
+// Sentinel starts one sentinel of a master for one test, and stops it at cleanup. The sentinel
+// still has to discover the master's replicas and the other sentinels. It marks a master as down
+// after one silent second. The failover timeout is 30 s. After a split vote Sentinel retries after
+// twice that time. Sentinel also waits that long before it reconfigures a replica that follows its
+// master over a proxy.
 func Sentinel(tb testing.TB, master *RedisServer) *RedisServer {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(master.Addr())

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// clientOf is a client of one server that neither waits long nor tries again.
+// clientOf returns a client of one server with short timeouts and no retries.
 func clientOf(t *testing.T, server *servers.RedisServer) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{
@@ -23,7 +23,7 @@ func clientOf(t *testing.T, server *servers.RedisServer) *redis.Client {
 	return client
 }
 
-// holding is a server that holds a key, and its client.
+// holding returns a server with one key, and its client.
 func holding(t *testing.T) (*servers.RedisServer, *redis.Client) {
 	t.Helper()
 	server := servers.Redis(t)
@@ -45,7 +45,7 @@ func TestRedis_RestartsInGoodOrderToo(t *testing.T) {
 	before := server.Pid()
 	require.NoError(t, server.Restart(t.Context()))
 	require.NotEqual(t, before, server.Pid())
-	require.NoError(t, client.Close()) // its connection is gone
+	require.NoError(t, client.Close()) // the restart closed its connection
 	require.Equal(t, "7", clientOf(t, server).Get(t.Context(), "goods").Val())
 }
 
@@ -70,14 +70,16 @@ func TestRedis_StopsEvenWhilePaused(t *testing.T) {
 	require.NoError(t, server.Pause())
 	require.NoError(t, server.Stop())
 	require.ErrorIs(t, syscall.Kill(server.Pid(), 0), syscall.ESRCH)
-	require.Error(t, server.Pause(), "there is nothing left to pause")
-	require.NoError(t, server.Stop(), "stopping twice is safe")
+	require.Error(t, server.Pause(), "Pause must fail after Stop")
+	require.NoError(t, server.Stop(), "a second Stop must succeed")
 }
 
 func TestRedis_IsSetUpAsTheSaleNeedsIt(t *testing.T) {
 	config := clientOf(t, servers.Redis(t, "appendfsync always")).ConfigGet(t.Context(), "*").Val()
-	want := map[string]string{"appendfsync": "always", "appendonly": "yes",
-		"maxmemory-policy": "noeviction"}
+	want := map[string]string{
+		"appendfsync": "always", "appendonly": "yes",
+		"maxmemory-policy": "noeviction",
+	}
 	maps.DeleteFunc(config, func(name, _ string) bool { return want[name] == "" })
 	require.Equal(t, want, config)
 }
@@ -87,6 +89,8 @@ func TestRedis_ThatCannotStartShowsItsLog(t *testing.T) {
 	require.ErrorContains(t, err, "no-such-setting")
 }
 
+// TestRedis_ServersStandSideBySide checks that several servers run at the same time on different
+// ports.
 func TestRedis_ServersStandSideBySide(t *testing.T) {
 	addrs := map[string]bool{}
 	for range 5 {

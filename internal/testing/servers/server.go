@@ -11,65 +11,64 @@ import (
 	"time"
 )
 
-// A starting server is asked every readyPoll whether it is ready. checkTimeout bounds one question,
-// startTimeout the whole start.
+// readyPoll is the interval between readiness checks of a starting server. checkTimeout limits one
+// check, startTimeout the whole start.
 const (
 	readyPoll    = 5 * time.Millisecond
 	checkTimeout = 2 * time.Second
 	startTimeout = 2 * time.Minute
 )
 
-// ErrMissing is returned where a server's program is not installed; the message says how to get it.
+// ErrMissing reports that a server's program is not installed. Its message names the fix.
 var ErrMissing = errors.New("not installed: run `make services`")
 
-// ErrExternal is returned when a server that was not started here is to be killed, paused or
-// restarted.
+// ErrExternal reports an attempt to kill, pause or restart an external server.
 var ErrExternal = errors.New("an external server is left alone")
 
-// errPortTaken marks a start that lost its port to another process and may be tried on another
+// errPortTaken marks a start that lost its port to another process. The caller may retry on another
 // port.
 var errPortTaken = errors.New("port taken")
 
 var portTaken = regexp.MustCompile(`(?i)address already in use|eaddrinuse`)
 
-// Server is what the handles of all servers have in common.
+// Server is the common part of all servers' handles.
 type Server struct {
 	name string
 	proc Process
-	// prepare makes the data of a server that has never run, in the directory data; nil where there
-	// is nothing to make.
+	// prepare creates the data of a new server in the directory data. It is nil for a server
+	// without initial data.
 	prepare func(context.Context) error
 	data    string
 	ready   func(context.Context) error
-	// external servers belong to another owner and are never touched.
+	// external servers belong to another owner, and tests never stop them.
 	external bool
 
 	restarts sync.Mutex
 }
 
-// Pid is the running server's process id, for messages and for reading /proc; 0 for an external
+// Pid returns the running server's process id, for messages and for /proc. It is 0 for an external
 // server.
 func (s *Server) Pid() int { return s.proc.Pid() }
 
-// Running reports whether the server's process lives, be it paused.
+// Running reports whether the server's process lives. A paused process counts as running.
 func (s *Server) Running() bool { return s.proc.Running() }
 
-// Kill ends the server with SIGKILL, as a crash would, and returns when it is gone. The data stays
-// as it was on disk.
+// Kill ends the server with SIGKILL, as a crash does, and returns after its end. The data on disk
+// is unchanged.
 func (s *Server) Kill() error { return s.do("kill", s.proc.Kill) }
 
-// Pause stops the server's clock (SIGSTOP): connections stay open, nothing is answered, until
-// Resume.
+// Pause stops the server (SIGSTOP) until Resume. Connections stay open, and the server does not
+// answer.
 func (s *Server) Pause() error { return s.do("pause", s.proc.Pause) }
 
-// Resume lets a paused server go on (SIGCONT).
+// Resume continues a paused server (SIGCONT).
 func (s *Server) Resume() error { return s.do("resume", s.proc.Resume) }
 
-// Stop ends the server in an orderly way, by force after stopGrace. An external server is left
-// alone, without an error.
+// Stop ends the server in an orderly way, or by force after stopGrace. It ignores an external
+// server.
 func (s *Server) Stop() error { return s.end("stop", s.halt) }
 
-// discard kills a server whose data is about to be removed: an orderly end would only take time
+// discard kills a server before the deletion of its data. An orderly end would only take time
 // (RabbitMQ's 6 s).
 func (s *Server) discard() error { return s.end("end", s.proc.Kill) }
 
@@ -80,8 +79,8 @@ func (s *Server) end(what string, act func() error) error {
 	return s.do(what, act)
 }
 
-// halt stops the process. How a server ended stands in its log: only one that still runs is an
-// error.
+// halt stops the process. The server's log shows the result, so halt returns an error only for a
+// running process.
 func (s *Server) halt() error {
 	if err := s.proc.Stop(); s.proc.Running() {
 		return err
@@ -89,20 +88,20 @@ func (s *Server) halt() error {
 	return nil
 }
 
-// Restart stops the server where it still runs and starts it on the same ports with the same data.
-// After Kill this is the recovery from a crash. It returns when the server is ready.
+// Restart stops a running server and starts it on the same ports with the same data. After Kill
+// this is the recovery from a crash. It returns when the server is ready.
 func (s *Server) Restart(ctx context.Context) error {
 	return s.again("restart", s.halt, func() error { return s.launch(ctx) })
 }
 
-// RestartEmpty kills the server, removes all its data and starts it on the same ports, as after the
+// RestartEmpty kills the server, deletes its data and starts it on the same ports. It simulates the
 // loss of a disk.
 func (s *Server) RestartEmpty(ctx context.Context) error {
 	wipe := func() error { return os.RemoveAll(s.data) }
 	return s.again("restart empty", s.proc.Kill, wipe, func() error { return s.first(ctx) })
 }
 
-// Log is the end of what the server wrote to its log, at most 8 KiB.
+// Log returns the end of the server's log, at most 8 KiB.
 func (s *Server) Log() string { return s.proc.LogTail(8 << 10) }
 
 func (s *Server) do(what string, act func() error) error {
@@ -116,7 +115,7 @@ func (s *Server) do(what string, act func() error) error {
 	return nil
 }
 
-// again takes the steps of a restart up to the first that fails.
+// again runs the steps of a restart up to the first failure.
 func (s *Server) again(what string, steps ...func() error) error {
 	s.restarts.Lock()
 	defer s.restarts.Unlock()
@@ -128,7 +127,7 @@ func (s *Server) again(what string, steps ...func() error) error {
 	return nil
 }
 
-// first makes the data and launches.
+// first prepares the data and starts the server.
 func (s *Server) first(ctx context.Context) error {
 	if s.prepare != nil {
 		if err := s.prepare(ctx); err != nil {
@@ -138,8 +137,8 @@ func (s *Server) first(ctx context.Context) error {
 	return s.launch(ctx)
 }
 
-// launch starts the process and waits until it is ready; one that does not get there is killed, its
-// log in the error.
+// launch starts the process and waits until it is ready. Otherwise it kills the process and returns
+// its log in the error.
 func (s *Server) launch(ctx context.Context) error {
 	if err := s.proc.Start(); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (s *Server) launch(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("%w; the end of its log:\n%s", err, log), s.proc.Kill())
 }
 
-// awaitReady asks until the server answers, has ended, or its time is up.
+// awaitReady checks until the server answers, ends, or exceeds startTimeout.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -170,7 +169,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	})
 }
 
-// await asks until there is no error or ctx ends.
+// await calls ask until it succeeds or ctx ends.
 func await(ctx context.Context, poll time.Duration, ask func() error) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -187,8 +186,8 @@ func await(ctx context.Context, poll time.Duration, ask func() error) error {
 	}
 }
 
-// program finds an installed program. Debian's /usr/sbin/rabbitmq-server switches user and leaves a
-// daemon; the script that it wraps does neither and is found first.
+// program returns the path of an installed program. Debian's /usr/sbin/rabbitmq-server switches the
+// user and leaves a daemon. program prefers the script that it wraps, which does neither.
 func program(name string) (string, error) {
 	dirs := []string{
 		"/usr/lib/rabbitmq/bin", "/opt/homebrew/opt/rabbitmq/sbin",
@@ -203,14 +202,14 @@ func program(name string) (string, error) {
 	return "", fmt.Errorf("%s is %w (searched %v)", name, ErrMissing, dirs)
 }
 
-// boots is a server that was made and has not run yet.
+// boots is a new server that can start.
 type boots interface {
 	handle
 	first(context.Context) error
 }
 
-// launchNew makes a server on free ports and starts it. Where a port was taken meanwhile, it makes
-// another, three times at most.
+// launchNew creates a server on free ports and starts it. If another process took a port, it
+// creates a new one, at most three times.
 func launchNew[S boots](
 	ctx context.Context, name string, make func() (S, error),
 ) (server S, err error) {
@@ -231,7 +230,7 @@ func launchNew[S boots](
 	return server, nil
 }
 
-// withProgram is launchNew of a program that has to be installed.
+// withProgram is launchNew for a program that must be installed.
 func withProgram[S boots](
 	ctx context.Context, name string, make func(path string) (S, error),
 ) (server S, err error) {

@@ -14,14 +14,15 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// EnvExternalSQL names the environment variable whose DSN (go-sql-driver's form; its database is
-// ignored) replaces the private MariaDB and MySQL. The account must be allowed to create and drop
-// databases named seckill_test_*; nothing else is touched.
+// EnvExternalSQL names the environment variable with the DSN of an external server. That server
+// replaces the private MariaDB and MySQL. The DSN has go-sql-driver's form, and its database is
+// ignored. The account must be allowed to create and drop databases named seckill_test_*. Tests
+// change no other databases.
 const EnvExternalSQL = "SECKILL_TEST_MYSQL_DSN"
 
-// The private servers' account: may do everything, reachable over loopback TCP only. It has a
-// password so that what is tested logs in as it would in earnest (MySQL's caching_sha2_password
-// included).
+// This is the private servers' account. It has all privileges and is reachable only over loopback
+// TCP. It has a password, so programs log in as in production, with MySQL's caching_sha2_password
+// included.
 const (
 	sqlUser     = "seckill"
 	sqlPassword = "seckill"
@@ -30,35 +31,35 @@ const (
 // SQLServer is a private MariaDB or MySQL server, or an external one (see EnvExternalSQL).
 type SQLServer struct {
 	*Server
-	base  *mysql.Config // how to log in; its database is not used
+	base  *mysql.Config // login data; the database is not used
 	dir   sqlDir
 	names atomic.Int64
 
-	// recovers is since when a group's member has been recovering, in Unix nanoseconds; 0 where it
-	// is not.
+	// recovers is the time, in Unix nanoseconds, since when a group's member has been recovering.
+	// It is 0 if the member is not recovering.
 	recovers atomic.Int64
 }
 
-// Addr is the server's address, host:port.
+// Addr returns the server's address, host:port.
 func (s *SQLServer) Addr() string { return s.base.Addr }
 
-// DSN is the data source name of database in go-sql-driver's form; "" for no database. The
-// connection speaks utf8mb4, the driver's default.
+// DSN returns the data source name of database in go-sql-driver's form; "" stands for no database.
+// The connection uses utf8mb4, the driver's default.
 func (s *SQLServer) DSN(database string) string {
 	config := s.base.Clone()
 	config.DBName = database
 	return config.FormatDSN()
 }
 
-// NewDatabase creates a database for one test and returns its DSN; it is dropped at the test's
-// cleanup, where the server still runs.
+// NewDatabase creates a database for one test and returns its DSN. The test's cleanup drops it if
+// the server still runs.
 func (s *SQLServer) NewDatabase(tb testing.TB) string {
 	tb.Helper()
 	name, err := s.createDatabase(tb.Context())
 	check(tb, err)
 	tb.Cleanup(func() {
 		if !s.external && !s.Running() {
-			return // its data goes with the server
+			return // the server's data directory is deleted
 		}
 		if err := s.DropDatabase(context.WithoutCancel(tb.Context()), name); err != nil {
 			tb.Errorf("servers: %v", err)
@@ -67,14 +68,14 @@ func (s *SQLServer) NewDatabase(tb testing.TB) string {
 	return s.DSN(name)
 }
 
-// createDatabase makes an empty utf8mb4 database of a name that no other has.
+// createDatabase creates an empty utf8mb4 database with a unique name.
 func (s *SQLServer) createDatabase(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("seckill_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano()%1e9,
 		s.names.Add(1))
 	return name, s.exec(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4")
 }
 
-// DropDatabase removes a database that NewDatabase made.
+// DropDatabase drops a database that NewDatabase created.
 func (s *SQLServer) DropDatabase(ctx context.Context, name string) error {
 	if !strings.HasPrefix(name, "seckill_test_") {
 		return fmt.Errorf("drop database %s: not one of ours", name)
@@ -82,7 +83,7 @@ func (s *SQLServer) DropDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "SET SESSION lock_wait_timeout = 20; DROP DATABASE IF EXISTS "+name)
 }
 
-// exec runs statements, whatever they return.
+// exec runs statements and ignores their results.
 func (s *SQLServer) exec(ctx context.Context, statements string) error {
 	ctx, cancel := context.WithTimeout(ctx, groupPatience)
 	defer cancel()
@@ -96,29 +97,29 @@ func (s *SQLServer) exec(ctx context.Context, statements string) error {
 	return nil
 }
 
-// row reads the one row of a query.
+// row reads the only row of a query.
 func (s *SQLServer) row(ctx context.Context, query string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	return s.with(func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(into...) })
 }
 
-// with opens a connection of its own for one piece of work.
+// with opens a connection for one function.
 func (s *SQLServer) with(work func(*sql.DB) error) error {
 	config := s.base.Clone()
 	config.DBName, config.MultiStatements = "", true
-	config.Logger = &mysql.NopLogger{} // a server that is not up yet is no news
+	config.Logger = &mysql.NopLogger{} // a failed connection during the start is normal
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return err
 	}
 	db := sql.OpenDB(connector)
-	defer db.Close() // the work's own error counts
+	defer db.Close() // the error of work is the result
 	return work(db)
 }
 
-// isReady says nil when our server, and not another that was quicker to the port, takes our
-// account.
+// isReady returns nil when this server accepts the account. It detects another server on the same
+// port.
 func (s *SQLServer) isReady(ctx context.Context) error {
 	var data string
 	if err := s.row(ctx, "SELECT @@datadir", &data); err != nil {
@@ -130,7 +131,8 @@ func (s *SQLServer) isReady(ctx context.Context) error {
 	return nil
 }
 
-// unlessExternal is the handle of the external server where there is one, which must answer now.
+// unlessExternal returns the handle of the external server if one is set. That server must answer
+// now.
 func unlessExternal(
 	ctx context.Context, dir string, start starter[*SQLServer],
 ) (*SQLServer, error) {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func openSQL(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", dsn))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -30,7 +30,7 @@ func execSQL(t *testing.T, db *sql.DB, statements ...string) {
 	}
 }
 
-// read reads the one value of a query.
+// read returns the single value of a query.
 func read[T any](t *testing.T, db *sql.DB, query string) (value T) {
 	t.Helper()
 	require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&value))
@@ -43,7 +43,7 @@ func TestMariaDB_WholeLife(t *testing.T) { testSQL(t, servers.MariaDB, true) }
 
 func TestMySQL_WholeLife(t *testing.T) { testSQL(t, servers.MySQL, false) }
 
-// testSQL is one server's whole life: starting one takes seconds, so its parts follow each other.
+// testSQL checks one server step by step, because a start takes seconds.
 func testSQL(t *testing.T, start func(testing.TB) *servers.SQLServer, isMariaDB bool) {
 	t.Setenv(servers.EnvExternalSQL, "")
 	server := start(t)
@@ -92,9 +92,9 @@ func requireDropped(t *testing.T, server *servers.SQLServer) {
 	require.ErrorContains(t, openSQL(t, first).PingContext(t.Context()), "Unknown database")
 }
 
-// requireExternal hands the running server out by its DSN, as a user does whose own server is to be
-// tested on. Nothing of it is touched but databases of our own, and those are gone at the end,
-// however a test ended.
+// requireExternal passes the running server's DSN to the tests, as a user does for an external
+// server. The tests must change only databases of their own. They must drop these however a test
+// ends.
 func requireExternal(
 	t *testing.T, server *servers.SQLServer, start func(testing.TB) *servers.SQLServer,
 ) {
@@ -124,7 +124,7 @@ func requireExternal(
 	require.Error(t, external.DropDatabase(t.Context(), "seckill_theirs"))
 	require.ErrorIs(t, external.Kill(), servers.ErrExternal)
 	require.ErrorIs(t, external.RestartEmpty(t.Context()), servers.ErrExternal)
-	require.NoError(t, external.Stop(), "stopping leaves it alone")
+	require.NoError(t, external.Stop(), "Stop must ignore an external server")
 	require.Equal(t, 7, read[int](t, theirs, "SELECT id FROM seckill_theirs.kept"))
 }
 
@@ -139,7 +139,7 @@ func databases(t *testing.T, db *sql.DB) string {
 		"SELECT GROUP_CONCAT(schema_name ORDER BY schema_name) FROM information_schema.schemata")
 }
 
-// failing is a test that may fail without failing the one it is in.
+// failing is a test that may fail without a failure of its parent test.
 type failing struct {
 	testing.TB
 	failed   bool
@@ -152,7 +152,8 @@ func (f *failing) FailNow()                  { f.failed = true; runtime.Goexit()
 func (f *failing) Logf(string, ...any)       {}
 func (f *failing) Fatalf(s string, a ...any) { f.TB.Errorf(s, a...); f.FailNow() }
 
-// run runs a test to its end, whatever that is, and then its cleanups, as the testing package does.
+// run runs a test to its end, including a panic, and then its cleanups. The testing package does
+// the same.
 func (f *failing) run(test func()) {
 	done := make(chan struct{})
 	go func() {

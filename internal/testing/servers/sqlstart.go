@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// EnvMySQLDir names the directory that scripts/mysql-fetch unpacked MySQL into, where it is not the
+// EnvMySQLDir names the directory of scripts/mysql-fetch's unpacked MySQL, if it is not the
 // default.
 const EnvMySQLDir = "SECKILL_TEST_MYSQL_DIR"
 
@@ -22,27 +22,28 @@ func MariaDB(tb testing.TB) *SQLServer {
 	return forTest(tb, "mariadb", StartMariaDB)
 }
 
-// StartMariaDB runs Debian's mariadbd with its data and log in dir and returns when it answers. The
-// caller stops it. Where EnvExternalSQL is set, it is that server's handle instead.
+// StartMariaDB runs Debian's mariadbd with its data and log in dir. It returns when the server
+// answers. The caller stops it. If EnvExternalSQL is set, it returns that server's handle instead.
 func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMariaDB)
 }
 
-// OwnMariaDB is MariaDB for tests that stop it or change its settings: never an external server.
+// OwnMariaDB works as MariaDB for tests that stop the server or change its settings. It never uses
+// an external server.
 func OwnMariaDB(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return forTest(tb, "mariadb", startMariaDB)
 }
 
-// MySQL starts a real Oracle mysqld for one test (some seconds; a Suite shares one) and stops it at
+// MySQL starts an Oracle mysqld for one test (several seconds; a Suite shares one) and stops it at
 // cleanup.
 func MySQL(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return forTest(tb, "mysql", StartMySQL)
 }
 
-// StartMySQL runs the mysqld that scripts/mysql-fetch unpacked, with its data and log in dir, and
-// returns when it answers. The caller stops it. Where EnvExternalSQL is set, it is that server's
+// StartMySQL runs the mysqld of scripts/mysql-fetch with its data and log in dir. It returns when
+// the server answers. The caller stops it. If EnvExternalSQL is set, it returns that server's
 // handle instead.
 func StartMySQL(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMySQL)
@@ -73,16 +74,16 @@ func startMySQL(ctx context.Context, dir string) (*SQLServer, error) {
 	return startSQL(ctx, path, sqlDir(dir), install, mysqlArgs()...)
 }
 
-// noFilePriv: the default names a directory of Debian's package that is not there.
+// noFilePriv disables the default, which names a missing directory of Debian's package.
 const noFilePriv = "--secure-file-priv=NULL"
 
-// mysqlArgs are for every run of Oracle's server.
+// mysqlArgs returns the arguments for every run of Oracle's server.
 func mysqlArgs() []string {
 	return []string{noFilePriv, "--mysqlx=OFF", "--performance-schema=OFF"}
 }
 
-// mysqldPath is the start script that scripts/mysql-fetch leaves beside what it unpacked, last of
-// all, in the XDG cache directory on every system.
+// mysqldPath returns the start script beside the unpacked MySQL. scripts/mysql-fetch writes it as
+// its last step. The default directory is in the XDG cache directory on every system.
 func mysqldPath() (string, error) {
 	dir := os.Getenv(EnvMySQLDir)
 	if cache := os.Getenv("XDG_CACHE_HOME"); dir == "" && cache != "" {
@@ -97,19 +98,19 @@ func mysqldPath() (string, error) {
 	return path, nil
 }
 
-// sqlDir is where the parts of a SQL server lie under the directory it was given.
+// sqlDir is the directory of a SQL server's files.
 type sqlDir string
 
 func (d sqlDir) data() string     { return filepath.Join(string(d), "data") }
 func (d sqlDir) tmp() string      { return filepath.Join(string(d), "tmp") }
 func (d sqlDir) initFile() string { return filepath.Join(string(d), "init.sql") }
 
-// startSQL runs a server with everything it has in dir, which install fills.
+// startSQL starts a server with all files in dir. install creates its data.
 func startSQL(
 	ctx context.Context, path string, dir sqlDir, install func(context.Context, sqlDir) error,
 	args ...string,
 ) (*SQLServer, error) {
-	// The server reports its data directory resolved.
+	// The server reports its data directory without symbolic links.
 	resolved, err := filepath.EvalSymlinks(string(dir))
 	if err != nil {
 		return nil, err
@@ -127,8 +128,8 @@ func startSQL(
 	})
 }
 
-// newSQL is a server that has not been started. It keeps the servers' own defaults for durability:
-// a benchmark on them counts.
+// newSQL returns a server that has not started. It keeps the server's default durability, so
+// benchmarks are realistic.
 func newSQL(name, path string, dir sqlDir, port int, args ...string) *SQLServer {
 	args = append([]string{
 		"--no-defaults", "--datadir=" + dir.data(), "--tmpdir=" + dir.tmp(),
@@ -142,13 +143,16 @@ func newSQL(name, path string, dir sqlDir, port int, args ...string) *SQLServer 
 	server.base.Net, server.base.Addr = "tcp", loopback(port)
 	server.Server = &Server{
 		name: name, data: dir.data(), ready: server.isReady,
-		proc: Process{Path: path, Args: args, Dir: string(dir),
-			File: filepath.Join(string(dir), "server.log")},
+		proc: Process{
+			Path: path, Args: args, Dir: string(dir),
+			File: filepath.Join(string(dir), "server.log"),
+		},
 	}
 	return server
 }
 
-// runAsRoot lets the server run as root where the tests do: without it, it refuses.
+// runAsRoot returns the option that a server needs if the tests run as root. The server refuses to
+// start without it.
 func runAsRoot() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}
@@ -156,9 +160,9 @@ func runAsRoot() []string {
 	return nil
 }
 
-// fill makes the data directory, anew where a start that lost its port left one, and writes the
-// statements that the server runs at each start: our account. Its tmpdir is its own: two
-// installations that share one break each other.
+// fill creates the data directory. It replaces the directory of a start that lost its port. It also
+// writes the statements of each start, which create the tests' account. Each installation has its
+// own tmpdir, because two installations with the same one break each other.
 func (d sqlDir) fill(ctx context.Context, install string, args ...string) error {
 	if err := d.clear(); err != nil {
 		return err
@@ -179,7 +183,7 @@ func (d sqlDir) fill(ctx context.Context, install string, args ...string) error 
 	return nil
 }
 
-// clear makes the directory for temporary files and removes the data.
+// clear creates the directory for temporary files and deletes the data.
 func (d sqlDir) clear() error {
 	if err := os.MkdirAll(d.tmp(), 0o700); err != nil {
 		return err

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Suite shares one server of each kind among the tests of a package: each starts when first asked
-// for. A package holds it in a variable of its own and closes it in TestMain:
+// Suite shares one server of each kind among the tests of a package. Each server starts at its
+// first use. A package holds the suite in a variable and closes it in TestMain:
 //
 //	var env = servers.NewSuite()
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 //
-// Tests keep apart by databases (NewDatabase), vhosts (NewVHost) and keys. A test that kills or
+// Tests are separated by databases (NewDatabase), vhosts (NewVHost) and keys. A test that kills or
 // empties a server starts its own. A Suite is safe for concurrent use.
 type Suite struct {
 	mu       sync.Mutex
-	starts   map[string]func() (handle, error) // each starts its server once
+	starts   map[string]func() (handle, error) // each starts its server at most one time
 	discards []func() error
 }
 
-// NewSuite returns a Suite that has started nothing yet.
+// NewSuite returns a Suite without running servers.
 func NewSuite() *Suite { return &Suite{starts: make(map[string]func() (handle, error))} }
 
-// Redis is the shared redis-server; where keys or settings clash, use the function of that name
-// (0.1 s).
+// Redis returns the shared redis-server. If keys or settings conflict, a test uses the function
+// Redis instead (0.1 s).
 func (s *Suite) Redis(tb testing.TB) *RedisServer {
 	tb.Helper()
 	return shared(tb, s, "redis", func(ctx context.Context, dir string) (*RedisServer, error) {
@@ -37,45 +37,45 @@ func (s *Suite) Redis(tb testing.TB) *RedisServer {
 	})
 }
 
-// RedisCluster is a shared cluster of three masters without replicas. A test that wants it empty
-// calls FlushAll.
+// RedisCluster returns a shared cluster of three masters without replicas. A test that needs an
+// empty cluster calls FlushAll.
 func (s *Suite) RedisCluster(tb testing.TB) *RedisNodes {
 	tb.Helper()
 	return shared(tb, s, "redis-cluster", RedisClusterOptions{}.start)
 }
 
-// RabbitMQ is the shared broker.
+// RabbitMQ returns the shared broker.
 func (s *Suite) RabbitMQ(tb testing.TB) *RabbitServer {
 	tb.Helper()
 	return shared(tb, s, "rabbitmq", StartRabbitMQ)
 }
 
-// RabbitCluster is a shared cluster of three nodes.
+// RabbitCluster returns a shared cluster of three nodes.
 func (s *Suite) RabbitCluster(tb testing.TB) *RabbitNodes {
 	tb.Helper()
 	return shared(tb, s, "rabbits", startRabbitCluster)
 }
 
-// MariaDB is the shared mariadbd, or the external SQL server.
+// MariaDB returns the shared mariadbd, or the external SQL server.
 func (s *Suite) MariaDB(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return shared(tb, s, "mariadb", StartMariaDB)
 }
 
-// MySQL is the shared mysqld, or the external SQL server.
+// MySQL returns the shared mysqld, or the external SQL server.
 func (s *Suite) MySQL(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return shared(tb, s, "mysql", StartMySQL)
 }
 
-// MySQLGroup is the shared group of three. A test that changes it restores it before the next
-// (SQLGroup.Heal).
+// MySQLGroup returns the shared group of three members. A test that changes it restores it with
+// SQLGroup.Heal.
 func (s *Suite) MySQLGroup(tb testing.TB) *SQLGroup {
 	tb.Helper()
 	return shared(tb, s, "mysql-group", StartMySQLGroup)
 }
 
-// Close ends all servers that were started and removes their data.
+// Close stops all started servers and deletes their data.
 func (s *Suite) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,17 +87,18 @@ func (s *Suite) Close() error {
 	return errors.Join(problems...)
 }
 
-// Around returns a test run that closes the suite at its end, before a leak check: the servers'
-// owners are goroutines.
+// Around returns a test run that closes the suite before a leak check, because goroutines own the
+// servers.
 func (s *Suite) Around(m interface{ Run() int }) SuiteRun { return SuiteRun{suite: s, tests: m} }
 
-// SuiteRun is a *testing.M with a Suite around it.
+// SuiteRun is a *testing.M that closes a Suite after its tests.
 type SuiteRun struct {
 	suite *Suite
 	tests interface{ Run() int }
 }
 
-// Run runs the tests, closes the suite and returns the exit code: 1 where only the closing failed.
+// Run runs the tests, closes the suite and returns the exit code. The code is 1 if only the close
+// failed.
 func (r SuiteRun) Run() int {
 	code := r.tests.Run()
 	if err := r.suite.Close(); err != nil {
@@ -107,11 +108,11 @@ func (r SuiteRun) Run() int {
 	return code
 }
 
-// shared starts a server once. A start that failed fails every test that asks, without another
-// attempt.
+// shared starts a server one time. After a failed start every test that uses the server fails
+// without a second attempt.
 func shared[S handle](tb testing.TB, s *Suite, name string, start starter[S]) S {
 	tb.Helper()
-	// The server outlives the test that happened to ask first.
+	// The server outlives the first test that uses it.
 	ctx := context.WithoutCancel(tb.Context())
 	s.mu.Lock()
 	if s.starts[name] == nil {

@@ -40,6 +40,8 @@ func TestSuite_LeavesNothingWhenClosed(t *testing.T) {
 	require.NoError(t, suite.Close(), "closing twice is safe")
 }
 
+// TestSuite_FailsTheRunWhereItsServersDo checks that a suite without failures keeps the exit code
+// of the tests.
 func TestSuite_FailsTheRunWhereItsServersDo(t *testing.T) {
 	require.Equal(t, 7, servers.NewSuite().Around(exitCode(7)).Run())
 	require.Equal(t, 0, servers.NewSuite().Around(exitCode(0)).Run())

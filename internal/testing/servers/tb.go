@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// handle is a server as the test helpers see it.
+// handle is the part of a server that the test helpers use.
 type handle interface {
 	discard() error
 	Log() string
@@ -18,8 +18,9 @@ type handle interface {
 // starter starts a server with its data and log in a directory.
 type starter[S handle] func(ctx context.Context, dir string) (S, error)
 
-// startIn starts a server in a temporary directory. It is not tb.TempDir: that carries the test's
-// name, and a Unix socket's path is short. discard ends the server and removes the directory.
+// startIn starts a server in a temporary directory. The path of a Unix socket must be short, so
+// startIn does not use tb.TempDir, which contains the test's name. discard ends the server and
+// deletes the directory.
 func startIn[S handle](
 	ctx context.Context, name string, start starter[S],
 ) (server S, discard func() error, err error) {
@@ -33,8 +34,7 @@ func startIn[S handle](
 	return server, func() error { return errors.Join(server.discard(), os.RemoveAll(dir)) }, nil
 }
 
-// forTest starts a server for one test; at cleanup it is ended, and its log shown where the test
-// failed.
+// forTest starts a server for one test. Cleanup stops it and prints its log if the test failed.
 func forTest[S handle](tb testing.TB, name string, start starter[S]) S {
 	tb.Helper()
 	server, discard, err := startIn(tb.Context(), name, start)
@@ -55,7 +55,7 @@ func check(tb testing.TB, err error) {
 	}
 }
 
-// showLog prints the end of the server's log where the test failed.
+// showLog prints the end of the server's log if the test failed.
 func showLog(tb testing.TB, name string, server handle) {
 	tb.Helper()
 	if tb.Failed() {
@@ -63,7 +63,7 @@ func showLog(tb testing.TB, name string, server handle) {
 	}
 }
 
-// discardAll ends servers that work together.
+// discardAll kills several servers.
 func discardAll[S handle](all []S) error {
 	var problems []error
 	for _, server := range all {
@@ -72,7 +72,7 @@ func discardAll[S handle](all []S) error {
 	return errors.Join(problems...)
 }
 
-// logsOf is the end of every server's log.
+// logsOf returns the end of every server's log.
 func logsOf[S handle](all []S) string {
 	var text strings.Builder
 	for i, server := range all {

@@ -1,4 +1,4 @@
-// Package testclock is a clock that tests move by hand.
+// Package testclock is a clock that only tests move.
 package testclock
 
 import (
@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// Clock stands still until Add moves it. Make one with New. It is safe for
-// many goroutines.
+// Clock stands still until Add moves it. New makes one. It is safe for concurrent use.
 type Clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// New makes a clock that starts at midnight UTC of a fixed day, so that windows
-// which are aligned to the epoch begin with it.
+// New returns a clock at midnight UTC of a fixed day. Windows that align to the epoch therefore
+// start at the same moment.
 func New() *Clock { return &Clock{at: time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC)} }
 
-// Now is the time that the clock shows.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

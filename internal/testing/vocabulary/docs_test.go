@@ -35,7 +35,8 @@ func TestKnownProblems_NameExistingTests(t *testing.T) {
 	for _, file := range trackedFiles(t, "_test.go") {
 		tests.WriteString(read(t, file))
 	}
-	names := regexp.MustCompile("`(?:TestStore//)?(Test\\w+)`").FindAllStringSubmatch(read(t, "docs/explanation/known-problems.md"), -1)
+	names := regexp.MustCompile("`(?:TestStore//)?(Test\\w+)`").FindAllStringSubmatch(read(t,
+		"docs/explanation/known-problems.md"), -1)
 	require.NotEmpty(t, names)
 	for _, name := range names {
 		require.Regexp(t, `func (\(\w+ \w+\) )?`+name[1]+`\(`, tests.String())

@@ -1,7 +1,7 @@
-// Command vocabulary finds the words that words.txt forbids in the repository's tracked text files: in
-// identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
+// Command vocabulary finds the words that words.txt forbids in the repository's tracked text files:
+// in identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
 //
-//	go run ./internal/testing/vocabulary           every hit as file:line: word; exit status 1 if there is one
+//	go run ./internal/testing/vocabulary           every hit as file:line: word; exit 1 if any
 //	go run ./internal/testing/vocabulary -summary  the number of hits in each directory
 package main
 
@@ -43,7 +43,7 @@ func run(out io.Writer, summary bool) (hits int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	files, err := exec.Command("git", "ls-files").Output() // a moment
+	files, err := exec.Command("git", "ls-files").Output() // takes milliseconds
 	if err != nil {
 		return 0, fmt.Errorf("git ls-files: %w", err)
 	}
@@ -77,20 +77,22 @@ func run(out io.Writer, summary bool) (hits int, err error) {
 	return hits, nil
 }
 
-// skipped reports whether a file is no text of ours, or names old words on purpose.
+// skipped reports whether a file is binary, foreign, or contains old words on purpose.
 func skipped(file string) bool {
 	switch filepath.Ext(file) {
 	case ".go", ".lua", ".md", ".yml", ".yaml", ".sql", ".sh", ".html", ".js", ".css", ".json", ".conf", "":
 	default:
 		return true
 	}
-	return strings.HasPrefix(file, "internal/testing/vocabulary/") || strings.HasPrefix(file, "reports/") ||
-		slices.Contains([]string{"CHANGELOG.md", "LICENSE", "docs/reference/glossary.md", "go.sum"}, file)
+	return strings.HasPrefix(file,
+		"internal/testing/vocabulary/") || strings.HasPrefix(file, "reports/") ||
+		slices.Contains([]string{"CHANGELOG.md", "LICENSE", "docs/reference/glossary.md", "go.sum"},
+			file)
 }
 
 // vocabulary is a parsed words.txt.
 type vocabulary struct {
-	scopes map[string][][]string // by word: lists of path prefixes; an empty list is everywhere
+	scopes map[string][][]string // path prefixes by word; an empty list is every path
 	allow  []*regexp.Regexp
 }
 
@@ -117,7 +119,8 @@ func parse(text string) (vocabulary, error) {
 	return v, nil
 }
 
-// wordPattern splits identifiers: "NewDesk", "deskKey", "SECKILL_DESK" and "desk_key" all have the word desk.
+// wordPattern splits identifiers into words. "NewDesk", "deskKey", "SECKILL_DESK" and "desk_key"
+// all contain the word desk.
 var wordPattern = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
 // find returns the forbidden words of a line.
@@ -138,5 +141,6 @@ func (v vocabulary) find(file, line string) (found []string) {
 }
 
 func within(file string, paths []string) bool {
-	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(file, p+"/") })
+	return len(paths) == 0 || slices.ContainsFunc(paths,
+		func(p string) bool { return strings.HasPrefix(file, p+"/") })
 }

@@ -2,7 +2,7 @@ package check
 
 import "time"
 
-// statuses is G5: each status that a buyer was answered is what MySQL has.
+// statuses checks G5: each status in an answer to a buyer agrees with the order's row.
 func (j *judge) statuses() {
 	for _, b := range j.h.Buyers {
 		if len(b.Promises) == 0 {
@@ -19,7 +19,7 @@ func (j *judge) statuses() {
 	}
 }
 
-// consistent reports whether a status that a buyer was answered agrees with the order's row.
+// consistent reports whether a status in an answer to a buyer agrees with the order's row.
 func (j *judge) consistent(status string, row Row, written bool) bool {
 	switch status {
 	case "created":
@@ -35,9 +35,9 @@ func (j *judge) consistent(status string, row Row, written bool) bool {
 	}
 }
 
-// window is G6: nothing is sold outside the sale's window. The reservation lies between Asked and
-// Answered, so only what was certainly outside is a violation. A path that was promised an order
-// before gets the same answer after the end.
+// window checks G6: no unit is sold outside the sale's window. The reservation lies between Asked
+// and Answered, so only a purchase that was certainly outside is a violation. A path that was
+// promised an order before gets the same answer after the end.
 func (j *judge) window() {
 	for _, b := range j.h.Buyers {
 		first := make(map[string]time.Time)
@@ -54,7 +54,7 @@ func (j *judge) window() {
 	}
 }
 
-// repeats is G7: one path is one order, and no buyer has more orders than paths tried.
+// repeats checks G7: one path makes one order, and no buyer has more orders than paths tried.
 func (j *judge) repeats() {
 	pathOf, orderOf := make(map[string]string), make(map[string]string)
 	for _, b := range j.h.Buyers {
@@ -86,7 +86,7 @@ func (j *judge) repeats() {
 	}
 }
 
-// httpErrors is the contract on 5xx: 503 with Retry-After is the only one.
+// httpErrors checks the contract on 5xx: 503 with Retry-After is the only such answer.
 func (j *judge) httpErrors() {
 	for _, b := range j.h.Buyers {
 		if b.ServerErrors > 0 {

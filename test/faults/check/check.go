@@ -54,7 +54,7 @@ func (j *judge) activeOrders() (units int64, orders int, byBuyer map[int64]int64
 	return units, orders, byBuyer
 }
 
-// stock is G1: MySQL never oversells.
+// stock checks G1: MySQL never oversells.
 func (j *judge) stock() {
 	units, orders, _ := j.activeOrders()
 	j.verdict.Orders, j.verdict.Oversold = orders, max(0, units-j.h.Sale.Units)
@@ -68,7 +68,7 @@ func (j *judge) stock() {
 	j.equal("G1", "units sold and stock in MySQL", units+j.h.Sale.Stock, j.h.Sale.Units)
 }
 
-// limits is G2: no buyer holds more than the limit.
+// limits checks G2: no buyer holds more than the limit.
 func (j *judge) limits() {
 	_, _, byBuyer := j.activeOrders()
 	for buyer, units := range byBuyer {
@@ -94,7 +94,7 @@ func (j *judge) equalHoldings(rule, where string, got, want map[int64]int64) {
 	}
 }
 
-// promises is G3, every promise is a row, and the part of G5 that no promised order fails.
+// promises checks G3, every promise is a row, and the part of G5 that no promised order fails.
 func (j *judge) promises() {
 	for _, b := range j.h.Buyers {
 		for sn := range promised(b) {

@@ -27,8 +27,10 @@ func soundHistory() check.History {
 			Units: 3, Limit: 1, StartAt: start, EndAt: start.Add(time.Hour), Stock: 1, Total: 3,
 		},
 		Buyers: []check.Buyer{
-			{ID: 1, Paths: 1, Promises: promises("p1", "a"),
-				Statuses: []string{"queued", "created"}},
+			{
+				ID: 1, Paths: 1, Promises: promises("p1", "a"),
+				Statuses: []string{"queued", "created"},
+			},
 			{ID: 2, Paths: 2, Promises: promises("p2", "b"), Statuses: []string{"created"}},
 			{ID: 3, Paths: 1},
 		},
@@ -51,7 +53,7 @@ func createdOrder(buyer, quantity int64) func(*check.History) {
 	}
 }
 
-// statuses replaces the statuses that buyer 1 was answered.
+// statuses replaces the statuses in the answers to buyer 1.
 func statuses(list ...string) func(*check.History) {
 	return func(h *check.History) { h.Buyers[0].Statuses = list }
 }

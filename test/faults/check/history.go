@@ -2,7 +2,7 @@ package check
 
 import "time"
 
-// History is what was recorded of one sale, once every server works and the sale is drained.
+// History has the records of one sale, once every server works and the sale is drained.
 type History struct {
 	Sale     Sale
 	Buyers   []Buyer
@@ -25,7 +25,7 @@ type Sale struct {
 	Stock, Total   int64
 }
 
-// Buyer is what one buyer tried, and the answers.
+// Buyer has the attempts of one buyer, and the answers.
 type Buyer struct {
 	ID                int64
 	Paths             int       // random paths tried
@@ -60,10 +60,10 @@ type Redis struct {
 	Holdings                        map[int64]int64 // units of each buyer
 }
 
-// Allowance is what a fault may do beyond the guarantees.
+// Allowance lists the deviations from the guarantees that a fault may cause.
 type Allowance struct {
 	DeadLetters    int  // number of poison messages that the fault publishes
-	BrokenPromises bool // a promised order may fail, if its buyer is answered so
+	BrokenPromises bool // a promised order may fail, if its buyer got that answer
 }
 
 // Violation is one guarantee that does not hold.

@@ -1,6 +1,6 @@
 package check
 
-// leaks is G4: every unit is in one place, all places agree, and nothing is under way.
+// leaks checks G4: every unit is in one place, all places agree, and no work is under way.
 func (j *judge) leaks() {
 	units, _, byBuyer := j.activeOrders()
 	r := j.h.Redis

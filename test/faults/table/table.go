@@ -1,6 +1,7 @@
 // Command table makes the table of reports/faults.md from the lines that fault runs print
 // (-faults.out). It reads them from standard input and writes a row for each fault, in the order of
-// first appearance: to standard output, or in place of the table in the document that -doc names.
+// first appearance. It writes to standard output, or replaces the table in the document that -doc
+// names.
 package main
 
 import (

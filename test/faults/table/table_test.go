@@ -31,6 +31,7 @@ func TestWriteTable_RejectsMalformedLine(t *testing.T) {
 	}
 }
 
+// TestReport_HasEveryRecordedRun compares the table in reports/faults.md with the recorded runs.
 func TestReport_HasEveryRecordedRun(t *testing.T) {
 	runs, err := os.ReadFile("../../../reports/fault-runs.txt")
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
-// One purchase attempt: a random path, and the purchase with it. A repeated request with the same path
-// returns the same order, so the path is stored until the outcome is known. An attempt continues when
-// the page is opened again.
+// One purchase attempt: a random path, and the purchase with it. A repeated request with the same
+// path returns the same order, so the path is stored until the outcome is known. An attempt
+// continues when the page is opened again.
 import {call, callWithRetry} from './net.js';
 import {now} from './clock.js';
 
@@ -27,9 +27,9 @@ function keep(goodsId, attempt) {
 export const finished = (goodsId) => keep(goodsId, null);
 
 /**
- * Makes a purchase attempt and returns {orderSn} or {refused: answer}. say(step, detail) reports the
- * steps 'path', 'purchase' and 'wait' {answer, left, step}. A stored attempt continues with its own
- * path only: a new path would be a purchase that the user has not asked for.
+ * Makes a purchase attempt and returns {orderSn} or {refused: answer}. say(step, detail) reports
+ * the steps 'path', 'purchase' and 'wait' {answer, left, step}. A stored attempt continues with its
+ * own path only: a new path would be a second purchase, which the user did not request.
  */
 export async function buy(goodsId, quantity, say, signal) {
   let attempt = unfinished(goodsId);
@@ -51,7 +51,8 @@ export async function buy(goodsId, quantity, say, signal) {
       return {refused: answer};
     }
     finished(goodsId);
-    const orderSn = await orderSince(goodsId, attempt.begun); // the path has expired, but may have bought
+    // The path has expired, but the purchase may have succeeded before.
+    const orderSn = await orderSince(goodsId, attempt.begun);
     if (orderSn) return {orderSn};
     if (resumed || paths > 0) return {refused: answer};
     attempt = null;

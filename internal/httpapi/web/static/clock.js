@@ -1,5 +1,5 @@
-// An estimate of the server's clock. Only the device's monotonic clock is used, so a wrong or changed
-// device time has no effect.
+// An estimate of the server's clock. It uses only the device's monotonic clock, so a wrong or
+// changed device time has no effect.
 let ahead = -Infinity;
 
 /**

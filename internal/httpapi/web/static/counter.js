@@ -119,7 +119,8 @@ export class Counter {
       return;
     }
     this.hold(order);
-    call('GET', `/sales/${this.sale.goodsId}`).then((answer) => answer.ok && this.update(answer.data)); // what is left now
+    // Load the remaining units.
+    call('GET', `/sales/${this.sale.goodsId}`).then((answer) => answer.ok && this.update(answer.data));
     this.step('won');
     this.say('yes', t('say.won', {time: moment(Date.parse(order.payBy), now())}), {label: t('say.pay'), href: '#orders'});
   }
@@ -159,7 +160,8 @@ export class Counter {
     }
     put(text, words);
     const old = say.querySelector('.action');
-    if (old && action && old.textContent === action.label) return; // keep the focus during a countdown
+    // Keep the focus during a countdown.
+    if (old && action && old.textContent === action.label) return;
     old?.remove();
     if (!action) return;
     const element = document.createElement(action.href ? 'a' : 'button');

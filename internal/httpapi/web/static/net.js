@@ -4,8 +4,8 @@
 const timeout = 75e3;
 
 /**
- * Makes a call and returns {ok, status, reason, data, wait}; wait is Retry-After in seconds. It never
- * throws: a failed connection has the reason NETWORK.
+ * Makes a call and returns {ok, status, reason, data, wait}; wait is Retry-After in seconds. It
+ * never throws: a failed connection has the reason NETWORK.
  */
 export async function call(method, path, body, signal, headers) {
   const late = AbortSignal.timeout(timeout);

@@ -99,7 +99,8 @@ async function step(known, name) {
     answer = await callWithRetry('POST', `/orders/${known.order.orderSn}/${name}`, {
       within: 30e3, waiting: (a, left) => put(say, oneOf('wait', a.reason, {n: left})),
     });
-    if (answer.reason !== 'CONFLICT' || !answer.wait) break; // CONFLICT with Retry-After: the order is still queued
+    // CONFLICT with Retry-After: the order is still queued.
+    if (answer.reason !== 'CONFLICT' || !answer.wait) break;
     await new Promise((done) => setTimeout(done, answer.wait * 1000));
   }
   for (const b of buttons) b.disabled = false;
