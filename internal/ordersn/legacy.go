@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
-
-	"github.com/google/uuid"
 )
 
 // legacyKey verifies the numbers of the releases before random paths were numbers: 58 characters of
@@ -19,14 +17,6 @@ const legacyBody = 16 + 8 + 4
 var legacyEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").
 	WithPadding(base32.NoPadding)
 
-// legacyID returns the UUIDv7 in a number, without a check of the MAC.
-func legacyID(s string) uuid.UUID {
-	if raw, err := legacyEncoding.DecodeString(s); err == nil && len(raw) == legacyBody+8 {
-		return uuid.UUID(raw[:16])
-	}
-	return uuid.Must(uuid.NewV7())
-}
-
 func (k legacyKey) parse(s string) (n Number, ok bool) {
 	raw, err := legacyEncoding.DecodeString(s)
 	if err != nil || len(raw) != legacyBody+8 || legacyEncoding.EncodeToString(raw) != s {
@@ -37,11 +27,9 @@ func (k legacyKey) parse(s string) (n Number, ok bool) {
 	if !hmac.Equal(mac.Sum(nil)[:8], raw[legacyBody:]) {
 		return n, false
 	}
-	n = Number{
+	return Number{
 		GoodsID: int64(binary.BigEndian.Uint64(raw[16:])),
-		Epoch:   int64(binary.BigEndian.Uint32(raw[24:])), legacy: uuid.UUID(raw[:16]),
-	}
-	second, nanos := n.legacy.Time().UnixTime()
-	n.second, n.nonce = second, uint64(nanos/1_000_000)<<counterBits
-	return n, true
+		Epoch:   int64(binary.BigEndian.Uint32(raw[24:])),
+		millis:  binary.BigEndian.Uint64(raw) >> 16, legacy: true,
+	}, true
 }

@@ -19,8 +19,8 @@ func TestNumber_PathAndNumberCarryTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")
 		buyer := rapid.Int64Min(1).Draw(t, "buyer")
-		now := time.UnixMilli(rapid.Int64Range(firstSecond*1000, 3_880_000_000_000).Draw(t, "now"))
-		age := time.Duration(rapid.Int64Range(-3000, 365*86400).Draw(t, "age")) * time.Second
+		now := time.UnixMilli(rapid.Int64Range(1_735_689_600_000, 3_880_000_000_000).Draw(t, "now"))
+		age := time.Duration(rapid.Int64Range(-5*86400, 365*86400).Draw(t, "age")) * time.Second
 		made := k.Issue(goods, buyer, now)
 		require.Regexp(t, `^[0-9A-Za-z]{35}$`, made.String())
 		require.Regexp(t, `^[0-9a-f]{32}$`, made.Path())
@@ -131,7 +131,6 @@ func TestParse_ReadsNumbersOfEarlierReleases(t *testing.T) {
 	require.Equal(t, []int64{42, 3}, []int64{n.GoodsID, n.Epoch})
 	require.WithinDuration(t, time.Now(), n.IssuedAt(), time.Minute)
 	require.Equal(t, ID(sn), ID(sn))
-	require.NotEqual(t, ID("anything"), ID("anything"))
 	_, err = NewKeys([]byte("new")).Verify(sn, 7)
 	require.ErrorIs(t, err, ErrForeign)
 	_, err = NewKeys([]byte("old")).Verify(sn[:57]+"v", 7)

@@ -11,19 +11,19 @@ import (
 )
 
 // Reserve decides 1 to MaxBatch reservations of one goods in one script call. Where the gate is
-// shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. All have
-// the same StoredPath. The result's NotReplicated is set where too few replicas confirmed the batch
+// shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. All or
+// none have a StoredPath. The result's NotReplicated is set where too few replicas confirmed the batch
 // within WaitTimeout.
 func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox()}
-	if path := rs[0].StoredPath; path != "" {
-		keys = append(keys, k.storedPath(path))
-	}
 	args := append(make([]any, 0, 3+5*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis)
 	for _, r := range rs {
+		if r.StoredPath != "" {
+			keys = append(keys, k.storedPath(r.StoredPath))
+		}
 		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {
 			return reservation.Result{}, fmt.Errorf("encode a reservation: %w", err)

@@ -43,14 +43,16 @@ func (s fixture) TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 // verdict. A refusal does not affect the others.
 func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	s.load(onSale(6, 3))
-	expired := reservationOf(3, 9, 1)
+	expired, ahead := reservationOf(3, 9, 1), reservationOf(7, 9, 1)
 	expired.PathEnd = time.Now()
+	ahead.PathEnd = time.Now().Add(time.Hour) // as after Redis' clock was set back
 	verdicts := s.reserve(reservationOf(1, 7, 2), reservationOf(1, 7, 5), reservationOf(2, 7, 2),
-		expired, reservationOf(4, 8, 3), reservationOf(5, 9, 3), reservationOf(6, 9, 1))
+		expired, ahead, reservationOf(4, 8, 3), reservationOf(5, 9, 3), reservationOf(6, 9, 1))
 	require.Equal(t, []reservation.Verdict{
 		{Code: reservation.Taken, OrderSn: "sn1"},
 		{Code: reservation.Repeated, OrderSn: "sn1"},
 		{Code: reservation.OverLimit, OrderSns: []string{"sn1"}},
+		{Code: reservation.WrongPath},
 		{Code: reservation.WrongPath},
 		{Code: reservation.Taken, OrderSn: "sn4"},
 		{Code: reservation.TooFew, Available: 1},
@@ -177,10 +179,13 @@ func (s fixture) TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 // TestReserve_AcceptsPathsOfEarlierReleases runs beside nodes of the release that stored each path.
 func (s fixture) TestReserve_AcceptsPathsOfEarlierReleases(t *testing.T) {
 	s.load(onSale(9, 9))
-	stored := func(n int, buyer int64, path string) reservation.Verdict {
+	of := func(n int, buyer int64, path string) reservation.Reservation {
 		r := reservationOf(n, buyer, 1)
 		r.StoredPath, r.PathEnd = path, time.Time{}
-		return s.reserve(r)[0]
+		return r
+	}
+	stored := func(n int, buyer int64, path string) reservation.Verdict {
+		return s.reserve(of(n, buyer, path))[0]
 	}
 	key := keysOf(goods).storedPath
 	for path, value := range map[string]string{
@@ -195,8 +200,14 @@ func (s fixture) TestReserve_AcceptsPathsOfEarlierReleases(t *testing.T) {
 		require.Equal(t, "7 sn2", s.client.Get(t.Context(), key("unused")).Val())
 		require.Equal(t, "sn2", stored(3, 7, "unused").OrderSn)
 	}
+	together := s.reserve(of(4, 8, "another"), of(5, 8, "another"), of(6, 7, "invented"))
+	require.Equal(t, []reservation.Verdict{
+		{Code: reservation.Taken, OrderSn: "sn4"},
+		{Code: reservation.Repeated, OrderSn: "sn4"},
+		{Code: reservation.WrongPath},
+	}, together)
 	for _, path := range []string{"another", "earlier epoch", "invented"} {
 		require.Equal(t, reservation.WrongPath, stored(4, 7, path).Code, path)
 	}
-	require.EqualValues(t, 8, s.view().Available)
+	require.EqualValues(t, 7, s.view().Available)
 }

@@ -3,8 +3,8 @@
 --
 -- KEYS  1 sale (hash)   2 buyers (hash: buyer -> holding, see gate)
 --       3 pending (hash: sn -> "ms:quantity:entry")   4 outbox (stream: b = JSON array of entries)
---       5 (optional) the random path that an earlier release stored for every reservation of this
---         call: "buyer@epoch", once used "buyer sn"
+--         5… (optional) the random paths of the reservations, which an earlier release stored:
+--         "buyer@epoch", once used "buyer sn"
 -- ARGV  1 lease ('' = read INFO)   2 the caller's epoch
 --       3 age of the oldest pending order at which the gate shuts, ms (0 = never)
 --       then for each reservation: buyer id, quantity, order number, end of its path (ms),
@@ -18,7 +18,10 @@ local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '
 local OVER_LIMIT, TOO_FEW, MALFORMED = '5', '6', '7'
 local FIRST_ARG, STRIDE = 4, 5
 local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local stored_path, USED_PATH_S = KEYS[5], 24 * 3600
+local FIRST_PATH, USED_PATH_S = 5, 24 * 3600
+-- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
+-- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
+local MAX_PATH_MS = 65000
 
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit',
   'avail', 'pend', 'since')
@@ -38,10 +41,11 @@ elseif now < tonumber(s[5]) then
   window = TOO_EARLY
 end
 local limit = tonumber(s[7])
-local permit = stored_path and redis.call('GET', stored_path)
 
 -- path_of returns the verdict on a path that an earlier release stored, and its order.
-local function path_of(buyer)
+local used = {}
+local function path_of(buyer, key)
+  local permit = used[key] or redis.call('GET', key)
   if permit == buyer .. '@' .. s[2] then return nil end
   if permit and string.sub(permit, 1, #buyer + 1) == buyer .. ' ' then
     return REPEATED, string.sub(permit, #buyer + 2)
@@ -59,13 +63,14 @@ local stamp = now .. ':'
 for i = 1, #ids do
   local a = FIRST_ARG + (i - 1) * STRIDE
   local buyer, q, sn, entry = ids[i], quantity(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 4]
+  local path_end, stored_path = tonumber(ARGV[a + 3]), KEYS[FIRST_PATH + i - 1]
   local holding = had_now[buyer] or had[i]
   local verdict, detail
   if holding and order_in(holding, sn) then
     verdict, detail = REPEATED, sn
   elseif stored_path then
-    verdict, detail = path_of(buyer)
-  elseif now >= tonumber(ARGV[a + 3]) then
+    verdict, detail = path_of(buyer, stored_path)
+  elseif now >= path_end or path_end - now > MAX_PATH_MS then
     verdict = EXPIRED_PATH
   end
   verdict = verdict or window
@@ -82,7 +87,7 @@ for i = 1, #ids do
     memory[#memory + 1] = sn
     memory[#memory + 1] = stamp .. q .. ':' .. entry
     entries[#entries + 1] = entry
-    permit = buyer .. ' ' .. sn
+    if stored_path then used[stored_path] = buyer .. ' ' .. sn end
   end
   verdicts[i], details[#details + 1] = verdict, detail
 end
@@ -100,6 +105,6 @@ if #entries > 0 then
   id = redis.call('XADD', outbox, '*', 'b', '[' .. table.concat(entries, ',') .. ']')
   if was_pending == 0 then since = now end
   redis.call('HSET', sale, 'avail', avail, 'pend', pend, 'since', since)
-  if stored_path then redis.call('SET', stored_path, permit, 'EX', USED_PATH_S) end
+  for key, use in pairs(used) do redis.call('SET', key, use, 'EX', USED_PATH_S) end
 end
 return {gate, epoch, now, avail, id, table.concat(verdicts), unpack(details)}

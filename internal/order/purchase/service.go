@@ -61,11 +61,11 @@ type Service struct {
 	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
-// batchKey groups the purchases that one script call decides. A path that an earlier release stored
-// has a call of its own.
+// batchKey groups the purchases that one script call decides. Paths that an earlier release may
+// have stored have calls of their own.
 type batchKey struct {
 	goodsID, epoch int64
-	storedPath     string
+	stored         bool
 }
 
 // result is one buyer's part of a batch: the verdict, and the publication of what was taken.
@@ -177,7 +177,7 @@ func (s *Service) reserve(
 			Name: p.Buyer.Name, Phone: p.Buyer.Phone,
 		}
 		r := reservation.Reservation{OrderLine: line, PathEnd: n.ExpiresAt(), StoredPath: storedPath}
-		return s.reserves.Do(ctx, batchKey{p.GoodsID, epoch, storedPath},
+		return s.reserves.Do(ctx, batchKey{p.GoodsID, epoch, storedPath != ""},
 			tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	}
 	epoch, err := s.epoch(ctx, p.GoodsID)
