@@ -170,17 +170,22 @@ func (w *world) killOne(outage int) {
 	w.healIn(outage, func() { w.start(h) })
 }
 
-// pauseOne pauses a random host. The bytes in its sockets are sent when it resumes.
+// pauseOne pauses a random host.
 func (w *world) pauseOne() {
 	hosts, ticks := w.apis, 20+w.rnd.IntN(60)
 	if w.fault == workerPaused {
 		hosts, ticks = w.workers, lockLife/2+w.rnd.IntN(lockLife)
 	}
-	h := pick(w.rnd, hosts)
+	w.suspend(pick(w.rnd, hosts), ticks)
+	w.healIn(ticks+publishDeadline, nil)
+}
+
+// suspend pauses a host. The bytes in its sockets are sent when it resumes.
+func (w *world) suspend(h *host, ticks int) {
 	w.logf("%s is paused for %d", h.name, ticks)
 	w.paused = h
 	w.pauseHost(h, ticks)
-	w.healIn(ticks+publishDeadline, func() { w.paused = nil })
+	w.later(ticks+publishDeadline, func() { w.paused = nil })
 }
 
 // mix doubles every message in the queues, with its lines in other batches and another order.
@@ -229,7 +234,15 @@ func (w *world) promote(from, to *server) {
 	w.logf("failover from %d to %d", from.replid, to.replid)
 	w.current, w.dirty = to, true
 	w.records.failOver(from, to)
-	for _, h := range append(slices.Clone(w.apis), w.workers...) {
-		w.later(w.rnd.IntN(30), func() { h.redis = w.current })
+	for _, h := range w.apis {
+		w.later(w.rnd.IntN(31), func() { h.redis = w.current })
+	}
+	for _, h := range w.workers {
+		w.later(w.rnd.IntN(1+w.rnd.IntN(31)), func() { h.redis = w.current })
+	}
+	for _, c := range slices.Clone(w.clients) {
+		if c.path != 0 {
+			w.share(c)
+		}
 	}
 }

@@ -254,7 +254,7 @@ func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 		if !o.status.active() {
 			o.q = 0
 		}
-		usable := m.w.now < o.issued+pathLife && !m.w.omits(LoadUsablePaths)
+		usable := m.w.now < o.issued+m.w.pathLife && !m.w.omits(LoadUsablePaths)
 		if o.goods == goods && (o.q > 0 || usable) {
 			s.orders = append(s.orders, o)
 		}

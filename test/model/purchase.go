@@ -8,7 +8,7 @@ type client struct {
 	path, issued    int // the random path, and the tick at which an API issued it
 	api             *host
 	waiting         bool // has a request under way at api
-	twin            bool // repeats another client's path: a proxy, or a second tab
+	twin            bool // repeats the path of another client
 	tries           int
 	again           int // number of further purchases
 	done            bool
@@ -44,15 +44,24 @@ func (w *world) ask(c *client) {
 		w.later(5, func() { w.ask(c) })
 		return
 	}
-	if c.path != 0 && !c.twin && w.rnd.IntN(3) == 0 {
-		twin := *c
-		twin.twin, twin.again, twin.q = true, 0, 1+w.rnd.IntN(2)
-		w.clients = append(w.clients, &twin)
-		w.later(w.rnd.IntN(1+w.rnd.IntN(60)), func() { w.ask(&twin) })
-	}
 	c.api, c.waiting = h, true
 	w.waiting[h][c.goods] = append(w.waiting[h][c.goods], c)
 	w.spawn(h, w.rnd.IntN(4), func(p *proc) { w.reserveBatch(p, c.goods) })
+}
+
+// share lets others use a client's path: a second tab or a proxy repeats it, perhaps with another
+// quantity, and a query asks for its number, which can be computed from the path.
+func (w *world) share(c *client) {
+	if w.rnd.IntN(3) == 0 {
+		l := line{sn: c.path, goods: c.goods, buyer: c.buyer, q: c.q, issued: c.issued}
+		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(60), func(p *proc) { w.queryOrder(p, l) })
+	}
+	if !c.twin && w.rnd.IntN(3) == 0 {
+		twin := *c
+		twin.twin, twin.again, twin.tries, twin.q = true, 0, 0, 1+w.rnd.IntN(2)
+		w.clients = append(w.clients, &twin)
+		w.later(w.rnd.IntN(1+w.rnd.IntN(1+w.rnd.IntN(120))), func() { w.ask(&twin) })
+	}
 }
 
 // loseConnections lets the clients of a dead API repeat their requests with the same path.
@@ -92,6 +101,13 @@ func (w *world) reserveBatch(p *proc, goods int) {
 			w.retry(c)
 		}
 		return
+	}
+	if p.host.redis != w.current && w.paused == nil && w.rnd.IntN(3) == 0 {
+		w.suspend(p.host, 20+w.rnd.IntN(60)) // its message arrives after the rebuild
+		for _, c := range batch {
+			w.share(c)
+		}
+		p.pause()
 	}
 	p.step() // the reply is on the wire
 	if w.rnd.IntN(6) == 0 {
@@ -142,7 +158,7 @@ func (w *world) confirmAgain(p *proc, c *client, v decision) {
 // publishBatch publishes the reserved orders of a batch, and answers their buyers.
 func (w *world) publishBatch(p *proc, goods, id int, taken []line, promised []*client) {
 	by := w.now + publishDeadline
-	if w.rnd.IntN(4) == 0 {
+	if w.rnd.IntN(3) == 0 {
 		p.sleep(w.rnd.IntN(13))
 	}
 	result := w.publish(p, goods, message{lines: taken, goods: goods}, by)
@@ -193,6 +209,7 @@ func (w *world) issuePaths(p *proc, goods int, batch []*client) {
 	for _, c := range batch {
 		if c.path == 0 {
 			c.path, c.issued = w.id(), issued
+			w.share(c)
 		}
 	}
 }
@@ -252,7 +269,7 @@ func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) d
 	switch {
 	case known:
 		return decision{repeated: true, line: w.records.line(l)}
-	case c.path == 0 || w.now >= c.issued+pathLife:
+	case c.path == 0 || w.now >= c.issued+w.pathLife:
 		return decision{badPath: true, line: l}
 	case clock >= k.until:
 		return decision{limited: true}

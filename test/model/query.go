@@ -1,6 +1,6 @@
 package model
 
-// queryOrder is the order query, for the buyer of a promised order.
+// queryOrder is the order query of a buyer. The order may not be reserved yet.
 func (w *world) queryOrder(p *proc, l line) {
 	s := p.host.redis
 	p.step()
@@ -21,7 +21,7 @@ func (w *world) queryOrder(p *proc, l line) {
 	}
 	g, k := s.gateOf(l.goods, false)
 	epoch := k.epoch
-	if g != open || w.now < l.issued+pathLife+publishDeadline && !w.omits(LostAfterExpiry) {
+	if g != open || w.now < l.issued+w.pathLife+publishDeadline && !w.omits(LostAfterExpiry) {
 		return // 503, or "queued"
 	}
 	if !w.omits(SecondRead) {
@@ -45,5 +45,5 @@ func (w *world) queryOrder(p *proc, l line) {
 		}
 	}
 	w.logf("buyer %d is answered that order %d of goods %d failed", l.buyer, l.sn, l.goods)
-	w.records.of(l).answeredFailed = true
+	w.records.add(l).answeredFailed = true
 }

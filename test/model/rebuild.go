@@ -105,7 +105,7 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 	}
 	w.logf("%s begins epoch %d of goods %d: %d of %d left",
 		p.host.name, snap.epoch, goods, snap.stock, snap.total)
-	p.sleep(w.rnd.IntN(12)) // staging takes time with many buyers
+	p.sleep(w.rnd.IntN(1 + w.rnd.IntN(12))) // staging takes time with many buyers
 	s = p.host.redis
 	return s.load(goods, snap)
 }

@@ -41,6 +41,17 @@ func (r *records) waive(w *world, s *server, goods int) {
 
 func (r *records) of(l line) *orderRecord { return r.bySn[[3]int{l.goods, l.sn, l.buyer}] }
 
+// add returns the record of an order, and makes it where there is none.
+func (r *records) add(l line) *orderRecord {
+	f := r.of(l)
+	if f == nil {
+		f = &orderRecord{line: l, publishedAt: -1}
+		r.all = append(r.all, f)
+		r.bySn[[3]int{l.goods, l.sn, l.buyer}] = f
+	}
+	return f
+}
+
 // line returns the order that has been reserved under a number.
 func (r *records) line(l line) line {
 	if f := r.of(l); f != nil {
@@ -56,12 +67,7 @@ func (r *records) reserve(w *world, s *server, l line) {
 		w.violated("G6", "order %d was reserved after the sale's end", l.sn)
 	}
 	stale := w.fault == failover || w.fault == failBack
-	f := r.of(l)
-	if f == nil {
-		f = &orderRecord{publishedAt: -1}
-		r.all = append(r.all, f)
-		r.bySn[[3]int{l.goods, l.sn, l.buyer}] = f
-	}
+	f := r.add(l)
 	f.line, f.server, f.reservedAt = l, s, w.now // again, if Redis had lost it
 	f.late, f.mayFail = false, stale && (s != w.current || l.epoch < w.db.goods[l.goods].epoch)
 }

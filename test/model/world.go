@@ -12,7 +12,6 @@ const (
 	tolerance       = 30  // 5 s
 	republishAge    = 150 // 60 s
 	lockLife        = 80  // 2 s, renewed
-	pathLife        = 40  // 60 s
 	barrierPatience = lockLife - 2*publishDeadline
 )
 
@@ -31,6 +30,9 @@ type world struct {
 	limit []int
 	// saleEnd and payTime are ticks: the end of every sale, and the time to pay an order.
 	saleEnd, payTime int
+	// pathLife is the ticks for which a path permits a purchase: a minute in the product, here long
+	// or short beside a rebuild.
+	pathLife int
 	// remember makes servers keep their last states; only some faults need them.
 	remember bool
 
@@ -101,7 +103,7 @@ func newWorld(seed uint64, without Rule) *world {
 	w.ids = 1000
 	w.fault = fault(rnd.IntN(int(lastFault)))
 	w.remember = w.fault.needsHistory()
-	w.saleEnd, w.payTime = 1<<20, 60+rnd.IntN(200)
+	w.saleEnd, w.payTime, w.pathLife = 1<<20, 60+rnd.IntN(200), []int{5 + rnd.IntN(30), 100 + rnd.IntN(100)}[rnd.IntN(2)]
 	if w.fault == clockSkew || rnd.IntN(8) == 0 {
 		w.saleEnd = 50 + rnd.IntN(60)
 	}
