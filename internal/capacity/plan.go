@@ -74,9 +74,12 @@ func (s Sale) check() error {
 		"cores": s.Cores, "use": s.Use, "peak": s.Peak, "polls": s.Polls, "waits": s.Waits,
 		"queries": s.Queries, "streams": s.Streams,
 	} {
-		mayBeZero := slices.Contains([]string{"polls", "waits", "queries", "streams"}, name)
-		if !(x > 0) && !(x == 0 && mayBeZero) || math.IsInf(x, 0) {
-			problems = append(problems, errors.New(name+" must be a number above 0"))
+		bound := "above 0"
+		if slices.Contains([]string{"polls", "waits", "queries", "streams"}, name) {
+			bound = "of at least 0"
+		}
+		if !(x >= 0) || x == 0 && bound == "above 0" || math.IsInf(x, 0) {
+			problems = append(problems, fmt.Errorf("%s must be a number %s", name, bound))
 		}
 	}
 	if s.Streams > 1 || s.Use > 1 {
@@ -162,7 +165,6 @@ func (s Sale) work(orders, streams float64) []work {
 		{redis, "status queries", queries, selling},
 		{rabbit, "messages", calls, selling},
 		{rabbit, "orders in messages", orders, selling},
-		{consumer, "messages", calls, selling},
 		{consumer, "transactions", batches, selling},
 		{consumer, "orders", orders, selling},
 		{mysql, "transactions", batches, selling},
