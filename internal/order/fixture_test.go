@@ -84,7 +84,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
 		t: t, file: file, mini: mini, store: store,
-		queue:  &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		queue:  &flakyQueue{Queue: memqueue.New(1)},
 		redis:  redisstore.New(client, redisstore.Options{Lease: "today"}),
 		minter: ordersn.NewMinter(settings().OrderSecret),
 	}
