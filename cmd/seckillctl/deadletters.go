@@ -44,9 +44,12 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	return r.database.with(s, func(store *sqlstore.Store) error {
 		reservations := redisstore.New(client, redisstore.Options{})
 		log := slog.New(slog.DiscardHandler) // the command's own output reports the result
-		releaser := inventory.NewStockReleaser(store, reservations, log)
-		return work(deadletter.NewService(
-			store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
+		stores := inventory.Stores{Store: store, Redis: reservations, Log: log}
+		return work(&deadletter.Service{
+			Store: store, Redis: reservations,
+			Releaser: &inventory.StockReleaser{Stores: stores}, Minter: ordersn.NewMinter(key),
+			PaymentTimeout: r.PaymentTimeout, Log: log,
+		})
 	})
 }
 

@@ -43,8 +43,8 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 		Rate: seckill.DefaultRate(),
 	}.Draft(1, now), salechange.IdempotencyKey{})
 	require.NoError(t, err)
-	_, err = rebuild.NewOpener(store, redisstore.New(client, redisstore.Options{})).OpenFirst(ctx,
-		sale.GoodsID)
+	opener := rebuild.Opener{Store: store, Redis: redisstore.New(client, redisstore.Options{})}
+	_, err = opener.Open(ctx, sale.GoodsID, rebuild.FirstToken)
 	require.NoError(t, err)
 	for buyer := range int64(2) {
 		sn, err := ordersn.NewMinter([]byte(secret)).Mint(sale.GoodsID, 1)

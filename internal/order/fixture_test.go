@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/memqueue"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -114,6 +115,11 @@ func (h *fixture) runWorkers(s app.Settings) (stop func()) {
 	}
 	h.t.Cleanup(stop)
 	return stop
+}
+
+func (h *fixture) releaser() *inventory.StockReleaser {
+	stores := inventory.Stores{Store: h.store, Redis: h.redis, Log: h.parts.Log}
+	return &inventory.StockReleaser{Stores: stores}
 }
 
 // exposeSale creates and exposes a sale that sells now.
