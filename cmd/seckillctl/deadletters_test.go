@@ -60,7 +60,7 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	require.NotContains(t, out, "Ann")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2)
-	var first, second deadLetterLine
+	var first, second order.DeadLetter
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &second))
 	requeue := []string{
