@@ -33,7 +33,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
+	up, err := connect.Open(ctx, cfg, registry.Publishing.Outcome, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func settings() app.Settings {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "h.db")
-	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, sqlstore.Options{})
+	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	require.NoError(t, store.Migrate(t.Context()))
