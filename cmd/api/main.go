@@ -34,17 +34,18 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
+	up, err := connect.Open(ctx, cfg, registry.Publishing.Outcome, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{Reservations: registry.Reservations, Tracer: tracer.Orders()}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
-	apiSettings, err := app.APISettingsOf(cfg, registry)
+	apiSettings, err := app.APISettingsOf(cfg)
 	if err != nil {
 		return err
 	}
+	apiSettings.Metrics, apiSettings.CountLimit = registry, registry.Count
 	if tracer != nil { // a nil *Tracing in the interface would not be a nil Tracer
 		apiSettings.Tracer = tracer
 	}

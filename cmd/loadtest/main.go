@@ -72,9 +72,12 @@ func newLoadTest(o options, secret string) (*loadTest, error) {
 // -allow-remote is set. The check of the flags resolves names once; a name may resolve to another
 // host later.
 func (o options) httpClient(conns int) *http.Client {
-	return apiclient.NewHTTPWith(apiclient.HTTPOptions{
-		Conns: conns, Timeout: o.callTimeout, LoopbackOnly: !o.allowRemote,
-	})
+	client := apiclient.NewLoopbackHTTP(conns)
+	if o.allowRemote {
+		client = apiclient.NewHTTP(conns)
+	}
+	client.Timeout = o.callTimeout
+	return client
 }
 
 // sign makes a token that outlives the load and the checks. A token that expires in between would

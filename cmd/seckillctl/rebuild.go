@@ -119,12 +119,13 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 // rebuild rebuilds the sale. If it fails halfway, the gate stays shut until an order consumer has
 // finished the rebuild.
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
-	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
-		Store: up.Store, Redis: up.RedisStore, Queue: up.Queue,
-		Outbox:         outbox.NewPublisher(up.RedisStore, up.Queue, nil, c.PublishTimeout),
-		Opener:         rebuild.NewOpener(up.Store, up.RedisStore),
+	rebuilder := rebuild.Rebuilder{
+		Opener: rebuild.Opener{Store: up.Store, Redis: up.RedisStore}, Queue: up.Queue,
+		Outbox: &outbox.Publisher{
+			Store: up.RedisStore, Queue: up.Queue, Timeout: c.PublishTimeout,
+		},
 		PublishTimeout: c.PublishTimeout, Log: slog.New(slog.DiscardHandler),
-	})
+	}
 	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
 		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w",

@@ -93,7 +93,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
 		Token:  d.buyerToken,
 		Buyers: demoBuyers, Users: demoAtOnce, FirstID: 1000,
-		OnDone: func() { _ = bar.Add(1) },
+		OnPoint: func(p loadgen.Point) { _ = bar.Add(p.Done) },
 	}
 	defer plan.HTTP.CloseIdleConnections()
 	result := loadgen.Run(ctx, plan)

@@ -125,7 +125,7 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 			}
 		default:
 			d := must.Get(node.TakeEach(t.Context(),
-				[]ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}}))(t)
+				ratelimit.Request{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}))(t)
 			taken += int(d[0].Granted)
 		}
 	}

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	"flashsale.dev/seckill/internal/loadgen"
@@ -94,13 +92,3 @@ func (r Report) BuyerRate() float64 { return float64(r.Arrived) / max(r.Seconds,
 
 // CallRate is the number of calls per second.
 func (r Report) CallRate() float64 { return float64(r.Generator.Calls) / max(r.Seconds, 1e-9) }
-
-// JSON writes the report for programs.
-func (r Report) JSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(r); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
-}

@@ -144,7 +144,7 @@ func TestTable_ShowsVerdict(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().Table(&text))
 	for _, said := range []string{
-		"30 buyers in 3.0 s (10/s), 42 calls (14/s)", "SOLD_OUT 18, OK 12", "won 10",
+		"30 buyers in 3.0 s (10/s), 42 calls (14/s)", "OK 12  SOLD_OUT 18", "won 10",
 		"all refused 2", "20.0 µs per call", "FAIL: 1 of 2 rules violated",
 		"VIOLATED 4 times: every 202 has an order", "ok   nobody has more", "and 3 more",
 	} {

@@ -78,8 +78,7 @@ func contenders(t testing.TB, addr string) []contender {
 	return []contender{
 		{name: "direct", bounded: true, calls: directCalls.Load, allow: func(ctx context.Context) bool {
 			directCalls.Add(1)
-			d, err := direct.TakeEach(ctx,
-				[]ratelimit.Request{{Key: "direct", Params: terms, N: 1}})
+			d, err := direct.TakeEach(ctx, ratelimit.Request{Key: "direct", Params: terms, N: 1})
 			return err == nil && d[0].Allowed
 		}},
 		{name: "redis_rate", calls: otherCalls.Load, allow: func(ctx context.Context) bool {
@@ -106,7 +105,7 @@ func gated(
 	meter := &counters{}
 	gates := make([]*gate.Gate, nodes)
 	for i := range gates {
-		gates[i] = newGate(t, b, redislimit.New(client, nil), gate.Options{Metrics: meter})
+		gates[i] = newGate(t, b, redislimit.New(client, nil), gate.Options{Count: meter.count})
 	}
 	turn := atomic.Int64{}
 	return contender{

@@ -87,7 +87,7 @@ func (g *Gate) answered(rule *rules.Compiled, k *keyState, hit cached, waiting *
 		*waiting, k.waiting = false, k.waiting-1
 		return
 	}
-	g.opts.count(rule.Name, hit.event)
+	g.opts.Count(rule.Name, hit.event)
 }
 
 // start begins a call for size permits. Redis may grant any part of them.
