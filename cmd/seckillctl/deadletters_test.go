@@ -33,7 +33,7 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	}
 	_, err := ctl("migrate", "--mysql-dsn", dsn)
 	require.NoError(t, err)
-	store, err := sqlstore.Open(ctx, dsn, sqlstore.Options{})
+	store, err := sqlstore.Open(ctx, dsn, "")
 	require.NoError(t, err)
 	defer store.Close()
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
