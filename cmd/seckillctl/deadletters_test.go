@@ -33,7 +33,7 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	}
 	_, err := ctl("migrate", "--mysql-dsn", dsn)
 	require.NoError(t, err)
-	store, err := sqlstore.Open(ctx, dsn, sqlstore.Options{})
+	store, err := sqlstore.Open(ctx, dsn, "")
 	require.NoError(t, err)
 	defer store.Close()
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
@@ -60,7 +60,7 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	require.NotContains(t, out, "Ann")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2)
-	var first, second deadLetterLine
+	var first, second order.DeadLetter
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &second))
 	requeue := []string{

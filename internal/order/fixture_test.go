@@ -75,7 +75,7 @@ func settings() app.Settings {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "h.db")
-	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, sqlstore.Options{})
+	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	require.NoError(t, store.Migrate(t.Context()))
@@ -84,7 +84,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
 		t: t, file: file, mini: mini, store: store,
-		queue:  &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		queue:  &flakyQueue{Queue: memqueue.New(1)},
 		redis:  redisstore.New(client, redisstore.Options{Lease: "today"}),
 		minter: ordersn.NewMinter(settings().OrderSecret),
 	}
