@@ -77,7 +77,7 @@ func serve(
 	if err != nil {
 		return err
 	}
-	apiSettings, err := app.APISettingsOf(cfg, nil)
+	apiSettings, err := app.APISettingsOf(cfg)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -41,7 +40,8 @@ type APISettings struct {
 	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
-	Metrics        Metrics         // may be nil
+	Metrics        httpapi.Metrics // may be nil
+	CountLimit     LimitCounter    // may be nil
 	Tracer         httpapi.Tracer  // may be nil
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
 	Guests         []seckill.Actor // may sign in without a password; for trials
@@ -49,12 +49,6 @@ type APISettings struct {
 
 // defaultCurrency applies where no currency is configured.
 const defaultCurrency = "CNY"
-
-// Metrics counts what a node does.
-type Metrics interface {
-	httpapi.Metrics
-	gate.Metrics
-}
 
 // NewAPI wires a node's API. Errors name the invalid setting.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
@@ -71,7 +65,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := NewLimits(a.RulesFile, p.Redis, a.Metrics, p.Log)
+	limits, err := NewLimits(a.RulesFile, p.Redis, a.CountLimit, p.Log)
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
@@ -105,12 +99,12 @@ func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 }
 
 // APISettingsOf returns the API's part of a program's settings.
-func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
+func APISettingsOf(cfg config.Config) (APISettings, error) {
 	keys, err := cfg.Auth.Phones()
 	return APISettings{
 		JWTSecret:     []byte(cfg.Auth.JWTSecret.Reveal()),
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
-		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: metrics,
+		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
 		Currency: cfg.HTTP.Currency,
 	}, err
 }

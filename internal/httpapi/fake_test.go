@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,7 +157,7 @@ func (f *fake) record(once key, id int64, by actor, what salechange.Action) {
 	f.trail = append(f.trail, salechange.AuditEntry{
 		ID: fmt.Sprintf("01a1fc15-9a10-78e6-83a6-%012d", len(f.trail)), GoodsID: id,
 		ActorID: by.ID, Role: by.Role, Action: what, At: f.now,
-		Was: json.RawMessage(`{"price":1}`), Became: json.RawMessage(`{"price":2}`),
+		Was: map[string]any{"price": 1}, Became: map[string]any{"price": 2},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -13,25 +14,14 @@ import (
 
 // Service reads the status of orders. It is safe for concurrent use.
 type Service struct {
-	store   Store
-	pending Redis
-	sales   order.SaleReader
-	owners  order.SaleGetter
-	keys    *ordersn.Keys
-	// decided is how long after its path expires an order may still be on its way to the queue.
-	decided time.Duration
-}
-
-// NewService returns a service whose order numbers keys verify. publishDeadline is the longest time
-// from a reservation to the end of its publishing, of all nodes.
-func NewService(
-	store Store, pending Redis, sales order.SaleReader, owners order.SaleGetter,
-	keys *ordersn.Keys, publishDeadline time.Duration,
-) *Service {
-	return &Service{
-		store: store, pending: pending, sales: sales, owners: owners, keys: keys,
-		decided: publishDeadline,
-	}
+	Store  Store
+	Redis  Redis
+	Reader order.SaleReader
+	Sales  *inventory.SaleService // checks who manages a sale
+	Keys   *ordersn.Keys
+	// PublishDeadline is the longest time of all nodes from a reservation to the end of its
+	// publishing.
+	PublishDeadline time.Duration
 }
 
 // Find returns the actor's own order. It returns NotFound for a number that this service did not
@@ -45,23 +35,23 @@ func NewService(
 // before it is on disk, and a server that crashes then loses it. Only the consumer gets the result
 // of the commit, and it settles the order after that (see commitUncertain).
 func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
-	n, err := s.keys.Parse(orderSn)
+	n, err := s.Keys.Parse(orderSn)
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, pendingErr := s.pending.Pending(ctx, n.GoodsID, orderSn)
+	line, pending, pendingErr := s.Redis.Pending(ctx, n.GoodsID, orderSn)
 	if pending && line.BuyerID != by.ID {
 		return order.Order{}, newOtherBuyersOrder()
 	}
-	o, err := s.store.Order(ctx, n.GoodsID, orderSn)
+	o, err := s.Store.Order(ctx, n.GoodsID, orderSn)
 	switch {
 	case err == nil && o.BuyerID != by.ID && !o.Tombstone():
 		return order.Order{}, newOtherBuyersOrder()
 	case err == nil && (!pending || o.Status != order.Created ||
-		!commitUncertain(ctx, s.pending, n.GoodsID)):
+		!commitUncertain(ctx, s.Redis, n.GoodsID)):
 		return o, nil
 	case pending:
-		v, err := s.sales.Sale(ctx, n.GoodsID)
+		v, err := s.Reader.Sale(ctx, n.GoodsID)
 		return queued(n, line, v), err
 	case !errors.Is(err, order.ErrNoSuchOrder):
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
@@ -87,7 +77,7 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	n, invented := s.keys.Verify(orderSn, by.ID)
+	n, invented := s.Keys.Verify(orderSn, by.ID)
 	before, err := s.openSale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
@@ -95,13 +85,13 @@ func (s *Service) unwritten(
 	if invented != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, err := s.pending.Pending(ctx, n.GoodsID, orderSn)
+	line, pending, err := s.Redis.Pending(ctx, n.GoodsID, orderSn)
 	switch {
 	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
 	case pending:
 		return queued(n, line, before), nil
-	case before.Now.Before(n.ExpiresAt().Add(s.decided)):
+	case before.Now.Before(n.ExpiresAt().Add(s.PublishDeadline)):
 		line = reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}
 		return queued(n, line, before), nil
 	}
@@ -117,7 +107,7 @@ func (s *Service) unwritten(
 
 // openSale reads a sale whose gate is open, or that is retired.
 func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, error) {
-	v, err := s.sales.Sale(ctx, goodsID)
+	v, err := s.Reader.Sale(ctx, goodsID)
 	if err == nil && v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired) {
 		err = seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	}
@@ -130,7 +120,7 @@ func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, er
 func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
-	o, err := s.store.WriteTombstone(ctx, order.Order{
+	o, err := s.Store.WriteTombstone(ctx, order.Order{
 		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
 		GoodsID:   n.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
 		CreatedAt: n.IssuedAt(), ClosedAt: v.Now,
@@ -148,11 +138,11 @@ func (s *Service) writeTombstone(
 func (s *Service) Mine(
 	ctx context.Context, by seckill.Actor, before string, limit int,
 ) ([]order.Order, error) {
-	orders, err := s.store.OrdersOf(ctx, by.ID, before, limit)
+	orders, err := s.Store.OrdersOf(ctx, by.ID, before, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, s.pending, orders), nil
+	return withUncertain(ctx, s.Redis, orders), nil
 }
 
 // OfGoods lists the orders of a sale that the actor manages, newest first. The status "" means all.
@@ -164,14 +154,14 @@ func (s *Service) OfGoods(
 	before string,
 	limit int,
 ) ([]order.Order, error) {
-	if _, err := s.owners.Get(ctx, by, goodsID); err != nil {
+	if _, err := s.Sales.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
-	orders, err := s.store.OrdersOfGoods(ctx, goodsID, status, before, limit)
+	orders, err := s.Store.OrdersOfGoods(ctx, goodsID, status, before, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, s.pending, orders), nil
+	return withUncertain(ctx, s.Redis, orders), nil
 }
 
 // NewNoSuchOrder returns the refusal of an unknown order number.
