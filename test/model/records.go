@@ -22,8 +22,8 @@ type orderRecord struct {
 type records struct {
 	all  []*orderRecord
 	bySn map[[3]int]*orderRecord
-	// waivedStale lists goods of which a demoted master waived a late order whose units the current
-	// master counts as available. Orders of the current master may fail for those units, and its
+	// waivedStale lists goods of which a demoted master, or any after two failures, waived a late
+	// order whose units the current master counts as available. Orders of the current master may fail for those units, and its
 	// ledger differs until the next rebuild: see docs/explanation/model.md.
 	waivedStale map[int]bool
 }
@@ -32,9 +32,9 @@ func newRecords() *records {
 	return &records{bySn: map[[3]int]*orderRecord{}, waivedStale: map[int]bool{}}
 }
 
-// waive records a late order that a demoted master waives.
+// waive records a late order that a demoted master waives, or the master of a suspended API.
 func (r *records) waive(w *world, s *server, goods int) {
-	if s != w.current {
+	if s != w.current || w.twoFailures {
 		r.waivedStale[goods] = true
 	}
 }
