@@ -98,7 +98,7 @@ func newAPI(deps Deps, opts Options) *api {
 	}
 	return &api{
 		Deps: deps, Options: opts,
-		catalog: catalog.NewListCache(deps.Reader, opts.Now),
+		catalog: catalog.NewListCache(deps.Reader.Sales, opts.Now),
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: opts.Now,
 		}),
