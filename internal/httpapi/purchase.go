@@ -28,7 +28,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := a.PathLimiter.LimitPath(ctx, v, r.actor); err != nil {
+	if err := a.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
 	if err := a.Reader.KnownError(id); err != nil { // the sale may have ended while it waited

@@ -109,9 +109,7 @@ func TestPlace_RepeatedPathAfterRebuildTakesNothing(t *testing.T) {
 	var requests []purchase.Request
 	var sns []string
 	for range 2 {
-		requests = append(requests, purchase.Request{
-			GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1,
-		})
+		requests = append(requests, h.request(sale.GoodsID, 7, 1))
 		sn, err := h.Purchases.Place(t.Context(), requests[len(requests)-1])
 		require.NoError(t, err)
 		h.becomes(7, sn, order.Created)
