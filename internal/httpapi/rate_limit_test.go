@@ -194,6 +194,8 @@ func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 		r := h.want(400, h.as(op, "PUT", path, body))
 		require.Equal(t, field, dataOf[struct{ Field string }](h, r).Field, body)
 	}
+	r := h.want(200, h.as(op, "GET", path, ""))
+	require.Equal(t, "rule", dataOf[struct{ Source string }](h, r).Source, "nothing has changed")
 }
 
 func TestRateLimits_LeavingClientReturnsItsPermit(t *testing.T) {
