@@ -41,12 +41,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{Reservations: registry.Reservations, Tracer: tracer.Orders()}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
-	apiSettings, err := app.APISettingsOf(cfg, registry)
+	apiSettings, err := app.APISettingsOf(cfg)
 	if err != nil {
 		return err
 	}
-	if tracer != nil { // a nil *Tracing in the interface would not be a nil Tracer
-		apiSettings.Tracer = tracer
+	apiSettings.Recorder, apiSettings.Decisions = registry.Route, registry
+	if tracer != nil {
+		apiSettings.Trace = tracer.Request
 	}
 	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {
@@ -63,7 +64,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve},
 		[]app.Worker{drain})
 }

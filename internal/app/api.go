@@ -41,20 +41,15 @@ type APISettings struct {
 	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
-	Metrics        Metrics         // may be nil
-	Tracer         httpapi.Tracer  // may be nil
+	Recorder       httpapi.Recorder // may be nil, as the next two
+	Decisions      gate.Metrics
+	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
 	Guests         []seckill.Actor // may sign in without a password; for trials
 }
 
 // defaultCurrency applies where no currency is configured.
 const defaultCurrency = "CNY"
-
-// Metrics counts what a node does.
-type Metrics interface {
-	httpapi.Metrics
-	gate.Metrics
-}
 
 // NewAPI wires a node's API. Errors name the invalid setting.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
@@ -71,7 +66,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := NewLimits(a.RulesFile, p.Redis, a.Metrics, p.Log)
+	limits, err := NewLimits(a.RulesFile, p.Redis, a.Decisions, p.Log)
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
@@ -81,15 +76,16 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	}
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
-	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
-		ErrorCounts: services.Counters, Reader: services.Catalog, Purchases: services.Purchases,
-		Orders: services.Orders, Notifier: notifier, PathLimiter: guard, RouteLimiter: guard,
+		ErrorCounts: services.Counters, Catalog: services.Catalog, Purchases: services.Purchases,
+		Orders: services.Orders, Notifier: notifier,
+		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
-		Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens,
-		Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
-	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
+		Callbacks: callbacks, Phones: phones, Site: site, Tokens: tokens,
+		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
+		TrustedProxies: a.TrustedProxies, Guests: a.Guests,
+	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
 		Counters: services.Counters,
@@ -105,12 +101,12 @@ func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 }
 
 // APISettingsOf returns the API's part of a program's settings.
-func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
+func APISettingsOf(cfg config.Config) (APISettings, error) {
 	keys, err := cfg.Auth.Phones()
 	return APISettings{
 		JWTSecret:     []byte(cfg.Auth.JWTSecret.Reveal()),
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
-		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: metrics,
+		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
 		Currency: cfg.HTTP.Currency,
 	}, err
 }
