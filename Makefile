@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-browser shots test-unit test-store test-clusters lint fmt bench bench-record calibrate profile build demo faults model loadtest fuzz release release-check compose-test
+.PHONY: help services test test-browser shots test-unit test-store lint fmt bench bench-record calibrate profile build demo faults model loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -32,9 +32,6 @@ test-unit: ## test the packages that need only Go
 test-store: ## test sqlstore on the server of SECKILL_TEST_MYSQL_DSN, or on private ones
 	$(GO) test -count=1 ./internal/sqlstore/...
 
-test-clusters: services ## test the test clusters themselves, in addition to make test (2 minutes)
-	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testing/servers
-
 FUZZTIME ?= 10m
 fuzz: ## fuzz each decoder and each route, for FUZZTIME (10m) in total
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) scripts/fuzz
@@ -43,7 +40,7 @@ fuzz: ## fuzz each decoder and each route, for FUZZTIME (10m) in total
 lint: ## golangci-lint, go vet, gofumpt, go mod tidy, vocabulary, govulncheck
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
-	$(GO) vet -tags clusters,measure ./internal/testing/servers ./test/e2e
+	$(GO) vet -tags measure ./test/e2e
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	scripts/vocabulary
@@ -57,13 +54,13 @@ BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 40m ./test/bench/
 bench: ## run the benchmarks, and print figures and their ratios to floors (5 minutes)
 	$(BENCH)
 
-bench-record: ## run the benchmarks, and append the result to docs/explanation/performance.md
-	SECKILL_BENCH_RECORD=$(CURDIR)/docs/explanation/performance.md $(BENCH)
+bench-record: ## run the benchmarks, and append the result to reports/bench.md
+	SECKILL_BENCH_RECORD=$(CURDIR)/reports/bench.md $(BENCH)
 
-# It writes internal/capacity/calibration.json and the plans in docs/how-to/scale.md.
+# It writes internal/capacity/calibration.json and reports/plans.md.
 calibrate: ## measure this machine's costs for capacity planning (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
-	$(GO) test -count=1 ./cmd/seckillctl -run Plan -scaling.update
+	$(GO) test -count=1 ./cmd/seckillctl -run Plan -plans.update
 
 SEEDS ?= 5
 SEED ?= 1

@@ -51,13 +51,11 @@ func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	if p.json == "-" {
 		text = stderr
 	}
-	if err := r.Table(text); err != nil {
-		return err
+	err := errors.Join(r.Table(text), toFile(p.json, stdout, r.JSON), toFile(p.html, stdout, r.HTML))
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := toFile(p.json, stdout, r.JSON); err != nil {
-		return err
-	}
-	return toFile(p.html, stdout, r.HTML)
+	return nil
 }
 
 // toFile writes to a file, to standard output for -, or nothing for "". Closing may report that the
@@ -71,7 +69,7 @@ func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	}
 	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
+		return err
 	}
 	return errors.Join(write(f), f.Close())
 }

@@ -33,13 +33,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
+	up, err := connect.Open(ctx, cfg, registry.Publishing.Outcome, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{
-		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs,
+		Writes: registry.Writes, Relayed: registry.Repairs.Relayed, Repairs: registry.Repairs,
 		Rebuilds: registry.Repairs, Tracer: tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)

@@ -44,26 +44,17 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	return r.database.with(s, func(store *sqlstore.Store) error {
 		reservations := redisstore.New(client, redisstore.Options{})
 		log := slog.New(slog.DiscardHandler) // the command's own output reports the result
-		releaser := inventory.NewStockReleaser(store, reservations, log)
-		return work(deadletter.NewService(
-			store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
+		stores := inventory.Stores{Store: store, Redis: reservations, Log: log}
+		return work(&deadletter.Service{
+			Store: store, Redis: reservations,
+			Releaser: &inventory.StockReleaser{Stores: stores}, Minter: ordersn.NewMinter(key),
+			PaymentTimeout: r.PaymentTimeout, Log: log,
+		})
 	})
 }
 
 // listDeadLettersCmd prints the dead letters, oldest first.
 type listDeadLettersCmd struct{ database }
-
-// deadLetterLine is the printed part of a dead letter. The body is not printed, because it holds a
-// buyer's name and phone number.
-type deadLetterLine struct {
-	ID          string    `json:"id"`
-	OrderSn     string    `json:"orderSn"`
-	GoodsID     int64     `json:"goodsId,string"`
-	Reason      string    `json:"reason"`
-	Attempts    int       `json:"attempts"`
-	FirstSeenAt time.Time `json:"firstSeenAt"`
-	Origin      string    `json:"origin"`
-}
 
 // Run prints one line per dead letter: text, or a JSON object. It reads page by page: after a long
 // outage there may be more than fit into memory.
@@ -86,9 +77,7 @@ func (c *listDeadLettersCmd) Run(s *session) error {
 
 func printDeadLetter(s *session, d order.DeadLetter) error {
 	if s.json {
-		return json.NewEncoder(s.stdout).Encode(deadLetterLine{
-			d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin,
-		})
+		return json.NewEncoder(s.stdout).Encode(d)
 	}
 	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s", d.ID,
 		d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts, d.Origin)

@@ -50,7 +50,7 @@ func (c *ledgerCmd) Run(s *session) error {
 			return err
 		}
 		reservations := redisstore.New(client, redisstore.Options{})
-		l, err := reconcile.NewLedgerReader(store, reservations).Ledger(s.ctx, sale)
+		l, err := reconcile.LedgerReader{Store: store, Redis: reservations}.Ledger(s.ctx, sale)
 		if err != nil {
 			return err
 		}

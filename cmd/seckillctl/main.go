@@ -103,7 +103,7 @@ type database struct {
 // with opens the database, calls work and closes it. Commands that only read do not migrate: an old
 // program must not change a newer schema.
 func (d database) with(s *session, work func(*sqlstore.Store) error) error {
-	store, err := sqlstore.Open(s.ctx, d.DSN, sqlstore.Options{})
+	store, err := sqlstore.Open(s.ctx, d.DSN, "")
 	if err != nil {
 		return err
 	}

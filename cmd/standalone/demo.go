@@ -93,7 +93,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
 		Token:  d.buyerToken,
 		Buyers: demoBuyers, Users: demoAtOnce, FirstID: 1000,
-		OnDone: func() { _ = bar.Add(1) },
+		OnPoint: func(p loadgen.Point) { _ = bar.Add(p.Done) },
 	}
 	defer plan.HTTP.CloseIdleConnections()
 	result := loadgen.Run(ctx, plan)
@@ -101,7 +101,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	defer cancel()
 	checked := verdict.Check(ctx,
 		verdict.Case{Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true})
-	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
+	return report.New(report.Settings{Plan: plan}, result, checked, false)
 }
 
 // buyerToken signs a buyer's token. It outlives the demo, because the commands of invite use it.

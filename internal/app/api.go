@@ -16,7 +16,6 @@ import (
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -42,7 +41,7 @@ type APISettings struct {
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
 	Recorder       httpapi.Recorder // may be nil, as the next two
-	Decisions      gate.Metrics
+	CountLimit     LimitCounter
 	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
 	Guests         []seckill.Actor // may sign in without a password; for trials
@@ -66,7 +65,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := NewLimits(a.RulesFile, p.Redis, a.Decisions, p.Log)
+	limits, err := NewLimits(a.RulesFile, p.Redis, a.CountLimit, p.Log)
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}

@@ -23,7 +23,7 @@ func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	store := must.Get(sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill",
-		sqlstore.Options{}))(t)
+		""))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	parts := h.Parts
 	parts.Store = store

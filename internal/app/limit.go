@@ -25,9 +25,12 @@ type Limits struct {
 	log       *slog.Logger
 }
 
-// NewLimits reads the rules of a file; "" selects the default rules.
+// LimitCounter counts an event of a rate limit rule.
+type LimitCounter = func(rule string, event gate.Event)
+
+// NewLimits reads the rules of a file; "" selects the default rules. count may be nil.
 func NewLimits(
-	file string, client redis.UniversalClient, metrics gate.Metrics, log *slog.Logger,
+	file string, client redis.UniversalClient, count LimitCounter, log *slog.Logger,
 ) (*Limits, error) {
 	book, err := rules.Load(file)
 	if err != nil {
@@ -35,7 +38,7 @@ func NewLimits(
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)
-	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Metrics: metrics})
+	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Count: count})
 	return &Limits{
 		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client),
 		log: log,

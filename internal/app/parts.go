@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Queue publishes messages and reports the state of the broker.
@@ -33,6 +35,17 @@ type Queue interface {
 	Up() bool
 	// DownReason returns the cause while the queue is down, and "" while it is up.
 	DownReason() string
+}
+
+// AwaitUp waits until a queue's broker accepts messages. Its error names the cause of the wait.
+func AwaitUp(ctx context.Context, q Queue) error {
+	for !q.Up() {
+		workers.Sleep(ctx, 5*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("RabbitMQ can't be reached: %s", q.DownReason())
+		}
+	}
+	return nil
 }
 
 // Parts are the servers and dependencies that the services use.
@@ -57,7 +70,7 @@ type Parts struct {
 type Observers struct {
 	Reservations purchase.Metrics
 	Writes       orderwriter.Metrics
-	Outbox       outbox.Metrics
+	Relayed      func(entries int)
 	Repairs      reconcile.Metrics
 	Rebuilds     rebuild.Metrics
 	Tracer       order.Tracer
@@ -97,22 +110,34 @@ type Services struct {
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
-	ledgers := reconcile.NewLedgerReader(p.Store, p.RedisStore)
-	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
-	opener := rebuild.NewOpener(p.Store, p.RedisStore)
-	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate,
-		p.Log)
-	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
+	releaser := p.releaser()
+	sales := &inventory.SaleService{
+		Stores: releaser.Stores, Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore},
+		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
+		CheckRate: CheckRate,
+	}
+	orders := &query.Service{
+		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Minter: minter,
+	}
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
 		Catalog: catalog.NewCatalog(reader, p.RedisStore, p.Store), Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters,
 			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
 		Payments: payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
-		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter,
-			s.PaymentTimeout, p.Log),
-		Statistics: stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
+		DeadLetters: &deadletter.Service{
+			Store: p.Store, Redis: p.RedisStore, Releaser: releaser, Minter: minter,
+			PaymentTimeout: s.PaymentTimeout, Log: p.Log,
+		},
+		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders),
+		Counters:   counters,
 	}
+}
+
+// releaser returns a releaser of stock moves.
+func (p Parts) releaser() *inventory.StockReleaser {
+	stores := inventory.Stores{Store: p.Store, Redis: p.RedisStore, Log: p.Log}
+	return &inventory.StockReleaser{Stores: stores}
 }
 
 // Worker runs until its context ends.
@@ -131,39 +156,42 @@ func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 // NewWorkers wires the background workers: they write orders, relay, expire, reconcile and rebuild.
 // Any number of processes may run them.
 func NewWorkers(p Parts, s Settings) []Worker {
-	live := livesales.New(p.Store, s.PaymentTimeout, p.Log)
-	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
-	publisher := outbox.NewPublisher(p.RedisStore, p.Queue, p.Observers.Outbox, s.PublishTimeout)
-	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
-		Store: p.Store, Redis: p.RedisStore, Outbox: publisher, Queue: p.Queue,
-		Opener: rebuild.NewOpener(p.Store, p.RedisStore), Metrics: p.Observers.Rebuilds,
+	live := &livesales.List{Store: p.Store, PaymentTimeout: s.PaymentTimeout, Log: p.Log}
+	releaser := p.releaser()
+	publisher := &outbox.Publisher{
+		Store: p.RedisStore, Queue: p.Queue, Timeout: s.PublishTimeout,
+		Relayed: p.Observers.Relayed,
+	}
+	rebuilder := &rebuild.Rebuilder{
+		Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore}, Outbox: publisher,
+		Queue: p.Queue, Metrics: p.Observers.Rebuilds,
 		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
-	})
-	reconciler := reconcile.NewReconciler(reconcile.Dependencies{
-		Live: live, Ledgers: reconcile.NewLedgerReader(p.Store, p.RedisStore), Store: p.Store,
-		Redis: p.RedisStore, Publisher: publisher, Metrics: p.Observers.Repairs, Log: p.Log,
-	})
-	writer := orderwriter.NewWriter(orderwriter.Dependencies{
+	}
+	writer := &orderwriter.Writer{
 		Store: p.Store, Redis: p.RedisStore, Releaser: releaser,
 		Minter: ordersn.NewMinter(s.OrderSecret), Metrics: p.Observers.Writes,
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
-	})
-	consumer := orderwriter.NewConsumer(p.Source, writer,
-		orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger},
-		p.Observers.Tracer, p.Log)
+	}
 	workers := []Worker{
-		live, consumer, outbox.NewRelay(live, publisher, p.newQueues(), p.Log),
-		rebuild.NewWorker(live, rebuilder), releaser, reconciler,
-		payment.NewExpirer(live, p.Store, releaser, p.Log),
-		inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
-		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log),
-		payment.NewRefunder(p.Store, p.provider(), p.Log),
+		live, releaser, &rebuild.Worker{Live: live, Rebuilder: rebuilder},
+		&orderwriter.Consumer{
+			Writer: writer, Source: p.Source, BatchSize: s.BatchSize, Linger: s.BatchLinger,
+		},
+		&outbox.Relay{Live: live, Publisher: publisher, Queues: p.newQueues(), Log: p.Log},
+		&reconcile.Reconciler{
+			LedgerReader: reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore}, Live: live,
+			Publisher: publisher, Metrics: p.Observers.Repairs, Log: p.Log,
+		},
+		&payment.Expirer{Live: live, Store: p.Store, Releaser: releaser, Log: p.Log},
+		&payment.Refunder{Store: p.Store, Provider: p.provider(), Log: p.Log},
+		&inventory.ChangeSyncer{Stores: releaser.Stores, Live: live},
+		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
 	}
 	if p.DeadLetters != nil {
 		// Undeliverable messages are tried again one by one, because another message of the batch
 		// may have caused the failure.
-		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer,
-			orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
+		workers = append(workers,
+			&orderwriter.Consumer{Writer: writer, Source: p.DeadLetters, BatchSize: 1})
 	}
 	return workers
 }
@@ -171,9 +199,13 @@ func NewWorkers(p Parts, s Settings) []Worker {
 // newQueues returns the relay's source of new queues; the zero value with the in-memory queue,
 // which loses its messages only together with Redis.
 func (p Parts) newQueues() outbox.NewQueues {
-	marker, ok := p.Queue.(outbox.BrokerMarker)
+	broker, ok := p.Queue.(interface {
+		MarkRepublished(ctx context.Context, shard int) error
+	})
 	if !ok {
 		return outbox.NewQueues{}
 	}
-	return outbox.NewQueues{Shard: p.NewQueues, Marker: marker, Shards: p.Source.Shards()}
+	return outbox.NewQueues{
+		Shard: p.NewQueues, Mark: broker.MarkRepublished, Shards: p.Source.Shards(),
+	}
 }

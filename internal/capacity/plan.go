@@ -2,7 +2,9 @@ package capacity
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -69,17 +71,15 @@ func (s Sale) check() error {
 	for name, x := range map[string]float64{
 		"buyers": s.Buyers, "units": s.Units, "per-buyer": s.PerBuyer, "over": s.Over.Seconds(),
 		"permits": s.Permits, "call-size": s.CallSize, "batch-size": s.BatchSize,
-		"cores": s.Cores, "use": s.Use, "peak": s.Peak,
+		"cores": s.Cores, "use": s.Use, "peak": s.Peak, "polls": s.Polls, "waits": s.Waits,
+		"queries": s.Queries, "streams": s.Streams,
 	} {
-		if !(x > 0) || math.IsInf(x, 0) {
-			problems = append(problems, errors.New(name+" must be a number above 0"))
+		bound := "above 0"
+		if slices.Contains([]string{"polls", "waits", "queries", "streams"}, name) {
+			bound = "of at least 0"
 		}
-	}
-	for name, x := range map[string]float64{
-		"polls": s.Polls, "waits": s.Waits, "queries": s.Queries, "streams": s.Streams,
-	} {
-		if !(x >= 0) || math.IsInf(x, 0) {
-			problems = append(problems, errors.New(name+" must be a number of at least 0"))
+		if !(x >= 0) || x == 0 && bound == "above 0" || math.IsInf(x, 0) {
+			problems = append(problems, fmt.Errorf("%s must be a number %s", name, bound))
 		}
 	}
 	if s.Streams > 1 || s.Use > 1 {
@@ -88,58 +88,43 @@ func (s Sale) check() error {
 	return errors.Join(problems...)
 }
 
-// Make multiplies a sale's counts by the costs. Its error names the fields that are out of range.
+// Make multiplies a sale's counts by the costs. Its error names the fields that are out of range,
+// or a cost that the calibration lacks: a plan must not show work that costs nothing.
 func Make(s Sale, c Calibration) (Plan, error) {
 	if err := s.check(); err != nil {
 		return Plan{}, err
 	}
-	orders := math.Min(s.Buyers, math.Floor(s.Units/s.PerBuyer))
-	calls, batches := math.Ceil(orders/s.CallSize), math.Ceil(orders/s.BatchSize)
-	streams, queries := orders*s.Streams, orders*(1-s.Streams)*s.Queries
-	arrive := s.Over.Seconds()
-	// Both permits and arrivals bound the rate of orders.
-	selling := max(orders/s.Permits, arrive*orders/s.Buyers, 1)
 	p := Plan{Costs: c.Provenance}
-	add := func(part, work string, count, micros, seconds float64) {
-		p.Rows = append(p.Rows,
-			Row{part, work, count, micros, count * micros / 1e6, s.Peak * count / seconds})
+	orders := math.Min(s.Buyers, math.Floor(s.Units/s.PerBuyer))
+	streams := orders * s.Streams
+	for _, w := range s.work(orders, streams) {
+		cost, known := c.Costs[w.part+": "+w.name]
+		if !known || !(cost.Micros >= 0) {
+			return Plan{}, fmt.Errorf("the calibration has no cost of %q", w.part+": "+w.name)
+		}
+		p.Rows = append(p.Rows, Row{
+			w.part, w.name, w.count, cost.Micros, w.count * cost.Micros / 1e6,
+			s.Peak * w.count / w.seconds,
+		})
+		p.traffic(w.count, cost)
 	}
-	request := func(work string, count float64, cost RequestCost, seconds float64) {
-		add(api, work, count, cost.Micros, seconds)
-		p.traffic(count, cost)
-	}
-	request("GET /sales/{goodsId}", s.Buyers*s.Polls, c.API.Page, arrive)
-	request("POST /randomPath: 429", s.Buyers*s.Waits, c.API.Limited, arrive)
-	request("POST /randomPath: sold out", s.Buyers-orders, c.API.SoldOut, arrive)
-	request("POST /randomPath: a path", orders, c.API.Path, selling)
-	request("POST /{path}/decrStock", orders, c.API.Purchase, selling)
-	request("GET /orders/{orderSn}", queries, c.API.Status, selling)
-	request("GET /orders/{orderSn}/events", streams, c.API.Stream, selling)
-	add(api, "calls to Redis and RabbitMQ", 2*calls, c.API.Call, selling)
-	add(redis, "calls for paths", calls, c.Redis.Path.Call, selling)
-	add(redis, "paths", orders, c.Redis.Path.Item, selling)
-	add(redis, "calls for reservations", calls, c.Redis.Reserve.Call, selling)
-	add(redis, "reservations", orders, c.Redis.Reserve.Item, selling)
-	add(redis, "status queries", queries, c.Redis.Status, selling)
-	add(rabbit, "messages", calls, c.RabbitMQ.Call, selling)
-	add(rabbit, "orders in messages", orders, c.RabbitMQ.Item, selling)
-	add(consumer, "messages", calls, c.Consumer.Message, selling)
-	add(consumer, "transactions", batches, c.Consumer.Transaction.Call, selling)
-	add(consumer, "orders", orders, c.Consumer.Transaction.Item, selling)
-	add(mysql, "transactions", batches, c.MySQL.Transaction.Call, selling)
-	add(mysql, "orders", orders, c.MySQL.Transaction.Item, selling)
-	add(mysql, "status queries", queries, c.MySQL.Status, selling)
 	p.sum(s)
-	p.amount("API memory: connections", s.Buyers, 1000*c.API.ConnectionKB)
-	p.amount("API memory: event streams", streams, 1000*c.API.StreamKB)
-	p.amount("API memory: nodes", float64(p.Parts[0].Count), 1e6*c.API.BaseMB)
-	p.amount("Redis memory: the sale", 1, c.Redis.SaleBytes)
-	p.amount("Redis memory: used paths", orders, c.Redis.PathBytes)
-	p.amount("Redis memory: buyers", orders, c.Redis.BuyerBytes)
-	p.amount("Redis memory: pending, none written", orders, c.Redis.PendingBytes)
-	p.amount("MySQL tables", orders, c.MySQL.TableBytes)
-	p.amount("MySQL redo log", orders, c.MySQL.RedoBytes)
-	p.amount("MySQL binlog", orders, c.MySQL.BinlogBytes)
+	for _, a := range []Amount{
+		{What: "API memory: connections", Count: s.Buyers},
+		{What: "API memory: event streams", Count: streams},
+		{What: "API memory: nodes", Count: float64(p.Parts[0].Count)},
+		{What: "Redis memory: the sale", Count: 1},
+		{What: "Redis memory: used paths", Count: orders},
+		{What: "Redis memory: buyers", Count: orders},
+		{What: "Redis memory: pending, none written", Count: orders},
+		{What: "MySQL tables", Count: orders},
+		{What: "MySQL redo log", Count: orders},
+		{What: "MySQL binlog", Count: orders},
+	} {
+		a.Bytes = c.Bytes[a.What]
+		a.MB = a.Count * a.Bytes / 1e6
+		p.Amounts = append(p.Amounts, a)
+	}
 	return p, nil
 }
 
@@ -152,11 +137,50 @@ const (
 	mysql    = "MySQL"
 )
 
+// work is one kind of work: its count, and the seconds in which it is done.
+type work struct {
+	part, name     string
+	count, seconds float64
+}
+
+// work counts the work of a sale. Both permits and arrivals bound the rate of orders.
+func (s Sale) work(orders, streams float64) []work {
+	calls, batches := math.Ceil(orders/s.CallSize), math.Ceil(orders/s.BatchSize)
+	queries := (orders - streams) * s.Queries
+	arrive := s.Over.Seconds()
+	selling := max(orders/s.Permits, arrive*orders/s.Buyers, 1)
+	return []work{
+		{api, "GET /sales/{goodsId}", s.Buyers * s.Polls, arrive},
+		{api, "POST /randomPath: 429", s.Buyers * s.Waits, arrive},
+		{api, "POST /randomPath: sold out", s.Buyers - orders, arrive},
+		{api, "POST /randomPath: a path", orders, selling},
+		{api, "POST /{path}/decrStock", orders, selling},
+		{api, "GET /orders/{orderSn}", queries, selling},
+		{api, "GET /orders/{orderSn}/events", streams, selling},
+		{api, "calls to Redis and RabbitMQ", 2 * calls, selling},
+		{redis, "calls for paths", calls, selling},
+		{redis, "paths", orders, selling},
+		{redis, "calls for reservations", calls, selling},
+		{redis, "reservations", orders, selling},
+		{redis, "status queries", queries, selling},
+		{rabbit, "messages", calls, selling},
+		{rabbit, "orders in messages", orders, selling},
+		{consumer, "transactions", batches, selling},
+		{consumer, "orders", orders, selling},
+		{mysql, "transactions", batches, selling},
+		{mysql, "orders", orders, selling},
+		{mysql, "status queries", queries, selling},
+	}
+}
+
 // traffic adds the bytes of requests to the first two amounts. Requests differ in size, so the
 // bytes of each are their mean.
-func (p *Plan) traffic(count float64, cost RequestCost) {
+func (p *Plan) traffic(count float64, cost Cost) {
 	if p.Amounts == nil {
 		p.Amounts = []Amount{{What: "network: buyers to API"}, {What: "network: API to buyers"}}
+	}
+	if cost.InBytes == 0 || count == 0 {
+		return
 	}
 	for i, bytes := range []float64{cost.InBytes, cost.OutBytes} {
 		a := &p.Amounts[i]
@@ -164,11 +188,6 @@ func (p *Plan) traffic(count float64, cost RequestCost) {
 		a.Count += count
 		a.Bytes = a.MB * 1e6 / a.Count
 	}
-}
-
-// amount adds memory or storage: a count multiplied by a size in bytes.
-func (p *Plan) amount(what string, count, bytes float64) {
-	p.Amounts = append(p.Amounts, Amount{what, count, bytes, count * bytes / 1e6})
 }
 
 // sum adds the rows up by part. Redis executes on one processor; the other parts use several.

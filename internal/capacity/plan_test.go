@@ -66,9 +66,11 @@ func TestText_ShowsEveryPart(t *testing.T) {
 	require.Equal(t, "1,000", digits(999.7))
 }
 
-func TestParseCalibration_RefusesMissingCosts(t *testing.T) {
-	_, err := ParseCalibration([]byte(`{}`))
-	require.ErrorContains(t, err, "must be above 0")
+func TestMake_RefusesMissingCosts(t *testing.T) {
+	c, err := ParseCalibration([]byte(`{}`))
+	require.NoError(t, err)
+	_, err = Make(sale(), c)
+	require.ErrorContains(t, err, "has no cost of")
 	_, err = ParseCalibration([]byte(`{`))
 	require.Error(t, err)
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
@@ -69,8 +68,8 @@ type auditResponse struct {
 	ActorID   int64             `json:"actorId,string"`
 	ActorRole seckill.Role      `json:"actorRole"`
 	Action    salechange.Action `json:"action"`
-	From      json.RawMessage   `json:"from"`
-	To        json.RawMessage   `json:"to"`
+	From      map[string]any    `json:"from"`
+	To        map[string]any    `json:"to"`
 	At        timestamp         `json:"at"`
 }
 

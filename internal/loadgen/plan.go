@@ -39,7 +39,6 @@ type Plan struct {
 	// a 600th of its length.
 	Every   time.Duration `json:"-"`
 	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
-	OnDone  func()        `json:"-"` // called as each buyer ends, concurrently; may be nil
 }
 
 // withDefaults fills in the zero fields. Tests and the demo set only the fields that they need;

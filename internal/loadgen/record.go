@@ -37,16 +37,15 @@ func histogram(digits int) *hdrhistogram.Histogram {
 type recorder struct {
 	began time.Time
 
-	mu          sync.Mutex
-	steps       map[buyer.Step]*stepCount              // of the whole run
-	intervals   map[buyer.Step]*hdrhistogram.Histogram // of the current interval
-	point       Point                                  // of the current interval
-	points      []Point
-	outcomes    map[Kind]map[buyer.Outcome]int
-	holders     []Holder
-	breaches    []string
-	breachCount int
-	arrivals    int
+	mu        sync.Mutex
+	steps     map[buyer.Step]*stepCount              // of the whole run
+	intervals map[buyer.Step]*hdrhistogram.Histogram // of the current interval
+	point     Point                                  // of the current interval
+	points    []Point
+	outcomes  map[Kind]map[buyer.Outcome]int
+	holders   []Holder
+	breaches  []string
+	arrivals  int
 }
 
 // stepCount collects the calls of a step. The API supplies the reasons, so the report lists an
@@ -160,19 +159,12 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 // AllRefused is the outcome of hostile buyers.
 const AllRefused buyer.Outcome = "all refused"
 
-// maxBreaches bounds the breaches that are kept in words.
-const maxBreaches = 20
-
-// addHostile records a finished hostile buyer and its breaches. It counts breaches beyond
-// maxBreaches too, so that the verdict can report the complete number.
+// addHostile records a finished hostile buyer and its breaches.
 func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.countOutcome(Hostile, AllRefused)
-	r.breachCount += len(breaches)
-	if len(r.breaches) < maxBreaches {
-		r.breaches = append(r.breaches, breaches...)
-	}
+	r.breaches = append(r.breaches, breaches...)
 }
 
 // countOutcome counts a finished buyer. The caller holds the lock.

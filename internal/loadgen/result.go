@@ -10,16 +10,15 @@ import (
 // Result is the measurements of a run and the buyers that a verdict checks. Its JSON is part of the
 // report, so a field may not disappear or change its meaning without a new schema number.
 type Result struct {
-	Started     time.Time                      `json:"began"`
-	Took        time.Duration                  `json:"-"`
-	Planned     int                            `json:"planned"` // buyers of the plan
-	Arrived     int                            `json:"came"`    // buyers who started
-	Outcomes    map[Kind]map[buyer.Outcome]int `json:"outcomes"`
-	Steps       []Step                         `json:"steps"`
-	Points      []Point                        `json:"points"`
-	Holders     []Holder                       `json:"-"`
-	Breaches    []string                       `json:"-"` // the first maxBreaches in words
-	BreachCount int                            `json:"-"` // hostile calls that succeeded
+	Started  time.Time                      `json:"began"`
+	Took     time.Duration                  `json:"-"`
+	Planned  int                            `json:"planned"` // buyers of the plan
+	Arrived  int                            `json:"came"`    // buyers who started
+	Outcomes map[Kind]map[buyer.Outcome]int `json:"outcomes"`
+	Steps    []Step                         `json:"steps"`
+	Points   []Point                        `json:"points"`
+	Holders  []Holder                       `json:"-"`
+	Breaches []string                       `json:"-"` // hostile calls that succeeded
 }
 
 // Step summarises the calls of a step, or a span. Times are in milliseconds.
@@ -97,7 +96,7 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	defer r.mu.Unlock()
 	out := Result{
 		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: r.outcomes,
-		Points: r.points, Holders: r.holders, Breaches: r.breaches, BreachCount: r.breachCount,
+		Points: r.points, Holders: r.holders, Breaches: r.breaches,
 	}
 	for _, step := range []buyer.Step{
 		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,

@@ -146,9 +146,6 @@ func (p Plan) kind(i int) Kind {
 // playBuyer runs buyer i, which was due at the given time. The buyer's number selects its API,
 // which needs no shared counter.
 func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
-	if r.OnDone != nil {
-		defer r.OnDone()
-	}
 	id, kind := r.FirstID+int64(i), r.kind(i)
 	r.recorder.addArrival(time.Since(due))
 	token, err := r.Token(id)

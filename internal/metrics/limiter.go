@@ -18,8 +18,6 @@ type Limiter struct {
 	rules atomic.Pointer[map[string][]prometheus.Counter] // by rule, then by event; replaced whole
 }
 
-var _ gate.Metrics = (*Limiter)(nil)
-
 func (r *Registry) newLimiter() *Limiter {
 	l := &Limiter{count: r.counters("limiter_events_total",
 		"Decisions of the rate limiter: allowed and denied add up to all; "+
@@ -28,7 +26,7 @@ func (r *Registry) newLimiter() *Limiter {
 	return l
 }
 
-// Count implements gate.Metrics. The rules' file bounds the number of rules.
+// Count counts an event of a rule. The rules' file bounds the number of rules.
 func (l *Limiter) Count(rule string, event gate.Event) {
 	counters, found := (*l.rules.Load())[rule]
 	if !found {

@@ -42,12 +42,11 @@ func TestAPI_ExportsWhatItCounts(t *testing.T) {
 	}, time.Millisecond, nil)
 	api.Reservations.Reserved(2, nil, time.Millisecond, &seckill.GateError{State: seckill.GateShut})
 	api.Reservations.Reserved(1, nil, time.Millisecond, errors.New("away"))
-	api.Publishing.Sent(time.Millisecond)
 	for _, err := range []error{
 		nil, rabbit.ErrUnconfirmed,
 		fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?"),
 	} {
-		api.Publishing.Confirmed(time.Millisecond, err)
+		api.Publishing.Outcome(time.Millisecond, time.Millisecond, err)
 	}
 	text := scrape(api.Registry)
 	for _, line := range []string{
@@ -64,7 +63,7 @@ func TestAPI_ExportsWhatItCounts(t *testing.T) {
 		`seckill_publishes_total{outcome="confirmed"} 1`,
 		`seckill_publishes_total{outcome="disconnected"} 1`,
 		`seckill_publishes_total{outcome="timeout"} 1`,
-		`seckill_publishes_total{outcome="failed"} 1`, `seckill_publish_duration_seconds_count 1`,
+		`seckill_publishes_total{outcome="failed"} 1`, `seckill_publish_duration_seconds_count 4`,
 		"go_goroutines", "process_resident_memory_bytes",
 	} {
 		require.Contains(t, text, line)

@@ -18,8 +18,6 @@ type Publishing struct {
 	confirmed prometheus.Observer
 }
 
-var _ rabbit.Metrics = (*Publishing)(nil)
-
 type publishOutcome string
 
 const (
@@ -43,12 +41,10 @@ func (r *Registry) newPublishing() *Publishing {
 	}
 }
 
-// Sent implements rabbit.Metrics.
-func (p *Publishing) Sent(took time.Duration) { p.sent.Observe(took.Seconds()) }
-
-// Confirmed implements rabbit.Metrics.
-func (p *Publishing) Confirmed(took time.Duration, err error) {
-	p.confirmed.Observe(took.Seconds())
+// Outcome is a rabbit.Outcome.
+func (p *Publishing) Outcome(sending, confirming time.Duration, err error) {
+	p.sent.Observe(sending.Seconds())
+	p.confirmed.Observe(confirming.Seconds())
 	p.outcomes[outcomeOf(err)].Inc()
 }
 

@@ -3,7 +3,6 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 )
@@ -17,7 +16,6 @@ type Repairs struct {
 }
 
 var (
-	_ outbox.Metrics    = (*Repairs)(nil)
 	_ reconcile.Metrics = (*Repairs)(nil)
 	_ rebuild.Metrics   = (*Repairs)(nil)
 )
@@ -52,7 +50,7 @@ func (r *Registry) newRepairs() *Repairs {
 	}
 }
 
-// Relayed implements outbox.Metrics.
+// Relayed is called by outbox.Publisher.
 func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
 // Reconciled implements reconcile.Metrics. It counts found and repaired apart, because each round

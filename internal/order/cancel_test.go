@@ -2,7 +2,6 @@ package order_test
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -51,9 +49,7 @@ func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
 	require.NoError(t, err)
 	store := &counter{Store: h.store}
-	payments := payment.NewService(h.Orders, store,
-		inventory.NewStockReleaser(h.store, h.redis, slog.New(slog.DiscardHandler)), nil,
-		slog.New(slog.DiscardHandler))
+	payments := payment.NewService(h.Orders, store, h.releaser(), nil, h.parts.Log)
 	var running sync.WaitGroup
 	for i, sn := range sns {
 		running.Go(func() {

@@ -11,14 +11,16 @@ import (
 
 // DeadLetter is an order or a message that could not be written, with what a requeue needs.
 type DeadLetter struct {
-	ID          string        // a UUIDv7; the store makes one if it is empty
-	GoodsID     int64         // 0 if the message has none
-	OrderSn     string        // empty for an unreadable message
-	Reason      FailureReason // why
-	Attempts    int           // how often the queue delivered it
-	FirstSeenAt time.Time     // when its message was published
-	Origin      string        // the queue of its message, or the step that failed
-	Body        []byte        // the message, or one of this order alone; may be binary
+	ID          string        `json:"id"`             // a UUIDv7; the store makes one if it is empty
+	OrderSn     string        `json:"orderSn"`        // empty for an unreadable message
+	GoodsID     int64         `json:"goodsId,string"` // 0 if the message has none
+	Reason      FailureReason `json:"reason"`
+	Attempts    int           `json:"attempts"`    // how often the queue delivered it
+	FirstSeenAt time.Time     `json:"firstSeenAt"` // when its message was published
+	Origin      string        `json:"origin"`      // the queue of its message, or the failed step
+	// Body is the message, or one of this order alone. It may be binary, and it has the buyer's
+	// name and phone number, so JSON leaves it out.
+	Body []byte `json:"-"`
 }
 
 // ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.

@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/memqueue"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -74,7 +75,7 @@ func settings() app.Settings {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "h.db")
-	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, sqlstore.Options{})
+	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	require.NoError(t, store.Migrate(t.Context()))
@@ -83,7 +84,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
 		t: t, file: file, mini: mini, store: store,
-		queue:  &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		queue:  &flakyQueue{Queue: memqueue.New(1)},
 		redis:  redisstore.New(client, redisstore.Options{Lease: "today"}),
 		minter: ordersn.NewMinter(settings().OrderSecret),
 	}
@@ -114,6 +115,11 @@ func (h *fixture) runWorkers(s app.Settings) (stop func()) {
 	}
 	h.t.Cleanup(stop)
 	return stop
+}
+
+func (h *fixture) releaser() *inventory.StockReleaser {
+	stores := inventory.Stores{Store: h.store, Redis: h.redis, Log: h.parts.Log}
+	return &inventory.StockReleaser{Stores: stores}
 }
 
 // exposeSale creates and exposes a sale that sells now.

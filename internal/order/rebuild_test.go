@@ -137,7 +137,7 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 1)
-	opener := rebuild.NewOpener(h.store, h.redis)
+	opener := rebuild.Opener{Store: h.store, Redis: h.redis}
 	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
@@ -147,7 +147,7 @@ func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	require.NoError(t, err)
 	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
 	require.ErrorIs(t, err, rebuild.ErrFenced)
-	_, err = opener.OpenFirst(t.Context(), sale.GoodsID)
+	_, err = opener.Open(t.Context(), sale.GoodsID, rebuild.FirstToken)
 	require.ErrorIs(t, err, rebuild.ErrFenced)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
@@ -20,10 +19,10 @@ import (
 
 // reconciler returns a reconciler that does not run.
 func (h *fixture) reconciler(log *slog.Logger) *reconcile.Reconciler {
-	return reconcile.NewReconciler(reconcile.Dependencies{
-		Ledgers: reconcile.NewLedgerReader(h.store, h.redis), Store: h.store, Redis: h.redis,
-		Publisher: outbox.NewPublisher(h.redis, h.queue, nil, time.Second), Log: log,
-	})
+	return &reconcile.Reconciler{
+		LedgerReader: reconcile.LedgerReader{Store: h.store, Redis: h.redis}, Log: log,
+		Publisher: &outbox.Publisher{Store: h.redis, Queue: h.queue, Timeout: time.Second},
+	}
 }
 
 // reconcileOnce reconciles a sale once.
@@ -64,8 +63,7 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	out, err := h.store.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten,
 		order.DeadLetter{}, time.Now())
 	require.NoError(t, err)
-	releaser := inventory.NewStockReleaser(h.store, h.redis, h.parts.Log)
-	releaser.Release(t.Context(), out.Moves)
+	h.releaser().Release(t.Context(), out.Moves)
 	_, err = h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
 	require.NoError(t, err)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))

@@ -40,7 +40,7 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 3, 2)
 	stop()
-	retirer := rebuild.NewRetirer(h.store, h.redis, h.parts.Log)
+	retirer := rebuild.Retirer{Store: h.store, Redis: h.redis, Log: h.parts.Log}
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "the sale has not ended")
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())

@@ -15,9 +15,3 @@ type SaleReader interface {
 	// Sale returns one sale; NotFound if there is none or it is a draft.
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
-
-// SaleGetter checks that an actor manages a sale; inventory.SaleService implements it.
-type SaleGetter interface {
-	// Get returns a sale that the actor manages; NotFound or Forbidden otherwise.
-	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
-}

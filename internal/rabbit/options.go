@@ -33,8 +33,8 @@ type Options struct {
 	// MarkRepublished. The function must not block.
 	OnNewQueue func(shard int)
 
-	// Metrics may be nil.
-	Metrics Metrics
+	// OnOutcome is called with the outcome of each sent message; it may be nil.
+	OnOutcome Outcome
 	// TraceParent returns the W3C traceparent of a message; nil, or "": none.
 	TraceParent func(ctx context.Context) string
 
@@ -42,6 +42,25 @@ type Options struct {
 	// 1000. It is an argument of the queue: the broker refuses another value for a queue that
 	// exists.
 	DeliveryLimit int
+}
+
+// Outcome counts and times a sent message: until the connection took it, with the wait for room
+// among those in flight, and from then until its outcome. The error is nil, ErrReturned, ErrNacked,
+// ErrUnconfirmed or that of the caller's context. Many goroutines call it.
+type Outcome = func(sending, confirming time.Duration, err error)
+
+// traceParentHeader is the header that W3C's Trace Context for AMQP names.
+const traceParentHeader = "traceparent"
+
+// headers returns a message's headers; nil if its purchase is not traced.
+func (o Options) headers(ctx context.Context) amqp.Table {
+	if o.TraceParent == nil {
+		return nil
+	}
+	if parent := o.TraceParent(ctx); parent != "" {
+		return amqp.Table{traceParentHeader: parent}
+	}
+	return nil
 }
 
 // Limits without a setting.
@@ -78,6 +97,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxUnconfirmed = cmp.Or(o.MaxUnconfirmed, 4096)
 	o.StallAfter = cmp.Or(o.StallAfter, 2*time.Second)
 	o.DeliveryLimit = cmp.Or(o.DeliveryLimit, 1000)
+	if o.OnOutcome == nil {
+		o.OnOutcome = func(_, _ time.Duration, _ error) {}
+	}
 	return o, nil
 }
 

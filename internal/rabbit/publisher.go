@@ -79,24 +79,17 @@ func (p *Publisher) DownReason() string {
 // MarkRepublished records in the broker that a shard's queue has all pending orders. The publisher
 // then does not call OnNewQueue for the shard until the broker loses the record.
 func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
-	return wrap(p.mark(ctx, shard), "mark shard %d as republished", shard)
-}
-
-// mark passes the request to the serving goroutine, the only one that declares on the connection.
-func (p *Publisher) mark(ctx context.Context, shard int) error {
 	conn := p.conn.Load()
 	if conn == nil {
 		return order.ErrQueueDown
 	}
-	request := markRequest{shard: shard, done: make(chan error, 1)}
-	select {
-	case conn.marks <- request:
-		return <-request.done
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-conn.closed:
-		return order.ErrQueueDown
+	// The caller's end must not abort the connection, which others use.
+	err := conn.conn.withTimeout(context.WithoutCancel(ctx), setupTimeout,
+		func() error { return conn.conn.mark(shard) })
+	if err != nil {
+		conn.conn.disconnect() // the next connection reports the shard again
 	}
+	return wrap(err, "mark shard %d as republished", shard)
 }
 
 // Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil.

@@ -20,14 +20,7 @@ type publisherConnection struct {
 	shards   []shardHealth
 	blocked  chan amqp.Blocking
 	returned chan struct{} // a message was returned: the topology must be declared again
-	marks    chan markRequest
 	closed   chan struct{} // closed when serve has ended
-}
-
-// markRequest is a request to the serving goroutine to mark a shard.
-type markRequest struct {
-	shard int
-	done  chan error
 }
 
 // openPublisherConnection connects, declares the topology and opens the channels.
@@ -42,7 +35,7 @@ func openPublisherConnection(
 		opt: opt, conn: conn,
 		inFlight: make(chan struct{}, opt.MaxUnconfirmed), shards: make([]shardHealth, opt.Shards),
 		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 16)), returned: make(chan struct{}, 1),
-		marks: make(chan markRequest), closed: make(chan struct{}),
+		closed: make(chan struct{}),
 	}
 	if err := conn.withTimeout(ctx, setupTimeout,
 		func() error { return p.setUp(ctx) }); err != nil {
@@ -90,12 +83,12 @@ func (p *publisherConnection) publish(ctx context.Context, shard int, body []byt
 		return err
 	}
 	health.sent.Add(1)
-	p.opt.report(func(m Metrics) { m.Sent(time.Since(began)) })
+	sending := time.Since(began)
 	settled, err := ch.wait(ctx, m)
 	if settled {
 		p.settle(shard, err)
 	}
-	p.opt.report(func(m Metrics) { m.Confirmed(time.Since(sent), err) })
+	p.opt.OnOutcome(sending, time.Since(sent), err)
 	return err
 }
 
@@ -136,8 +129,6 @@ func (p *publisherConnection) serve(ctx context.Context) error {
 			err = p.redeclare(ctx)
 		case check.blocked = <-p.blocked:
 			err = p.checkHealth(&check, time.Now())
-		case request := <-p.marks:
-			err = p.mark(ctx, request)
 		case now := <-tick.C:
 			err = p.checkHealth(&check, now)
 		}
@@ -180,14 +171,6 @@ func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	for _, shard := range shards {
 		p.opt.OnNewQueue(shard)
 	}
-	return err
-}
-
-// mark marks a shard and returns the result to the caller. An error ends the connection as well,
-// since the broker then did not answer.
-func (p *publisherConnection) mark(ctx context.Context, request markRequest) error {
-	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.conn.mark(request.shard) })
-	request.done <- err
 	return err
 }
 

@@ -55,17 +55,17 @@ func (t Params) capFor(maxWait int64) int64 {
 
 // decide compares d with (limit − r − n·Cost)/Scale instead of multiplying the level, so that the
 // doubles of Lua are exact too.
-func (s bucketState) decide(t Params, now int64, a request) (bucketState, Decision) {
-	at, most := s.level(t, now), t.capFor(a.maxWait)
-	never := a.n > t.MaxPermits
+func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decision) {
+	at, most := s.level(t, now), t.capFor(a.waitMicros())
+	never := a.N > t.MaxPermits
 	if t.Kind == KindBucket {
-		never = a.n > most/t.Cost
+		never = a.N > most/t.Cost
 	}
-	granted := a.n
-	if never || at.retry(t, a.n, most) > 0 {
+	granted := a.N
+	if never || at.retry(t, a.N, most) > 0 {
 		granted = at.fitting(t, most)
-		if granted < a.min || a.min == a.n {
-			return s, at.status(t).denied(never, at.retry(t, a.n, most))
+		if a.Min == 0 || granted < a.Min {
+			return s, at.status(t).denied(never, at.retry(t, a.N, most))
 		}
 	}
 	after := at.charge(t, granted)

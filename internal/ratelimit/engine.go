@@ -3,11 +3,10 @@ package ratelimit
 // engine is an algorithm with the state of one limiter. It has no clock and no lock.
 // Times are µs.
 type engine interface {
-	decide(now int64, a request) Decision
+	decide(now int64, a Request) Decision
 	refund(now, booked, n int64)
 	// status fills Remaining and ResetAfter, and may drop expired state.
 	status(now int64) Decision
-	clone() engine
 	// set changes the params at the time now and keeps the permits taken.
 	set(t Params, now int64)
 }
@@ -29,12 +28,6 @@ func newEngine(t Params, now int64) engine {
 	return &stateEngine[bucketState]{params: t}
 }
 
-// request is a Request to one limiter; maxWait is in µs.
-type request struct {
-	n, min  int64 // take n, or as many as fit but not fewer than min
-	maxWait int64
-}
-
 // state is what Redis stores under a limiter's key; its zero value is a missing key. Its methods
 // are the Go form of scripts/lua/ratelimit_decide.lua.
 type state[S any] interface {
@@ -43,7 +36,7 @@ type state[S any] interface {
 	// old one.
 	reanchor(t Params, now int64) S
 	// decide returns the state to store; a denial changes nothing.
-	decide(t Params, now int64, a request) (S, Decision)
+	decide(t Params, now int64, a Request) (S, Decision)
 	refund(t Params, now, booked, n int64) S
 	status(t Params, now int64) Decision
 }
@@ -56,7 +49,7 @@ type stateEngine[S state[S]] struct {
 
 func (e *stateEngine[S]) set(t Params, _ int64) { e.params = t }
 
-func (e *stateEngine[S]) decide(now int64, a request) (d Decision) {
+func (e *stateEngine[S]) decide(now int64, a Request) (d Decision) {
 	e.state, d = e.state.reanchor(e.params, now).decide(e.params, now, a)
 	return d
 }
@@ -69,8 +62,6 @@ func (e *stateEngine[S]) status(now int64) Decision {
 	e.state = e.state.reanchor(e.params, now)
 	return e.state.status(e.params, now)
 }
-
-func (e *stateEngine[S]) clone() engine { c := *e; return &c }
 
 // allowed completes the status of a limiter that has granted n permits.
 func (d Decision) allowed(n int64) Decision {

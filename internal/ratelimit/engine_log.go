@@ -1,9 +1,6 @@
 package ratelimit
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
 // logEngine is a sliding log: exact in every window, but it records each admission of
 // the last interval (n permits are one entry).
@@ -43,19 +40,19 @@ func (e *logEngine) step(now int64) int64 {
 	return max(now, newest)
 }
 
-func (e *logEngine) decide(now int64, a request) Decision {
+func (e *logEngine) decide(now int64, a Request) Decision {
 	now = e.step(now)
 	e.expire(now)
-	if a.n > e.params.Free-e.count {
-		return e.status(now).denied(a.n > e.params.Free, e.retry(now, a.n))
+	if a.N > e.params.Free-e.count {
+		return e.status(now).denied(a.N > e.params.Free, e.retry(now, a.N))
 	}
-	e.count += a.n
+	e.count += a.N
 	if last := len(e.entries) - 1; last >= 0 && e.entries[last].at == now {
-		e.entries[last].n += a.n
+		e.entries[last].n += a.N
 	} else {
-		e.entries = append(e.entries, logged{now, a.n})
+		e.entries = append(e.entries, logged{now, a.N})
 	}
-	return e.status(now).allowed(a.n)
+	return e.status(now).allowed(a.N)
 }
 
 func (e *logEngine) retry(now, n int64) int64 {
@@ -87,10 +84,4 @@ func (e *logEngine) refund(_, booked, n int64) {
 			return
 		}
 	}
-}
-
-func (e *logEngine) clone() engine {
-	c := *e
-	c.entries = slices.Clone(e.entries)
-	return &c
 }

@@ -1,7 +1,5 @@
 package ratelimit
 
-import "slices"
-
 // subEngine is a sliding window in parts, like LeapArray of Alibaba Sentinel: a ring of counts,
 // each with the start of its part. Writing another start resets a part, under the limiter's lock,
 // so no count is lost. The oldest part counts in full. No window therefore exceeds the limit, and a
@@ -75,18 +73,18 @@ func (e *subEngine) used(now int64) int64 {
 	return total
 }
 
-func (e *subEngine) decide(now int64, a request) Decision {
+func (e *subEngine) decide(now int64, a Request) Decision {
 	now = e.step(now)
-	if a.n > e.params.Free-e.used(now) {
-		return e.status(now).denied(a.n > e.params.Free, e.retry(now, a.n))
+	if a.N > e.params.Free-e.used(now) {
+		return e.status(now).denied(a.N > e.params.Free, e.retry(now, a.N))
 	}
 	start := now - now%e.width()
 	p := e.at(start)
 	if p.start != start {
 		*p = part{start: start}
 	}
-	p.count += a.n
-	return e.status(now).allowed(a.n)
+	p.count += a.N
+	return e.status(now).allowed(a.N)
 }
 
 // retry adds up the parts from the oldest, until enough permits have expired.
@@ -119,10 +117,4 @@ func (e *subEngine) refund(_, booked, n int64) {
 	if p := e.at(start); p.start == start {
 		p.count = max(0, p.count-n)
 	}
-}
-
-func (e *subEngine) clone() engine {
-	c := *e
-	c.parts = slices.Clone(e.parts)
-	return &c
 }

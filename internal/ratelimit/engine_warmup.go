@@ -66,17 +66,17 @@ func (e *warmEngine) settle(now int64) {
 // perStored is the idle time in µs that stores one permit.
 func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.most }
 
-func (e *warmEngine) decide(now int64, a request) Decision {
+func (e *warmEngine) decide(now int64, a Request) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
-	longest := min(a.maxWait, e.params.limit.MaxWaitMillis*1000)
-	if never := a.n > e.params.MaxPermits; never || wait > longest {
+	longest := min(a.waitMicros(), e.params.limit.MaxWaitMillis*1000)
+	if never := a.N > e.params.MaxPermits; never || wait > longest {
 		return e.status(now).denied(never, wait-longest)
 	}
-	spend := min(float64(a.n), e.stored)
-	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
+	spend := min(float64(a.N), e.stored)
+	e.nextFree += e.slow(spend) + int64((float64(a.N)-spend)*e.stable)
 	e.stored -= spend
-	d := e.status(now).allowed(a.n)
+	d := e.status(now).allowed(a.N)
 	d.Wait = micros(wait)
 	return d
 }
@@ -113,5 +113,3 @@ func (e *warmEngine) status(now int64) Decision {
 func (e *warmEngine) refund(now, _, n int64) {
 	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))
 }
-
-func (e *warmEngine) clone() engine { c := *e; return &c }

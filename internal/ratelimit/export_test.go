@@ -2,6 +2,8 @@ package ratelimit
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 )
 
@@ -12,28 +14,30 @@ func (m *Memory) Len() int {
 	return len(m.entries)
 }
 
-// Peek decides as TakeEach does for one group, but takes no permit. The programs peek only in
-// Redis. The tests compare both stores.
-func (m *Memory) Peek(_ context.Context, requests ...Request) (Decision, error) {
-	if err := Check(requests); err != nil {
-		return Decision{}, err
-	}
+// Peek decides as TakeEach does, but takes no permit. The programs peek only in Redis. The tests
+// compare both stores.
+func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
-	var joined Decision
-	for i, a := range requests {
-		s := m.entry(now, a).copied()
-		before := s.engine.status(now)
-		d := s.engine.decide(now, a.toLimiter())
-		d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
-		if i > 0 {
-			d = Strictest(joined, d)
-		}
-		joined = d
+	e := copyOf(m.entry(now, r).engine)
+	before := e.status(now)
+	d := e.decide(now, r)
+	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
+	d.At = time.UnixMicro(now).UTC()
+	return d, nil
+}
+
+func copyOf(e engine) engine {
+	c := reflect.New(reflect.TypeOf(e).Elem())
+	c.Elem().Set(reflect.ValueOf(e).Elem())
+	switch c := c.Interface().(type) {
+	case *logEngine:
+		c.entries = slices.Clone(c.entries)
+	case *subEngine:
+		c.parts = slices.Clone(c.parts)
 	}
-	joined.At = time.UnixMicro(now).UTC()
-	return joined, nil
+	return c.Interface().(engine)
 }
 
 // Validate reports the first invalid field.

@@ -35,74 +35,46 @@ func kinds(interval float64) []ratelimit.Limit {
 	}
 }
 
-// passed sends one call per step until total has elapsed. It counts the admitted calls.
-func passed(s *limiter, clock *testclock.Clock, step, total time.Duration) int {
-	n := 0
-	for at := time.Duration(0); at < total; at += step {
-		if s.take(1, 0).Allowed {
-			n++
+// TestLimiter_AdmitsExactlyItsRate sends one call per step until total has elapsed.
+func TestLimiter_AdmitsExactlyItsRate(t *testing.T) {
+	ofTen := func(rate float64) ratelimit.Limit {
+		return ratelimit.Limit{
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10,
 		}
-		clock.Add(step)
 	}
-	return n
-}
-
-func TestLimiter_RefillIsNotRoundedDown(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
-		clock := testclock.New()
-		// The rate is 2/s, with a call every 499 ms for 100 s. The burst of 2 never limits, so all
-		// 201 calls pass. A refill that rounds down would pass 101.
-		require.Equal(t, 201,
-			passed(made(tokenBucket(2, 1), clock), clock, 499*ms, 100*time.Second))
-		// The rate is 1000/s with 1 s of burst, and a call every 0.9 ms for 10 s. Of 11,112 calls
-		// 10,999 pass: 10,000 refilled and 1,000 saved permits. The last permit is still
-		// incomplete.
-		require.Equal(t, 10_999,
-			passed(made(tokenBucket(1000, 1), clock), clock, 900*us, 10*time.Second))
-	})
-}
-
-// TestLimiter_RefillIsNotRoundedUp calls a limiter of 1/s every millisecond for 10 s. Rounding up
-// each refill would admit more than 11 calls.
-func TestLimiter_RefillIsNotRoundedUp(t *testing.T) {
-	onServersAndMemory(t, func(t *testing.T, made newFunc) {
-		clock := testclock.New()
-		require.LessOrEqual(t, passed(made(tokenBucket(1, 1), clock), clock, ms, 10*time.Second),
-			11)
-	})
-}
-
-// TestLimiter_IntervalIsNotRoundedToMillis checks rates whose interval between permits is not a
-// whole number of milliseconds.
-func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
-	onServersAndMemory(t, func(t *testing.T, made newFunc) {
-		for _, rate := range []float64{700, 999, 1500, 3000} {
-			clock := testclock.New()
-			s := made(ratelimit.Limit{
-				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10,
-			}, clock)
-			admittedNow(s)
-			n := 0
-			for range 1000 {
-				clock.Add(ms)
-				n += admittedNow(s)
+		for name, c := range map[string]struct {
+			limit       ratelimit.Limit
+			step, total time.Duration
+			admitted    int
+		}{
+			// The burst of 2 never limits. A refill that rounds down would pass 101.
+			"a refill is not rounded down": {tokenBucket(2, 1), 499 * ms, 100 * time.Second, 201},
+			// 10,000 refilled and 1,000 saved permits, of which the last is still incomplete.
+			"nor below a millisecond":    {tokenBucket(1000, 1), 900 * us, 10 * time.Second, 10_999},
+			"a refill is not rounded up": {tokenBucket(1, 1), ms, 10 * time.Second, 10},
+			// The interval between permits is not a whole number of milliseconds.
+			"700/s":  {ofTen(700), 100 * us, time.Second, 10 + 699},
+			"999/s":  {ofTen(999), 100 * us, time.Second, 10 + 998},
+			"1500/s": {ofTen(1500), 100 * us, time.Second, 10 + 1499},
+			"3000/s": {ofTen(3000), 100 * us, time.Second, 10 + 2999},
+			"one in three seconds": {ratelimit.Limit{
+				Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1,
+			}, 500 * ms, 100 * time.Second, 34},
+			"0.1/s: the burst is at least one permit": {
+				tokenBucket(0.1, 1), 500 * ms, 100 * time.Second, 10,
+			},
+		} {
+			clock, n := testclock.New(), 0
+			s := made(c.limit, clock)
+			for range (c.total + c.step - 1) / c.step {
+				if s.take(1, 0).Allowed {
+					n++
+				}
+				clock.Add(c.step)
 			}
-			require.InEpsilon(t, rate, n, 0.001, "%v/s", rate)
+			require.Equal(t, c.admitted, n, name)
 		}
-	})
-}
-
-// TestLimiter_RatesBelowOneASecond checks that rates below 1/s admit their exact number of calls in
-// 100 s.
-func TestLimiter_RatesBelowOneASecond(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, made newFunc) {
-		clock := testclock.New()
-		s := made(ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1,
-		}, clock)
-		require.Equal(t, 34, passed(s, clock, 500*ms, 100*time.Second))
-		slow := made(tokenBucket(0.1, 1), clock) // the burst is at least one permit
-		require.Equal(t, 10, passed(slow, clock, 500*ms, 100*time.Second))
 	})
 }
 
@@ -168,34 +140,21 @@ func TestLimiter_ClockStepsBack(t *testing.T) {
 	})
 }
 
+// TestLimiter_ChangedLimitRefillsNothing changes the rate or the interval of a drained limiter. The
+// limiter keeps the permits taken.
 func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range append(kinds(60), bursty(1)) {
 			s := made(l, testclock.New())
 			admittedNow(s)
-			s.setLimit(l)
-			require.Zero(t, admittedNow(s), l.Algorithm)
-			l.PermitsPerSecond *= 2 // a new rate keeps the booked permits
-			s.setLimit(l)
-			require.Zero(t, admittedNow(s), l.Algorithm)
-		}
-	})
-}
-
-// TestLimiter_ChangedIntervalRefillsNothing checks that a new window length keeps the count of the
-// current window.
-func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, made newFunc) {
-		for _, algorithm := range []ratelimit.Algorithm{
-			ratelimit.FixedWindow,
-			ratelimit.SlidingWindow,
-		} {
-			s := made(window(algorithm, 5, 60), testclock.New())
-			require.Equal(t, 5, admittedNow(s))
-			s.setLimit(window(algorithm, 5, 30))
-			require.Zero(t, admittedNow(s), algorithm)
-			s.setLimit(window(algorithm, 5, 3600))
-			require.Zero(t, admittedNow(s), algorithm)
+			faster, shorter, longer := l, l, l
+			faster.PermitsPerSecond *= 2
+			shorter.IntervalSeconds /= 2
+			longer.IntervalSeconds *= 60
+			for _, changed := range []ratelimit.Limit{l, faster, shorter, longer} {
+				s.setLimit(changed)
+				require.Zero(t, admittedNow(s), l.Algorithm)
+			}
 		}
 	})
 }
@@ -206,7 +165,7 @@ func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 	terms := termsOf(t, tokenBucket(1, 5))
 	for _, n := range []int64{0, -1, -1 << 62} {
 		ask := ratelimit.Request{Key: "k", Params: terms, N: n}
-		_, err := r.TakeEach(t.Context(), []ratelimit.Request{ask})
+		_, err := r.TakeEach(t.Context(), ask)
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
 		_, err = r.Peek(t.Context(), ask)
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
@@ -315,4 +274,56 @@ func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 		require.ErrorAs(t, l.Validate(), &wrong)
 		require.Equal(t, field, wrong.Field)
 	}
+}
+
+// TestStore_MinGrantsAPart checks that a request with Min gets the remaining permits if they are at
+// least Min.
+func TestStore_MinGrantsAPart(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
+		for _, l := range kinds(60) {
+			s := made(l, testclock.New())
+			ask := s.request(8, 0)
+			ask.Min = 2
+			got, err := s.store.TakeEach(t.Context(), ask, ask)
+			require.NoError(t, err)
+			require.EqualValues(t, 5, got[0].Granted)
+			require.False(t, got[1].Allowed)
+		}
+	})
+}
+
+func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
+		for _, l := range kinds(5) {
+			clock := testclock.New()
+			s := made(l, clock)
+			booked := clock.Now()
+			require.Equal(t, 5, admittedNow(s))
+			s.refund(2, booked)
+			require.Equal(t, 2, admittedNow(s), l.Algorithm)
+			clock.Add(20 * time.Second) // every bucket is full, every window is over
+			require.True(t, s.take(1, 0).Allowed)
+			s.refund(5, booked)
+			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
+			if l.Algorithm != ratelimit.TokenBucket {
+				require.Zero(t, admittedNow(s),
+					"%s: a refund of an old window must not credit a new one", l.Algorithm)
+			}
+		}
+	})
+}
+
+func TestLimiter_PeekTakesNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
+		s := made(tokenBucket(1, 3), testclock.New())
+		for range 5 {
+			d := s.peek(1, 0)
+			require.True(t, d.Allowed)
+			require.EqualValues(t, 3, d.Remaining)
+		}
+		require.Equal(t, 3, admittedNow(s))
+		d := s.peek(1, 0)
+		require.False(t, d.Allowed)
+		require.Equal(t, time.Second, d.RetryAfter)
+	})
 }

@@ -33,68 +33,31 @@ func NewMemory(now func() time.Time) *Memory {
 	return &Memory{now: now, entries: map[string]*entry{}}
 }
 
-// TakeEach decides groups of requests in order. It takes all permits of a group or none. It returns
-// one decision for each group. Errors are those of Check.
-func (m *Memory) TakeEach(_ context.Context, groups ...[]Request) ([]Decision, error) {
-	for _, group := range groups {
-		if err := Check(group); err != nil {
+// TakeEach decides the requests in order. The error is ErrPermits.
+func (m *Memory) TakeEach(_ context.Context, requests ...Request) ([]Decision, error) {
+	for _, r := range requests {
+		if err := r.Validate(); err != nil {
 			return nil, err
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
-	decisions := make([]Decision, 0, len(groups))
-	for _, group := range groups {
-		decisions = append(decisions, m.takeGroup(now, group))
+	decisions := make([]Decision, len(requests))
+	for i, r := range requests {
+		decisions[i] = m.take(now, r)
 	}
 	return decisions, nil
 }
 
-func (m *Memory) takeGroup(now int64, group []Request) Decision {
-	var d Decision
-	if len(group) == 1 {
-		s := m.entry(now, group[0])
-		if d = s.decide(now, group[0]); d.Allowed {
-			m.put(now, group[0].Key, s)
-		}
-	} else {
-		d = m.takeTogether(now, group)
+func (m *Memory) take(now int64, r Request) Decision {
+	s := m.entry(now, r)
+	d := s.engine.decide(now, r)
+	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
+	if d.Allowed {
+		m.put(now, r.Key, s)
 	}
 	d.At = time.UnixMicro(now).UTC()
-	return d
-}
-
-// takeTogether decides on copies, which become the state if all requests are admitted.
-func (m *Memory) takeTogether(now int64, group []Request) Decision {
-	tried := make(map[string]*entry, len(group))
-	var joined Decision
-	for i, a := range group {
-		s := tried[a.Key]
-		if s == nil {
-			known := m.entry(now, a)
-			known.engine.status(now) // moves it to another clock, even if denied
-			s = known.copied()
-		}
-		s = s.with(a.Params, now)
-		tried[a.Key] = s
-		d := s.decide(now, a)
-		if i > 0 {
-			d = Strictest(joined, d)
-		}
-		joined = d
-	}
-	if joined.Allowed {
-		for key, s := range tried {
-			m.put(now, key, s)
-		}
-	}
-	return joined
-}
-
-func (s *entry) decide(now int64, a Request) Decision {
-	d := s.engine.decide(now, a.toLimiter())
-	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
 	return d
 }
 
@@ -106,27 +69,17 @@ func (t Params) idleLifetime() int64 {
 	return 0
 }
 
-func (a Request) toLimiter() request {
-	least := a.Min
-	if least == 0 {
-		least = a.N
-	}
-	return request{n: a.N, min: least, maxWait: max(0, a.MaxWait.Microseconds())}
-}
-
-// Refund returns the permits of requests that were taken at booked. It does not credit permits that
-// have drained or belong to a window that is over.
-func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) error {
-	if err := Check(asks); err != nil {
+// Refund returns the permits of a request that were taken at booked. It does not credit permits
+// that have drained or belong to a window that is over.
+func (m *Memory) Refund(_ context.Context, booked time.Time, r Request) error {
+	if err := r.Validate(); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
-	for _, a := range asks {
-		if s := m.entries[a.Key]; s != nil && s.params.family() == a.Params.family() {
-			s.with(a.Params, now).engine.refund(now, booked.UnixMicro(), a.N)
-		}
+	if s := m.entries[r.Key]; s != nil && s.params.family() == r.Params.family() {
+		s.with(r.Params, now).engine.refund(now, booked.UnixMicro(), r.N)
 	}
 	return nil
 }
@@ -176,10 +129,6 @@ func (t Params) family() string {
 		return "bucket"
 	}
 	return string(t.limit.Algorithm)
-}
-
-func (s *entry) copied() *entry {
-	return &entry{params: s.params, engine: s.engine.clone(), fullAt: s.fullAt}
 }
 
 // evict examines a few limiters for each new one and drops those that are full. Memory then follows

@@ -145,7 +145,7 @@ func TestMemory_DropsFullLimiters(t *testing.T) {
 	params := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
 		_, err := m.TakeEach(t.Context(),
-			[]ratelimit.Request{{Key: string(rune(i)) + "k", Params: params, N: 1}})
+			ratelimit.Request{Key: string(rune(i)) + "k", Params: params, N: 1})
 		require.NoError(t, err)
 		clock.Add(10 * ms)
 	}

@@ -47,44 +47,18 @@ type Request struct {
 	Params Params
 	// N permits, at least 1.
 	N int64
-	// Min is how many permits suffice, 1 to N; 0 means N. Only for a request that
-	// is decided alone.
+	// Min is how many permits suffice, 1 to N; 0 means N.
 	Min int64
 	// MaxWait that the caller accepts. The limit's own applies if it is shorter.
 	MaxWait time.Duration
 }
 
-// Check reports requests that no limiter can decide together: ErrPermits, an empty
-// group, or a Min below N in a group of several.
-func Check(group []Request) error {
-	if len(group) == 0 {
-		return errors.New("ratelimit: a group without requests")
-	}
-	for _, r := range group {
-		switch {
-		case r.N < 1 || r.Min < 0 || r.Min > r.N:
-			return ErrPermits
-		case r.Min > 0 && r.Min < r.N && len(group) > 1:
-			return errors.New("ratelimit: a request with a smaller Min in a group")
-		}
+// Validate returns ErrPermits for a request that no limiter can decide.
+func (r Request) Validate() error {
+	if r.N < 1 || r.Min < 0 || r.Min > r.N {
+		return ErrPermits
 	}
 	return nil
 }
 
-// Strictest joins the decisions of limits that must all admit. It takes the longest waits and the
-// fewest remaining permits.
-func Strictest(a, b Decision) Decision {
-	d := Decision{
-		Allowed: a.Allowed && b.Allowed, Never: a.Never || b.Never,
-		Granted: min(a.Granted, b.Granted), Wait: max(a.Wait, b.Wait),
-		Remaining:  min(a.Remaining, b.Remaining),
-		RetryAfter: max(a.RetryAfter, b.RetryAfter), ResetAfter: max(a.ResetAfter, b.ResetAfter),
-	}
-	if !d.Allowed {
-		d.Granted, d.Wait = 0, 0
-	}
-	if d.Never {
-		d.RetryAfter = 0
-	}
-	return d
-}
+func (r Request) waitMicros() int64 { return max(0, r.MaxWait.Microseconds()) }

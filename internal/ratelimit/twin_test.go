@@ -22,9 +22,15 @@ const anyWait = time.Duration(math.MaxInt64)
 
 // store is the common interface of Memory and the Redis store.
 type store interface {
-	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
-	Peek(ctx context.Context, asks ...ratelimit.Request) (ratelimit.Decision, error)
-	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Request) error
+	TakeEach(ctx context.Context, requests ...ratelimit.Request) ([]ratelimit.Decision, error)
+	Peek(ctx context.Context, request ratelimit.Request) (ratelimit.Decision, error)
+	Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error
+}
+
+func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
+	terms, err := l.Params()
+	require.NoError(t, err)
+	return terms
 }
 
 // limiter is one key of a store. The test moves the store's clock.
@@ -51,7 +57,7 @@ func (l *limiter) request(n int64, maxWait time.Duration) ratelimit.Request {
 }
 
 func (l *limiter) take(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.TakeEach(context.Background(), []ratelimit.Request{l.request(n, maxWait)})
+	d, err := l.store.TakeEach(context.Background(), l.request(n, maxWait))
 	require.NoError(l.t, err)
 	return d[0]
 }

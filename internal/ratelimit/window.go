@@ -19,12 +19,12 @@ func (s fixedState) at(t Params, now int64) fixedState {
 	return s
 }
 
-func (s fixedState) decide(t Params, now int64, a request) (fixedState, Decision) {
-	at, granted := s.at(t, now), a.n
-	if a.n > t.Free-at.count { // no sum with n, which may overflow
+func (s fixedState) decide(t Params, now int64, a Request) (fixedState, Decision) {
+	at, granted := s.at(t, now), a.N
+	if a.N > t.Free-at.count { // no sum with n, which may overflow
 		granted = t.Free - at.count
-		if granted < a.min || a.min == a.n {
-			return s, s.status(t, now).denied(a.n > t.Free, at.start+t.Cost*1000-now)
+		if a.Min == 0 || granted < a.Min {
+			return s, s.status(t, now).denied(a.N > t.Free, at.start+t.Cost*1000-now)
 		}
 	}
 	at.count += granted
@@ -115,16 +115,16 @@ func (s slidingState) in(now, ms int64) int64 {
 
 // decide admits while last × remaining time + count × interval stays within
 // limit × interval, in permit-milliseconds.
-func (s slidingState) decide(t Params, now int64, a request) (slidingState, Decision) {
-	at, granted := s.at(t, now), a.n
+func (s slidingState) decide(t Params, now int64, a Request) (slidingState, Decision) {
+	at, granted := s.at(t, now), a.N
 	used := at.used(t, now)
-	if a.n > t.Free || used+a.n*t.Cost > t.Free*t.Cost {
+	if a.N > t.Free || used+a.N*t.Cost > t.Free*t.Cost {
 		granted = max(0, t.Free*t.Cost-used) / t.Cost
-		if granted < a.min || a.min == a.n {
-			if a.n > t.Free {
+		if a.Min == 0 || granted < a.Min {
+			if a.N > t.Free {
 				return s, s.status(t, now).denied(true, 0)
 			}
-			return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, a.n)))
+			return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, a.N)))
 		}
 	}
 	at.count += granted

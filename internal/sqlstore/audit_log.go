@@ -2,9 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -13,16 +10,16 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// auditRow is one change of a sale. Was and Became are JSON, so a new field of a sale needs no
-// migration.
+// auditRow is one change of a sale. The database has Was and Became as JSON, so a new field of a
+// sale needs no migration.
 type auditRow struct {
 	GoodsID   int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID        string `gorm:"primaryKey"`
 	ActorID   int64
 	ActorRole seckill.Role
 	Action    salechange.Action
-	Was       string
-	Became    string
+	Was       map[string]any `gorm:"serializer:json"`
+	Became    map[string]any `gorm:"serializer:json"`
 	MadeAt    int64
 }
 
@@ -45,17 +42,14 @@ func (s *Store) AuditOf(
 func (r auditRow) entry() salechange.AuditEntry {
 	return salechange.AuditEntry{
 		ID: r.ID, GoodsID: r.GoodsID, ActorID: r.ActorID, Role: r.ActorRole, Action: r.Action,
-		Was: json.RawMessage(r.Was), Became: json.RawMessage(r.Became), At: timeOf(&r.MadeAt),
+		Was: r.Was, Became: r.Became, At: timeOf(&r.MadeAt),
 	}
 }
 
 // audit records a change of a sale by the context's actor in the caller's transaction. The zero row
 // represents a sale that does not exist before or after the change.
 func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
-	from, to, err := difference(was, became)
-	if err != nil {
-		return err
-	}
+	from, to := difference(was, became)
 	by := seckill.ActorOf(tx.Statement.Context)
 	return tx.Create(&auditRow{
 		GoodsID: max(was.GoodsID, became.GoodsID), ID: newID(), ActorID: by.ID,
@@ -63,29 +57,25 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 	}).Error
 }
 
-// difference returns the changed fields before and after as two JSON objects.
-func difference(was, became saleRow) (from, to string, err error) {
-	a, b := audited(was), audited(became)
+// difference returns the changed fields before and after.
+func difference(was, became saleRow) (from, to map[string]any) {
+	from, to = audited(was), audited(became)
 	// The entry keeps the fields that differ. For a created or deleted sale it keeps all fields of
 	// the one side.
-	for name := range b {
-		if was.GoodsID != 0 && became.GoodsID != 0 && a[name] == b[name] {
-			delete(a, name)
-			delete(b, name)
+	switch {
+	case was.GoodsID == 0:
+		clear(from)
+	case became.GoodsID == 0:
+		clear(to)
+	default:
+		for name, value := range to {
+			if from[name] == value {
+				delete(from, name)
+				delete(to, name)
+			}
 		}
 	}
-	if was.GoodsID == 0 {
-		clear(a)
-	}
-	if became.GoodsID == 0 {
-		clear(b)
-	}
-	before, err1 := json.Marshal(a)
-	after, err2 := json.Marshal(b)
-	if err := errors.Join(err1, err2); err != nil {
-		return "", "", fmt.Errorf("encode an audit entry: %w", err)
-	}
-	return string(before), string(after), nil
+	return from, to
 }
 
 // audited returns the fields that merchants set, by their API names. Stock sold to buyers is

@@ -124,10 +124,9 @@ func (p *batchPlan) claimTombstone(
 // newOrder returns the row of a line without a status. The amount is in the currency's smallest
 // unit.
 func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
-	return orderRow{
+	return orderRow{Created: now.UnixMilli(), Order: order.Order{
 		GoodsID: sale.GoodsID, OrderLine: l, Epoch: epoch, Amount: sale.Price * l.Quantity,
-		Created: now.UnixMilli(),
-	}
+	}}
 }
 
 // newMove returns a stock move of the sale's present epoch.

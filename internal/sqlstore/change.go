@@ -33,7 +33,7 @@ func (s *Store) CreateSale(
 		return saveAnswer(tx, once, row, "", sale.CreatedAt)
 	})
 	if known != nil {
-		return known.sale()
+		return known.Answer, nil
 	}
 	return sale, err
 }
@@ -82,15 +82,14 @@ func (s *Store) repeatedChange(
 	ctx context.Context, row idempotencyRow,
 ) (inventory.BegunChange, error) {
 	if row.CutID == "" {
-		sale, err := row.sale()
-		return inventory.BegunChange{Sale: sale}, err
+		return inventory.BegunChange{Sale: row.Answer}, nil
 	}
 	cut, err := findCut(s.read(ctx), row.GoodsID, row.CutID)
 	if err != nil {
 		return inventory.BegunChange{}, wrapError("find a cut", err)
 	}
-	c, err := cut.cut()
-	return inventory.BegunChange{Cut: &c}, err
+	c := cut.cut()
+	return inventory.BegunChange{Cut: &c}, nil
 }
 
 // change applies c to the locked row of a sale and records it. It returns the new row, and the

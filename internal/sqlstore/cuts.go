@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -15,13 +13,13 @@ import (
 )
 
 // cutRow is written before the call to Redis. After a crash the row has everything to finish the
-// cut. Wanted is the whole change as JSON.
+// cut.
 type cutRow struct {
 	GoodsID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID             string `gorm:"primaryKey"`
 	Epoch          int64
 	Quantity       int64
-	Wanted         string
+	Wanted         salechange.Change `gorm:"serializer:json"`
 	ActorID        int64
 	ActorRole      seckill.Role
 	IdempotencyKey string
@@ -33,16 +31,12 @@ type cutRow struct {
 func (cutRow) TableName() string { return "stock_cuts" }
 
 // cut converts the row.
-func (r cutRow) cut() (inventory.StockCut, error) {
-	c := inventory.StockCut{
-		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity,
+func (r cutRow) cut() inventory.StockCut {
+	return inventory.StockCut{
+		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, Wanted: r.Wanted,
 		By:  seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
 		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
-	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
-		return c, fmt.Errorf("read a cut: %w", err)
-	}
-	return c, nil
 }
 
 // beginCut writes the row of a cut under the goods row's lock. Its epoch is the one that Redis must
@@ -50,23 +44,16 @@ func (r cutRow) cut() (inventory.StockCut, error) {
 func beginCut(
 	tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time,
 ) (*inventory.StockCut, error) {
-	wanted, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode a change: %w", err)
-	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
 		GoodsID: sale.GoodsID, ID: newID(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
-		Wanted: string(wanted), ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key,
+		Wanted: c, ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key,
 		State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		return nil, err
 	}
-	cut, err := row.cut()
-	if err != nil {
-		return nil, err
-	}
+	cut := row.cut()
 	return &cut, saveAnswer(tx, once, sale, row.ID, now)
 }
 
@@ -102,8 +89,7 @@ func (s *Store) EndCut(
 	if err != nil {
 		return c, sale.sale(), err
 	}
-	cut, err := ended.cut()
-	return cut, sale.sale(), err
+	return ended.cut(), sale.sale(), nil
 }
 
 // endCut applies the change of a cut whose units Redis released. Where the sale no longer allows
@@ -127,12 +113,8 @@ func endCut(
 		return after, err
 	}
 	// From here on a repeated request gets the changed sale instead of the open cut.
-	answer, err := json.Marshal(after.sale())
-	if err != nil {
-		return after, fmt.Errorf("encode an answer: %w", err)
-	}
-	return after, keyOf(tx, cut).Model(&idempotencyRow{}).
-		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
+	return after, keyOf(tx, cut).Select("answer", "cut_id").
+		Updates(&idempotencyRow{Answer: after.sale()}).Error
 }
 
 // undoCut ends a refused cut and deletes its idempotency key: the refusal changed nothing, so the
@@ -166,19 +148,6 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 func (s *Store) OpenCuts(
 	ctx context.Context, before time.Time, limit int,
 ) ([]inventory.StockCut, error) {
-	var rows []cutRow
-	err := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli()).
-		Order("made_at, id").Limit(limit).Find(&rows).Error
-	if err != nil {
-		return nil, wrapError("list open cuts", err)
-	}
-	cuts := make([]inventory.StockCut, 0, len(rows))
-	for _, r := range rows {
-		c, err := r.cut()
-		if err != nil {
-			return nil, err
-		}
-		cuts = append(cuts, c)
-	}
-	return cuts, nil
+	q := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli())
+	return list("list open cuts", q.Order("made_at, id").Limit(limit), cutRow.cut)
 }

@@ -140,11 +140,8 @@ func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
 		// The column is NOT NULL, and an empty message is a message too.
 		d.Body = []byte{}
 	}
-	return deadLetterRow{
-		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason,
-		Attempts: d.Attempts, FirstSeenAt: d.FirstSeenAt.UnixMilli(),
-		Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
-	}
+	d.OrderSn, d.Origin = truncate(d.OrderSn, maxOrderSn), truncate(d.Origin, maxOrigin)
+	return deadLetterRow{DeadLetter: d, FirstSeenAt: d.FirstSeenAt.UnixMilli()}
 }
 
 // truncateLine returns a line that every database accepts; the dead letter keeps the original.

@@ -80,6 +80,7 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 
 	first := must.Get(h.DeadLetters(t.Context(), "", 1))(t)
 	require.Equal(t, []order.DeadLetter{unreadable}, first)
+	require.EqualValues(t, 2, must.Get(h.CountDeadLetters(t.Context()))(t))
 	second := must.Get(h.DeadLetters(t.Context(), first[0].ID, 10))(t)
 	require.Len(t, second, 1)
 	require.Len(t, second[0].Body, 1<<20)

@@ -62,7 +62,7 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 		"", "not a dsn", "user@tcp(127.0.0.1:1)/",
 		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"),
 	} {
-		_, err := Open(t.Context(), dsn, Options{})
+		_, err := Open(t.Context(), dsn, "")
 		require.Error(t, err, dsn)
 	}
 	cfg := must.Get(mysqlConfig("u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false" +
@@ -78,7 +78,7 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 // TestOpen_NeedsNoServer checks that a program can start while MySQL is down. Its calls return
 // ErrTryAgain.
 func TestOpen_NeedsNoServer(t *testing.T) {
-	s := openFixture(t, "u:p@tcp(127.0.0.1:1)/d", Options{})
+	s := openFixture(t, "u:p@tcp(127.0.0.1:1)/d", "")
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err := s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)

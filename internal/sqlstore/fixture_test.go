@@ -56,11 +56,17 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	onEach(t, databases, func(t *testing.T, dsn string) {
 		newFixture(t, dsn)
+		rec := &recorder{texts: map[string]map[string]bool{}}
 		for method := range reflect.TypeFor[fixture]().Methods() {
 			if test, ok := method.Func.Interface().(func(fixture, *testing.T)); ok {
-				t.Run(method.Name, func(t *testing.T) { test(emptyFixture(t, dsn), t) })
+				t.Run(method.Name, func(t *testing.T) {
+					h := emptyFixture(t, dsn)
+					rec.record(h.Store)
+					test(h, t)
+				})
 			}
 		}
+		t.Run("Statements_CarryTheShardKey", rec.requireShardKeys)
 	})
 }
 
@@ -78,7 +84,7 @@ type fixture struct {
 // newFixture opens a store and brings its schema up to date.
 func newFixture(t testing.TB, dsn string) fixture {
 	t.Helper()
-	h := openFixture(t, dsn, Options{})
+	h := openFixture(t, dsn, "")
 	require.NoError(t, h.Migrate(t.Context()))
 	return h
 }
@@ -86,7 +92,7 @@ func newFixture(t testing.TB, dsn string) fixture {
 // emptyFixture opens a store on an existing schema and empties its tables.
 func emptyFixture(t testing.TB, dsn string) fixture {
 	t.Helper()
-	h := openFixture(t, dsn, Options{})
+	h := openFixture(t, dsn, "")
 	for _, table := range must.Get(h.db.Migrator().GetTables())(t) {
 		if table != "goose_db_version" {
 			require.NoError(t, h.db.Exec("DELETE FROM "+table).Error)
@@ -95,9 +101,9 @@ func emptyFixture(t testing.TB, dsn string) fixture {
 	return h
 }
 
-func openFixture(t testing.TB, dsn string, opts Options) fixture {
+func openFixture(t testing.TB, dsn, readDSN string) fixture {
 	t.Helper()
-	s := must.Get(Open(t.Context(), dsn, opts))(t)
+	s := must.Get(Open(t.Context(), dsn, readDSN))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return fixture{s, t}
 }

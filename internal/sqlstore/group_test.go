@@ -27,7 +27,7 @@ func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	t.Cleanup(func() { _ = asleep.Close() })
 	cfg := must.Get(mysql.ParseDSN(env.MariaDB(t).NewDatabase(t)))(t)
 	cfg.Addr = asleep.Addr().String() + "," + cfg.Addr
-	s := openFixture(t, cfg.FormatDSN(), Options{})
+	s := openFixture(t, cfg.FormatDSN(), "")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, s.Ping(ctx), order.ErrTryAgain)
@@ -113,7 +113,7 @@ func readsBehind(
 	}, time.Minute, 10*time.Millisecond)
 	must.Get(db.ExecContext(t.Context(), "STOP GROUP_REPLICATION"))(t)
 
-	two := openFixture(t, dsn, Options{ReadDSN: replica.DSN(name)})
+	two := openFixture(t, dsn, replica.DSN(name))
 	after := two.writeOrder(sale, 2)
 	must.Get(two.CancelOne(sale.GoodsID, before, today))(t)
 

@@ -2,9 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -21,7 +19,7 @@ type idempotencyRow struct {
 	BodyHash       string
 	GoodsID        int64
 	CutID          string
-	Answer         string
+	Answer         seckill.Sale `gorm:"serializer:json"` // zero while the cut is open
 	MadeAt         int64
 }
 
@@ -60,8 +58,7 @@ func (s *Store) Answered(
 	if err != nil || row == nil || row.CutID != "" {
 		return seckill.Sale{}, false, err
 	}
-	sale, err := row.sale()
-	return sale, err == nil, err
+	return row.Answer, true, nil
 }
 
 var errNewKey = errors.New("no such idempotency key")
@@ -100,22 +97,9 @@ func saveAnswer(
 		GoodsID: sale.GoodsID, CutID: cutID, MadeAt: now.UnixMilli(),
 	}
 	if cutID == "" {
-		answer, err := json.Marshal(sale.sale())
-		if err != nil {
-			return fmt.Errorf("encode an answer: %w", err)
-		}
-		row.Answer = string(answer)
+		row.Answer = sale.sale()
 	}
 	return tx.Create(&row).Error
-}
-
-// sale decodes the answered sale.
-func (r idempotencyRow) sale() (seckill.Sale, error) {
-	var sale seckill.Sale
-	if err := json.Unmarshal([]byte(r.Answer), &sale); err != nil {
-		return sale, fmt.Errorf("read an answer: %w", err)
-	}
-	return sale, nil
 }
 
 // ForgetKeys deletes keys made before a moment.

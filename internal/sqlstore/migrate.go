@@ -5,20 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pressly/goose/v3"
 
 	"flashsale.dev/seckill/migrations"
 )
-
-// Migration is one numbered step of the schema.
-type Migration struct {
-	Version   int64
-	File      string
-	Applied   bool
-	AppliedAt time.Time // zero where it is not applied
-}
 
 // Migrate brings the schema up to date. On MySQL and MariaDB concurrent callers take turns.
 func (s *Store) Migrate(ctx context.Context) error {
@@ -30,26 +21,6 @@ func (s *Store) Migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
-}
-
-// MigrationStatus lists the schema's steps in order.
-func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
-	p, err := s.provider()
-	if err != nil {
-		return nil, err
-	}
-	steps, err := p.Status(ctx)
-	if err != nil {
-		return nil, wrapError("read the migrations", err)
-	}
-	list := make([]Migration, 0, len(steps))
-	for _, m := range steps {
-		list = append(list, Migration{
-			Version: m.Source.Version, File: m.Source.Path,
-			Applied: m.State == goose.StateApplied, AppliedAt: m.AppliedAt.UTC(),
-		})
-	}
-	return list, nil
 }
 
 // provider returns goose with the steps of the database's dialect.
@@ -74,39 +45,27 @@ func (s *Store) provider() (*goose.Provider, error) {
 // SHA2 because MySQL 9 has no MD5. The lock ends with its connection.
 type namedLock struct{}
 
-const (
-	lockName       = "CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32))"
-	lockTrySeconds = 5 // per attempt; ctx is checked in between
-)
+const lockName = "CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32))"
 
-var errLockLost = errors.New("the migration lock was lost")
-
-// SessionLock waits for the lock until ctx ends.
+// SessionLock waits for the lock until ctx ends, or for a day.
 func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	for {
-		var got sql.NullInt64
-		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", ?)", lockTrySeconds).
-			Scan(&got)
-		switch {
-		case err != nil:
-			return fmt.Errorf("take the migration lock: %w", err)
-		case got.Int64 == 1:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-	}
+	return callLock(ctx, conn, "GET_LOCK("+lockName+", 86400)")
 }
 
 // SessionUnlock releases the lock.
 func (namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	var freed sql.NullInt64
-	if err := conn.QueryRowContext(ctx,
-		"SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
-		return fmt.Errorf("release the migration lock: %w", err)
+	return callLock(ctx, conn, "RELEASE_LOCK("+lockName+")")
+}
+
+// callLock calls a function of a lock, which returns 1 if this connection holds or held the lock.
+func callLock(ctx context.Context, conn *sql.Conn, call string) error {
+	var held sql.NullBool
+	err := conn.QueryRowContext(ctx, "SELECT "+call).Scan(&held)
+	if err == nil && !held.Bool {
+		err = errors.New("the lock is not held")
 	}
-	if freed.Int64 != 1 {
-		return errLockLost
+	if err != nil {
+		return fmt.Errorf("migration lock: %s: %w", call, err)
 	}
 	return nil
 }

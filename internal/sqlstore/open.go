@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,15 +11,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 )
-
-// Options are the settings of a store. The zero value means a single database.
-type Options struct {
-	// ReadDSN names one or several replicas for lists (see readReplica). Empty, and with SQLite
-	// ignored: no replica.
-	ReadDSN string
-
-	wrap func(driver.Connector) driver.Connector // tests record statements with it; nil otherwise
-}
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
@@ -34,13 +24,14 @@ type Store struct {
 // Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is
 // go-sql-driver's "user:password@tcp(host:port)/database?…". Its address may list servers,
 // "h1:3306,h2:3306": connections then use the one that accepts writes (see package primary). MySQL
-// may be down, because connections are made when they are needed.
-func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	open := openMySQL
+// may be down, because connections are made when they are needed. readDSN names one or several
+// replicas for lists (see readReplica). Empty, and with SQLite ignored: no replica.
+func Open(ctx context.Context, dsn, readDSN string) (s *Store, err error) {
 	if strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:") {
-		open = openSQLite
+		s, err = openSQLite(ctx, dsn)
+	} else {
+		s, err = openMySQL(dsn, readDSN)
 	}
-	s, err := open(ctx, dsn, opts)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
@@ -64,6 +55,7 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
 		QueryFields:            true, // columns by name instead of SELECT *
+		TranslateError:         true, // to gorm.ErrDuplicatedKey
 		Logger:                 logger.Discard,
 		NowFunc:                func() time.Time { return time.Now().UTC() },
 	})

@@ -46,12 +46,12 @@ func sessionVars() map[string]string {
 
 // openMySQL prepares three pools: for the service, for migrations, and for the replica where one is
 // configured.
-func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
+func openMySQL(dsn, readDSN string) (*Store, error) {
 	cfg, err := mysqlConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := openPool(cfg, opts.wrap)
+	pool, err := openPool(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	// A migration of a large table takes longer than any other statement may.
 	cfg.ReadTimeout = 0
 	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
-	if store.schema, err = openPool(cfg, nil); err != nil {
+	if store.schema, err = openPool(cfg); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	// Migrations are rare, so the pool keeps no connection between them.
 	store.schema.SetMaxIdleConns(0)
-	if store.replica, err = openReplica(opts); err != nil {
+	if store.replica, err = openReplica(readDSN); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
@@ -90,13 +90,10 @@ func mysqlDialector(pool *sql.DB) gorm.Dialector {
 }
 
 // openPool connects to the server that accepts writes, or to the only one listed.
-func openPool(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
+func openPool(cfg *mysql.Config) (*sql.DB, error) {
 	connector, err := primary.NewConnector(cfg)
 	if err != nil {
 		return nil, err
-	}
-	if wrap != nil {
-		connector = wrap(connector)
 	}
 	return sql.OpenDB(sessionConnector{connector}), nil
 }

@@ -16,7 +16,7 @@ const sqliteParams = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
 
 // openSQLite opens the file with one connection. SQLite runs writers one after another in any case,
 // and a single connection never gets SQLITE_BUSY.
-func openSQLite(ctx context.Context, dsn string, _ Options) (*Store, error) {
+func openSQLite(ctx context.Context, dsn string) (*Store, error) {
 	pool, err := sql.Open(gormsqlite.DriverName, sqliteDSN(dsn))
 	if err != nil {
 		return nil, err

@@ -23,20 +23,10 @@ const pauseBatches = 32
 // optimism decides whether the next batch tries the optimistic insert. In a rush nearly every order
 // number and buyer is new. The tables' keys then detect the exceptions, and a batch costs half as
 // much as with two queries before it.
-type optimism struct{ paused atomic.Int32 }
+type optimism struct{ paused atomic.Int64 }
 
 // try reports whether this batch should try. Concurrent batches of other goods share the count.
-func (b *optimism) try() bool {
-	for {
-		left := b.paused.Load()
-		if left == 0 {
-			return true
-		}
-		if b.paused.CompareAndSwap(left, left-1) {
-			return false
-		}
-	}
-}
+func (b *optimism) try() bool { return b.paused.Add(-1) < 0 }
 
 // failed makes the next pauseBatches batches read first.
 func (b *optimism) failed() { b.paused.Store(pauseBatches) }
@@ -85,15 +75,8 @@ func insertOrders(tx *gorm.DB, rows []orderRow) error {
 // insertHoldings inserts holdings of buyers who had none.
 func insertHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	ids := slices.Sorted(maps.Keys(held))
-	return insertValues(
-		tx,
-		"buyer_holdings",
-		"goods_id, buyer_id, held",
-		ids,
-		func(values []any, id int64) []any {
-			return append(values, goodsID, id, held[id])
-		},
-	)
+	return insertValues(tx, "buyer_holdings", "goods_id, buyer_id, held", ids,
+		func(values []any, id int64) []any { return append(values, goodsID, id, held[id]) })
 }
 
 // insertValues inserts rows in statements of bounded size on the transaction's connection. valuesOf
@@ -112,7 +95,7 @@ func insertValues[R any](
 			strings.Repeat(one+",", len(part)-1) + one
 		_, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...)
 		if err != nil {
-			return err
+			return tx.AddError(err) // which translates it
 		}
 	}
 	return nil

@@ -51,6 +51,8 @@ func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
 		Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
 	}, move, "the move belongs to the present epoch")
 	require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
+	require.Equal(t, []order.StockMove{*move},
+		must.Get(h.MovesOfOrder(t.Context(), sale.GoodsID, l.OrderSn))(t))
 	again := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, now.Add(time.Minute)))(t)
 	require.Equal(t, payment.Cancellation{Order: cancelled.Order}, again)
 	_, err := h.Pay(sale.GoodsID, l.OrderSn, now)
@@ -150,6 +152,7 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
 	require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
+	require.Equal(t, 1, must.Get(h.CountUnreleased(t.Context(), sale.GoodsID))(t))
 	require.Equal(t, today.Add(2*time.Second), oldest(sale.GoodsID))
 }
 

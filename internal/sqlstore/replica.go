@@ -23,12 +23,12 @@ type replica struct {
 // replicaBackoff is how long lists use the primary after the replica failed.
 const replicaBackoff = 5 * time.Second
 
-// openReplica prepares the replica's pool; nil without a ReadDSN.
-func openReplica(opts Options) (*replica, error) {
-	if opts.ReadDSN == "" {
+// openReplica prepares the replica's pool; nil without a DSN.
+func openReplica(dsn string) (*replica, error) {
+	if dsn == "" {
 		return nil, nil // no replica
 	}
-	cfg, err := mysqlConfig(opts.ReadDSN)
+	cfg, err := mysqlConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}

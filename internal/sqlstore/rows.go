@@ -5,7 +5,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // saleRow and the other rows are what GORM reads. Times are Unix milliseconds. No field is named
@@ -68,19 +67,14 @@ func (r saleRow) sale() seckill.Sale {
 	}
 }
 
-// orderRow embeds its order line, whose columns have the field names. A time is NULL until the
-// order reaches that state.
+// orderRow is an order with its times as they are stored: GORM takes the outer one of two fields
+// for a column. A time is NULL until the order reaches that state.
 type orderRow struct {
-	GoodsID               int64 `gorm:"primaryKey;autoIncrement:false"`
-	reservation.OrderLine `gorm:"embedded"`
-	Epoch                 int64
-	Amount                int64
-	Status                order.Status
-	FailureReason         order.FailureReason
-	Created               int64 `gorm:"column:created_at"`
-	PayBy                 *int64
-	PaidAt                *int64
-	ClosedAt              *int64
+	order.Order `gorm:"embedded"`
+	Created     int64 `gorm:"column:created_at"`
+	PayBy       *int64
+	PaidAt      *int64
+	ClosedAt    *int64
 }
 
 // TableName implements GORM's Tabler.
@@ -88,11 +82,10 @@ func (orderRow) TableName() string { return "orders" }
 
 // order converts the row.
 func (r orderRow) order() order.Order {
-	return order.Order{
-		OrderLine: r.OrderLine, GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount,
-		Status: r.Status, FailureReason: r.FailureReason, CreatedAt: timeOf(&r.Created),
-		PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
-	}
+	o := r.Order
+	o.CreatedAt, o.PayBy = timeOf(&r.Created), timeOf(r.PayBy)
+	o.PaidAt, o.ClosedAt = timeOf(r.PaidAt), timeOf(r.ClosedAt)
+	return o
 }
 
 // holdingRow is how many units of a goods a buyer's active orders hold. Writers change it together
@@ -106,18 +99,13 @@ type holdingRow struct {
 // TableName implements GORM's Tabler.
 func (holdingRow) TableName() string { return "buyer_holdings" }
 
-// moveRow is a stock move. GivenAt is NULL until Redis has applied it; the column keeps the name
-// that earlier releases gave it.
+// moveRow is a stock move with its time as it is stored: GORM takes the outer one of two fields for
+// a column. GivenAt is NULL until Redis has applied the move; the column keeps the name that earlier
+// releases gave it.
 type moveRow struct {
-	GoodsID  int64  `gorm:"primaryKey;autoIncrement:false"`
-	ID       string `gorm:"primaryKey"`
-	Epoch    int64
-	BuyerID  int64
-	OrderSn  string
-	Quantity int64
-	Kind     order.MoveKind
-	MadeAt   int64
-	GivenAt  *int64
+	order.StockMove `gorm:"embedded"`
+	MadeAt          int64
+	GivenAt         *int64
 }
 
 // TableName implements GORM's Tabler.
@@ -125,30 +113,19 @@ func (moveRow) TableName() string { return "stock_moves" }
 
 // rowOfMove converts a stock move.
 func rowOfMove(m order.StockMove) moveRow {
-	return moveRow{
-		GoodsID: m.GoodsID, ID: m.ID, Epoch: m.Epoch, BuyerID: m.BuyerID, OrderSn: m.OrderSn,
-		Quantity: m.Quantity, Kind: m.Kind, MadeAt: m.MadeAt.UnixMilli(),
-	}
+	return moveRow{StockMove: m, MadeAt: m.MadeAt.UnixMilli()}
 }
 
 // move converts the row.
 func (r moveRow) move() order.StockMove {
-	return order.StockMove{
-		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, BuyerID: r.BuyerID, OrderSn: r.OrderSn,
-		Quantity: r.Quantity, Kind: r.Kind, MadeAt: timeOf(&r.MadeAt),
-	}
+	r.StockMove.MadeAt = timeOf(&r.MadeAt)
+	return r.StockMove
 }
 
 // deadLetterRow keeps a message unchanged, so that an operator can requeue it.
 type deadLetterRow struct {
-	ID          string `gorm:"primaryKey"`
-	GoodsID     int64
-	OrderSn     string
-	Reason      order.FailureReason
-	Attempts    int
-	FirstSeenAt int64
-	Origin      string
-	Body        []byte
+	order.DeadLetter `gorm:"embedded"`
+	FirstSeenAt      int64
 }
 
 // TableName implements GORM's Tabler.
@@ -156,10 +133,8 @@ func (deadLetterRow) TableName() string { return "dead_letters" }
 
 // deadLetter converts the row.
 func (r deadLetterRow) deadLetter() order.DeadLetter {
-	return order.DeadLetter{
-		ID: r.ID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Reason: r.Reason, Attempts: r.Attempts,
-		FirstSeenAt: timeOf(&r.FirstSeenAt), Origin: r.Origin, Body: r.Body,
-	}
+	r.DeadLetter.FirstSeenAt = timeOf(&r.FirstSeenAt)
+	return r.DeadLetter
 }
 
 // barrierRow records that everything published before a barrier is committed. A rebuild waits for

@@ -1,21 +1,19 @@
 package sqlstore
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/order/rebuild"
-	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/salechange"
+	"gorm.io/gorm"
 )
 
 // crossShardMethods are the calls that no single shard can answer. Each value describes how the
@@ -50,23 +48,27 @@ func crossShardMethods() map[string]string {
 // idempotency keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
-// TestStatements_CarryTheShardKey checks that every statement chooses its rows by goods_id. With
-// shards by goods_id, each statement and each transaction then stays on one shard.
-func TestStatements_CarryTheShardKey(t *testing.T) {
-	onEach(t, sqlServers, func(t *testing.T, dsn string) {
-		rec := &recorder{}
-		h := openFixture(t, dsn, Options{wrap: rec.wrap})
-		require.NoError(t, h.Migrate(t.Context()))
-		c := caller{fixture: h, rec: rec, called: map[string]bool{}}
-		c.callAll()
-		c.requireAllCalled()
-		for step, texts := range rec.texts {
-			for _, text := range texts {
-				requireSharded(t, step, text)
-				require.NotRegexp(t, unsupported, text, step)
+// requireShardKeys requires that every method of the store was called and that each of its
+// statements chooses its rows by goods_id. With shards by goods_id, each statement and each
+// transaction then stays on one shard.
+func (r *recorder) requireShardKeys(t *testing.T) {
+	uncalled := []string{}
+	for method := range reflect.TypeFor[*Store]().Methods() {
+		if r.texts[method.Name] == nil {
+			uncalled = append(uncalled, method.Name)
+		}
+	}
+	require.Equal(t, []string{"Close", "Migrate", "Ping", "Pool"}, uncalled)
+	for method, texts := range r.texts {
+		_, all := crossShardMethods()[method]
+		for text := range texts {
+			require.NotRegexp(t, unsupported, text, method)
+			key := strings.Contains(text, "idempotency_keys")
+			if !all || !key && slices.Contains(keysOnly(), method) {
+				require.True(t, carriesShardKey(text), "%s: %s", method, text)
 			}
 		}
-	})
+	}
 }
 
 var (
@@ -86,18 +88,7 @@ var (
 			"|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN" +
 			"|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=",
 	)
-	control = regexp.MustCompile(`(?i)^(SET|START|BEGIN|COMMIT|ROLLBACK)\b`)
 )
-
-func requireSharded(t *testing.T, step, text string) {
-	t.Helper()
-	_, all := crossShardMethods()[step]
-	key := strings.Contains(text, "idempotency_keys")
-	if control.MatchString(text) || all && (key || !slices.Contains(keysOnly(), step)) {
-		return
-	}
-	require.True(t, carriesShardKey(text), "%s: %s", step, text)
-}
 
 // carriesShardKey reports whether a statement chooses the rows of each of its tables by goods_id.
 func carriesShardKey(text string) bool {
@@ -126,129 +117,65 @@ func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 	}
 }
 
-// caller calls a store's methods by name and records the statements of each.
-type caller struct {
-	fixture
-	rec    *recorder
-	called map[string]bool
+// recorder records the statements of a store's exported methods.
+type recorder struct {
+	mu    sync.Mutex
+	texts map[string]map[string]bool // by method
 }
 
-// requireAllCalled requires that every method that queries the database was called.
-func (c caller) requireAllCalled() {
-	c.t.Helper()
-	for method := range reflect.TypeFor[*Store]().Methods() {
-		others := []string{"Close", "Migrate", "MigrationStatus", "Ping", "Pool"}
-		if !slices.Contains(others, method.Name) {
-			require.True(c.t, c.called[method.Name], "%s is not called: does it name goods_id?",
-				method.Name)
-			require.NotEmpty(c.t, c.rec.texts[method.Name], method.Name)
+// record makes the store send its statements through the recorder.
+func (r *recorder) record(s *Store) {
+	pool := recordedPool{s.db.ConnPool, r}
+	s.db.ConnPool, s.db.Statement.ConnPool = pool, pool
+}
+
+var storeMethod = regexp.MustCompile(`\(\*Store\)\.([A-Z]\w*)`)
+
+// add records a statement under the method on the stack. It ignores statements of the tests.
+func (r *recorder) add(text string) {
+	callers, method := make([]uintptr, 100), ""
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for frame, more := frames.Next(); more; frame, more = frames.Next() {
+		if name := storeMethod.FindStringSubmatch(frame.Function); name != nil {
+			method = name[1]
 		}
 	}
-}
-
-// call calls a method, requires success and returns the first result.
-func (c caller) call(method string, args ...any) any {
-	c.t.Helper()
-	c.rec.setStep(method)
-	c.called[method] = true
-	f := reflect.ValueOf(c.Store).MethodByName(method)
-	in := []reflect.Value{reflect.ValueOf(c.t.Context())}
-	for i, arg := range args {
-		in = append(in, reflect.ValueOf(arg).Convert(f.Type().In(i+1)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if method != "" && r.texts[method] == nil {
+		r.texts[method] = map[string]bool{}
 	}
-	out := f.Call(in)
-	err, _ := out[len(out)-1].Interface().(error)
-	require.NoError(c.t, err, method)
-	return out[0].Interface()
+	if method != "" {
+		r.texts[method][text] = true
+	}
 }
 
-func (c caller) callAll() {
-	sale := c.callSaleMethods()
-	c.callOrderMethods(sale)
-	c.callRepairMethods(sale)
-	c.callListMethods(sale)
+// recordedPool is a pool or a transaction whose statements are recorded.
+type recordedPool struct {
+	gorm.ConnPool
+	in *recorder
 }
 
-func (c caller) callSaleMethods() seckill.Sale {
-	draft := newSale(100, 2).Draft(1, today)
-	goods := draft.GoodsID
-	key := salechange.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
-	c.call("CreateSale", draft, key)
-	c.call("Answered", key, today)
-	c.call("ForgetKeys", today.Add(-time.Hour))
-	gone := draft
-	gone.GoodsID++
-	c.call("CreateSale", gone, noKey)
-	c.call("DeleteDraft", gone.GoodsID, noKey, today)
-	token := c.call("NextRebuildToken", goods)
-	snap := c.call("BeginEpoch", goods, token, today).(rebuild.Snapshot)
-	c.call("Change", goods, salechange.Change{StockDelta: 5}, noKey, today)
-	begun := c.call("Change", goods, salechange.Change{StockDelta: -5}, noKey, today)
-	c.call("EndCut", *begun.(inventory.BegunChange).Cut, order.MoveApplied, today)
-	return snap.Sale
+func (p recordedPool) ExecContext(
+	ctx context.Context, query string, args ...any,
+) (sql.Result, error) {
+	p.in.add(query)
+	return p.ConnPool.ExecContext(ctx, query, args...)
 }
 
-func (c caller) callOrderMethods(sale seckill.Sale) {
-	goods, lines := sale.GoodsID, c.lines(sale, 6)
-	c.call("WriteBatch", batchOf(goods, lines...)) // the optimistic insert succeeds
-	lines = append(lines, c.line(sale, 1, 2))
-	c.call("WriteBatch", batchOf(goods, lines...)) // some orders exist, and one fails
-	paid, cancelled := lines[0].OrderSn, lines[1].OrderSn
-	second := c.payment(sale, "2", paid)
-	c.call("Order", goods, paid)
-	c.call("Receive", c.payment(sale, "1", paid), today)
-	c.call("Receive", second, today)
-	due := c.call("DueRefunds", today, 10).([]payment.Refund)
-	require.Equal(c.t, true, c.call("ClaimRefund", due[0], today.Add(time.Hour)))
-	c.call("MarkRefunded", second, today)
-	ended := c.call("Cancel", goods, []string{cancelled}, today).([]payment.Cancellation)
-	c.call("MovesOfOrder", goods, cancelled)
-	c.call("MarkReleased", goods, []string{ended[0].Move.ID}, today)
-	require.Len(c.t, c.call("ExpireDue", goods, today.Add(time.Hour), 2), 2)
+func (p recordedPool) QueryContext(
+	ctx context.Context, query string, args ...any,
+) (*sql.Rows, error) {
+	p.in.add(query)
+	return p.ConnPool.QueryContext(ctx, query, args...)
 }
 
-func (c caller) callRepairMethods(sale seckill.Sale) {
-	goods, dead := sale.GoodsID, c.line(sale, 7, 1)
-	out := c.call("WriteFailed", goods, dead, sale.Epoch, order.FailedUnwritten,
-		order.DeadLetter{ID: "a letter"}, today).(order.Outcome)
-	c.call("MarkReleased", goods, []string{out.Moves[0].ID}, today)
-	c.call("DeadLetter", "a letter")
-	undo := c.call("ScheduleRelease", goods, dead, today)
-	c.call("RestoreOrder", "a letter", undo, today, today.Add(time.Hour))
-	c.call("AddDeadLetter", order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today})
-	c.call("RemoveDeadLetter", "another")
-	c.call("RecordBarrier", goods, order.Barrier{Epoch: 1, Token: 1}, today)
-	c.call("BarrierReached", goods, 1, 1)
-	c.call("BeginEpoch", goods, c.call("NextRebuildToken", goods), today)
-	late := c.line(sale, 8, 1)
-	c.call("WriteTombstone", lost(sale, late))
-	b := batchOf(goods, late)
-	b.Epoch, b.Adopted = sale.Epoch+1, map[string]bool{late.OrderSn: true}
-	c.call("WriteBatch", b)
+func (p recordedPool) BeginTx(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool, error) {
+	tx, err := p.ConnPool.(*sql.DB).BeginTx(ctx, opts)
+	return &recordedTx{recordedPool{tx, p.in}, tx}, err
 }
 
-func (c caller) callListMethods(sale seckill.Sale) {
-	goods := sale.GoodsID
-	sns := []string{c.all(goods)[0].OrderSn}
-	c.call("StatusOf", goods, sns)
-	c.call("OrdersByNumber", goods, sns)
-	c.call("OrdersOf", 1, "", 10)
-	c.call("OrdersOfGoods", goods, order.Created, sns[0], 10)
-	c.call("CountOrders", goods)
-	c.call("AuditOf", goods, "x", 10)
-	c.call("Sale", goods)
-	c.call("Database", goods)
-	c.call("CountUnreleased", goods)
-	c.call("OldestUnreleasedMove", goods)
-	c.call("SalesOf", 1, 0, 10)
-	c.call("ExposedSales", 0, 10)
-	c.call("LiveGoods", today)
-	c.call("OverBefore", today, 0, 10)
-	c.call("RetiredBetween", today, today)
-	c.call("UnreleasedMoves", today, 10)
-	c.call("OpenCuts", today, 10)
-	c.call("DeadLetters", "", 10)
-	c.call("CountDeadLetters")
-	c.call("CloseSale", goods, today)
-	c.call("Retire", goods, sale.Epoch+1, today.Add(time.Hour), today)
+type recordedTx struct {
+	recordedPool
+	driver.Tx
 }

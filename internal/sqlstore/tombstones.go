@@ -7,7 +7,6 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // WriteTombstone writes a tombstone: the row of an order of an ended epoch that was lost with
@@ -25,11 +24,8 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 			if sale.Epoch <= o.Epoch {
 				return order.Order{}, order.ErrTryAgain
 			}
-			row = orderRow{ // of zero units, because their number is unknown
-				OrderLine: reservation.OrderLine{OrderSn: o.OrderSn, BuyerID: o.BuyerID},
-				GoodsID:   o.GoodsID, Epoch: o.Epoch, Status: order.Failed,
-				FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(),
-				ClosedAt: millis(o.ClosedAt),
+			row = orderRow{
+				Order: o, Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
 			}
 			return row.order(), insert(tx, []orderRow{row})
 		})

@@ -6,65 +6,111 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/capacity"
-	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// calibrationSetting names the file that BenchmarkCalibrate writes.
-const calibrationSetting = "SECKILL_BENCH_CALIBRATION"
-
-// BenchmarkCalibrate measures the cost of each piece of work, for internal/capacity. `make
-// calibrate` runs it alone. It needs the name of a file, because its figures compare with no floor.
+// BenchmarkCalibrate measures the processor time of each piece of work, for internal/capacity.
+// `make calibrate` runs it alone and names the file, because its figures compare with no floor. The
+// bytes of a calibration do not depend on the machine, so they stay as they are.
 func BenchmarkCalibrate(b *testing.B) {
-	file := os.Getenv(calibrationSetting)
+	file := os.Getenv("SECKILL_BENCH_CALIBRATION")
 	if file == "" {
 		return
 	}
-	c := newCalibrator(b)
-	c.measureConnections()
+	c := &calibrator{fixture: newFixture(b), sums: map[string]usage{}}
 	rounds := 0
-	for b.Loop() {
+	for ; b.Loop(); rounds++ {
 		c.round()
-		rounds++
 	}
-	result := c.result()
-	measureEntries(b, &result.Redis)
+	result := must.Get(capacity.BuiltIn())(b)
+	c.setCosts(result.Costs)
 	result.Provenance = capacity.Provenance{
 		Machine: place(), Date: time.Now().UTC().Format(time.DateOnly), Command: "make calibrate",
-		Notes: fmt.Sprintf(
-			"%d rounds; one API and one consumer, load generator and servers on the "+
-				"same two processors", rounds),
+		Notes: fmt.Sprintf("%d rounds; one API and one consumer, load generator and servers on the "+
+			"same processors", rounds),
 	}
-	text, err := json.MarshalIndent(result, "", "  ")
-	require.NoError(b, err)
+	text := must.Get(json.MarshalIndent(result, "", "  "))(b)
 	require.NoError(b, os.WriteFile(file, append(text, '\n'), 0o644))
 }
 
-// manyConnections is the number of connections whose memory is measured.
-const manyConnections = 2000
+// usage has the counts of an installation between two readings, and its processor seconds.
+type usage map[string]float64
 
-// measureConnections measures the API's memory alone and with many connections. It runs first,
-// because later work makes the heap grow.
-func (c *calibrator) measureConnections() {
+// The names of a usage: the pieces of work done, processor seconds of each part, and counts of
+// calls.
+const (
+	done         = "done"
+	wall         = "seconds"
+	apiCPU       = "api"
+	redisCPU     = "redis"
+	rabbitCPU    = "rabbitmq"
+	consumerCPU  = "consumer"
+	mysqlCPU     = "mysql"
+	pathCalls    = "calls for paths"
+	reserveCalls = "seckill_reserve_batch_size_count"
+	messages     = `seckill_publishes_total{outcome="confirmed"}`
+	transactions = "seckill_write_batch_size_count"
+)
+
+// calibrator does pieces of work on an installation, and sums up the usage of each.
+type calibrator struct {
+	*fixture
+	idle usage            // of an installation without requests
+	sums map[string]usage // by piece of work, beyond idle
+}
+
+func (c *calibrator) read() usage {
 	c.b.Helper()
-	all := saleStore{Store: c.store}
-	empty := all.usedMB(c.b)
-	goods := c.soldOut()
-	c.written(goods)
-	c.saleBytes = max(0, all.usedMB(c.b)-empty) * 1e6
-	requests, _ := c.pathRequests(goods, 10*manyConnections)
-	pid := c.APIs[0].Pid()
-	c.baseMB = resident(c.b, pid, "VmRSS")
-	play(c.b, c.api, manyConnections, len(requests), http.StatusConflict,
-		func(i int) []byte { return requests[i] })
-	c.connectionKB = 1000 * (resident(c.b, pid, "VmHWM") - c.baseMB) / manyConnections
+	api, consumer := c.APIs[0], c.Consumers[0]
+	return usage{
+		wall:   float64(time.Now().UnixNano()) / 1e9,
+		apiCPU: usedBy(api.Pid()).Seconds(), redisCPU: usedBy(c.Redis.Pid()).Seconds(),
+		rabbitCPU: usedBy(c.Rabbit.Pid()).Seconds(), mysqlCPU: usedBy(c.SQL.Pid()).Seconds(),
+		consumerCPU: usedBy(consumer.Pid()).Seconds(), pathCalls: float64(c.redisCalls()),
+		reserveCalls: api.Metric(c.b, reserveCalls), messages: api.Metric(c.b, messages),
+		transactions: consumer.Metric(c.b, transactions),
+	}
+}
+
+// over runs work and returns the installation's usage meanwhile.
+func (c *calibrator) over(work func()) usage {
+	c.b.Helper()
+	before := c.read()
+	work()
+	after := c.read()
+	for name, x := range before {
+		after[name] -= x
+	}
+	return after
+}
+
+// add does n pieces of work and adds their usage, less that of an idle installation in the time.
+func (c *calibrator) add(piece string, n int, work func()) {
+	c.b.Helper()
+	if c.sums[piece] == nil {
+		c.sums[piece] = usage{}
+	}
+	u, sum := c.over(work), c.sums[piece]
+	for name, x := range u {
+		sum[name] += max(0, x-c.idle[name]*u[wall]/c.idle[wall])
+	}
+	sum[done] += float64(n)
+}
+
+// send sends requests, as a piece of work.
+func (c *calibrator) send(piece string, requests [][]byte, connections, want int) {
+	c.b.Helper()
+	c.add(piece, len(requests), func() {
+		play(c.b, c.api, connections, len(requests), want,
+			func(i int) []byte { return requests[i] })
+	})
 }
 
 // round does each piece of work once.
@@ -72,82 +118,112 @@ func (c *calibrator) round() {
 	const many = 12_000
 	gone, open, tight := c.soldOut(), c.sale(endless), c.tightSale()
 	c.idle = c.over(func() { time.Sleep(5 * time.Second) }) // the cost of an idle installation
-	refused := func(goods string) [][]byte {
-		requests, _ := c.pathRequests(goods, many)
+	paths := func(goods string, n int) [][]byte {
+		requests, _ := c.pathRequests(goods, n)
 		return requests
 	}
-	page := func(int) []byte { return get("/sales/"+open, "") }
-	c.send("page", repeated(many, page), connections, http.StatusOK, nil)
-	c.send("soldOut", refused(gone), connections, http.StatusConflict, nil)
-	c.send("limited", refused(tight), connections, http.StatusTooManyRequests, nil)
-	for _, l := range loads() {
-		paths, _ := c.pathRequests(open, l.requests(many))
-		c.send(l.of("path"), paths, l, http.StatusOK, nil)
-		bought := c.purchases(open, l.requests(many), scattered)
-		c.send(l.of("purchase"), bought, l, http.StatusAccepted, func() { c.written(open) })
+	page := make([][]byte, many)
+	for i := range page {
+		page[i] = get("/sales/"+open, "")
 	}
-	c.queryOrders(open, many)
-}
-
-func repeated(n int, request func(i int) []byte) [][]byte {
-	requests := make([][]byte, n)
-	for i := range requests {
-		requests[i] = request(i)
+	c.send("GET /sales/{goodsId}", page, connections, http.StatusOK)
+	c.send("POST /randomPath: sold out", paths(gone, many), connections, http.StatusConflict)
+	c.send("POST /randomPath: 429", paths(tight, many), connections, http.StatusTooManyRequests)
+	// Batches are small at the first load and large at the second.
+	for load, at := range map[string]struct{ connections, n int }{
+		" few": {3, many / 10}, " many": {connections, many},
+	} {
+		c.send("path"+load, paths(open, at.n), at.connections, http.StatusOK)
+		bought := c.purchases(open, at.n, scattered)
+		c.add("purchase"+load, at.n, func() {
+			play(c.b, c.api, at.connections, at.n, http.StatusAccepted,
+				func(i int) []byte { return bought[i] })
+			c.written(open)
+		})
 	}
-	return requests
-}
-
-// queryOrders measures status queries of written orders, and event streams up to their first event.
-func (c *calibrator) queryOrders(goods string, n int) {
-	c.b.Helper()
-	sns, tokens := make([]string, connections), make([]string, connections)
-	for i := range sns {
+	queries, streams := make([][]byte, many), make([]*http.Request, connections)
+	for i := range streams {
 		buyer := serial.Add(1)
-		sns[i], tokens[i] = c.buy(goods, buyer), c.token(buyer)
+		sn, token := c.buy(open, buyer), c.token(buyer)
+		for j := i; j < many; j += connections {
+			queries[j] = get("/orders/"+sn, token)
+		}
+		streams[i] = must.Get(http.NewRequestWithContext(c.b.Context(), http.MethodGet,
+			"http://"+c.api+"/orders/"+sn+"/events", nil))(c.b)
+		streams[i].Header.Set("Authorization", "Bearer "+token)
 	}
-	query := func(i int) []byte { return get("/orders/"+sns[i%len(sns)], tokens[i%len(sns)]) }
-	c.send("status", repeated(n, query), connections, http.StatusOK, nil)
-	c.note("stream", 1000, c.over(func() {
+	c.send("GET /orders/{orderSn}", queries, connections, http.StatusOK)
+	c.add("GET /orders/{orderSn}/events", 1000, func() {
 		for i := range 1000 {
-			c.firstEvent(sns[i%len(sns)], tokens[i%len(sns)])
+			c.openStream(streams[i%connections])
 		}
-	}))
+	})
 }
 
-// firstEvent opens an event stream, and closes it after its first event.
-func (c *calibrator) firstEvent(orderSn, token string) {
+// openStream opens an event stream, and closes it after its first line.
+func (c *calibrator) openStream(req *http.Request) {
 	c.b.Helper()
-	url := "http://" + c.api + "/orders/" + orderSn + "/events"
-	req, err := http.NewRequestWithContext(c.b.Context(), http.MethodGet, url, nil)
-	require.NoError(c.b, err)
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(c.b, err)
+	resp := must.Get(http.DefaultClient.Do(req))(c.b)
 	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "data:") {
-			return
-		}
-	}
-	c.b.Fatalf("the stream ended without an event: %s, %v", resp.Status, lines.Err())
+	must.Get(bufio.NewReader(resp.Body).ReadString('\n'))(c.b)
 }
 
-// measureEntries measures the memory of a hundred thousand entries in Redis of each kind.
-func measureEntries(b *testing.B, cost *capacity.RedisCost) {
-	b.Helper()
-	client := connect.Redis([]string{servers.Redis(b).Addr()}, "")
-	s := newSaleStore(b, client, 1)
-	const n = 100_000
-	at := func() float64 { return s.usedMB(b) * 1e6 / n }
-	empty := at()
-	outbox, sns := s.sell(b, n)
-	require.NoError(b, s.Confirmed(b.Context(), 1, outbox...))
-	confirmed := at()
-	s.settle(b, sns)
-	settled := at()
-	require.NoError(b, client.Del(b.Context(), "sk:{1}:buyers").Err())
-	used := at()
-	cost.PendingBytes, cost.BuyerBytes, cost.PathBytes = confirmed-settled, settled-used, used-empty
-	require.NoError(b, client.Close())
+// tightSale is a sale whose limiter denies nearly every request. Its only permit is used.
+func (c *calibrator) tightSale() string {
+	c.b.Helper()
+	goods := must.Get(c.Merchant(c.b).PutUp(c.b.Context(), apiclient.NewSale{
+		Title: "a kettle", Price: 1999, Stock: 1000, StartAt: time.Now().Add(-time.Minute).UTC(),
+		EndAt: time.Now().Add(time.Hour).UTC(),
+		Rate:  &apiclient.Rate{PermitsPerSecond: 0.01, MaxBurstSeconds: 1},
+	}))(c.b)
+	require.Eventually(c.b, func() bool {
+		a, err := c.Buyer(c.b, serial.Add(1)).Call(c.b.Context(), http.MethodPost,
+			"/randomPath?goodsId="+goods, nil)
+		return err == nil && a.Status == http.StatusTooManyRequests
+	}, 10*time.Second, 10*time.Millisecond)
+	return goods
+}
+
+// setCosts derives the costs of a plan's rows from the usage in all rounds.
+func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
+	set := func(row string, micros float64) {
+		cost := costs[row]
+		cost.Micros = micros
+		costs[row] = cost
+	}
+	each := func(work, cpu string) float64 { return 1e6 * c.sums[work][cpu] / c.sums[work][done] }
+	for _, work := range []string{
+		"GET /sales/{goodsId}", "POST /randomPath: sold out", "POST /randomPath: 429",
+		"GET /orders/{orderSn}", "GET /orders/{orderSn}/events",
+	} {
+		set("API: "+work, each(work, apiCPU))
+	}
+	set("Redis: status queries", each("GET /orders/{orderSn}", redisCPU))
+	set("MySQL: status queries", each("GET /orders/{orderSn}", mysqlCPU))
+	_, item := c.split("path", apiCPU, pathCalls)
+	set("API: POST /randomPath: a path", item)
+	for _, work := range []struct{ piece, cpu, counter, callRow, itemRow string }{
+		{"purchase", apiCPU, reserveCalls, "API: calls to Redis and RabbitMQ",
+			"API: POST /{path}/decrStock"},
+		{"path", redisCPU, pathCalls, "Redis: calls for paths", "Redis: paths"},
+		{"purchase", redisCPU, reserveCalls, "Redis: calls for reservations",
+			"Redis: reservations"},
+		{"purchase", rabbitCPU, messages, "RabbitMQ: messages", "RabbitMQ: orders in messages"},
+		{"purchase", consumerCPU, transactions, "consumer: transactions", "consumer: orders"},
+		{"purchase", mysqlCPU, transactions, "MySQL: transactions", "MySQL: orders"},
+	} {
+		call, item := c.split(work.piece, work.cpu, work.counter)
+		set(work.callRow, call)
+		set(work.itemRow, item)
+	}
+}
+
+// split separates the cost of a call from the cost of an item. It solves the two equations of the
+// small and the large load: cost = calls × call + items × item.
+func (c *calibrator) split(piece, cpu, calls string) (call, item float64) {
+	few, many := c.sums[piece+" few"], c.sums[piece+" many"]
+	call = (few[cpu]*many[done] - many[cpu]*few[done]) /
+		(few[calls]*many[done] - many[calls]*few[done])
+	call = max(0, call)
+	return 1e6 * call, 1e6 * max(0, (many[cpu]-call*many[calls])/many[done])
 }

@@ -66,7 +66,6 @@ type client struct {
 	conn net.Conn
 	in   *bufio.Reader
 	body []byte
-	size int // of the last answer, headers and body
 }
 
 func (c *client) ask(request []byte, want int) error {
@@ -86,7 +85,6 @@ func (c *client) talk(request []byte) (status int, body []byte, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	c.size += length
 	c.body = slices.Grow(c.body[:0], length)[:length]
 	_, err = io.ReadFull(c.in, c.body)
 	return status, c.body, err
@@ -96,13 +94,11 @@ var contentLength = []byte("Content-Length: ")
 
 // head reads the status and the headers.
 func (c *client) head() (status, length int, err error) {
-	c.size = 0
 	for first := true; ; first = false {
 		line, err := c.in.ReadSlice('\n')
 		if err != nil {
 			return 0, 0, err
 		}
-		c.size += len(line)
 		switch {
 		case first:
 			status, err = strconv.Atoi(string(line[len("HTTP/1.1 "):][:3]))

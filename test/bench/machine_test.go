@@ -10,10 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // machine names the machine, the versions and the command of a run.
@@ -83,13 +80,4 @@ func usedBy(pid int) time.Duration {
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * tick
-}
-
-// resident reads a process' memory in MB: VmRSS now, VmHWM at its peak.
-func resident(b *testing.B, pid int, name string) float64 {
-	b.Helper()
-	kb := inFile("/proc/"+strconv.Itoa(pid)+"/status", name+`:\s*(\d+) kB`)
-	n, err := strconv.ParseFloat(kb, 64)
-	require.NoError(b, err)
-	return n * 1024 / 1e6
 }

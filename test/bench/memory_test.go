@@ -87,18 +87,18 @@ func (s saleStore) usedMB(b *testing.B) float64 {
 func BenchmarkAPIMemory(b *testing.B) {
 	f := newFixture(b)
 	once(b, func() {
-		goods, pid := f.sale(10_000), f.APIs[0].Pid()
+		goods, api := f.sale(10_000), f.APIs[0]
 		requests, tokens := f.pathRequests(goods, rushBuyers)
-		before := resident(b, pid, "VmRSS")
+		before := api.Memory(b, "VmRSS")
 		crowd(b, f.api, 2000, rushBuyers, func(c *client, i int) error {
 			_, err := c.buy(requests[i], goods, tokens[i])
 			return err
 		})
-		peak := resident(b, pid, "VmHWM")
+		peak := api.Memory(b, "VmHWM")
 		after, waited := peak, 0
 		for ; waited < 40 && after > before*1.2; waited += 5 {
 			time.Sleep(5 * time.Second)
-			after = resident(b, pid, "VmRSS")
+			after = api.Memory(b, "VmRSS")
 		}
 		b.ReportMetric(peak, "MB-peak")
 		results.note("API: 2,000 connections, 100,000 buyers at once",

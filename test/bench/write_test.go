@@ -27,7 +27,7 @@ import (
 func BenchmarkWriteBatch(b *testing.B) {
 	server := env.MariaDB(b)
 	dsn := server.NewDatabase(b)
-	store, err := sqlstore.Open(b.Context(), dsn, sqlstore.Options{})
+	store, err := sqlstore.Open(b.Context(), dsn, "")
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, store.Close()) })
 	require.NoError(b, store.Migrate(b.Context()))

@@ -43,25 +43,25 @@ func exportMemory(t *testing.T, r *installation.Installation) {
 	}
 	small := export(t, r, few)
 	large := export(t, r, many)
-	t.Logf("%d rows, %d bytes in %s, peak RSS %d KiB; %d rows, %d bytes in %s, peak RSS %d KiB",
+	t.Logf("%d rows, %d bytes in %s, peak RSS %.1f MB; %d rows, %d bytes in %s, peak RSS %.1f MB",
 		small.rows, small.bytes, small.took.Round(time.Millisecond), small.peak, large.rows,
 		large.bytes, large.took.Round(time.Millisecond), large.peak)
 	require.Equal(t, rows/10, small.rows)
 	require.Equal(t, rows, large.rows)
-	require.Less(t, large.peak-small.peak, 8<<10, "KiB more for ten times the rows")
+	require.Less(t, large.peak-small.peak, 8.4, "MB more for ten times the rows")
 }
 
 // exported has the measurements of one export.
 type exported struct {
 	rows, bytes int
 	took        time.Duration
-	peak        int // peak resident memory of the API, in KiB
+	peak        float64 // peak resident memory of the API, in MB
 }
 
 func export(t *testing.T, r *installation.Installation, goods string) exported {
-	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
 	// proc(5): writing 5 resets the peak to the current memory.
-	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0))
+	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.APIs[0].Pid()),
+		[]byte("5"), 0))
 	token := must.Get(r.Tokens.Sign(seckill.Actor{
 		ID:   installation.MerchantID,
 		Role: seckill.Merchant,
@@ -83,17 +83,8 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 		}
 		e.bytes += len(scanner.Bytes()) + 1
 	}
-	e.took, e.peak = time.Since(began), peakRSS(t, proc)
+	e.took, e.peak = time.Since(began), r.APIs[0].Memory(t, "VmHWM")
 	return e
-}
-
-// peakRSS reads VmHWM, in KiB.
-func peakRSS(t *testing.T, proc string) int {
-	status := must.Get(os.ReadFile(proc + "status"))(t)
-	_, after, found := strings.Cut(string(status), "VmHWM:")
-	require.True(t, found)
-	n := must.Get(strconv.Atoi(strings.Fields(after)[0]))(t)
-	return n
 }
 
 // fillOrders inserts cancelled orders of a goods into MySQL. They hold no units, so the sale's

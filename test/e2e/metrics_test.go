@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -31,14 +29,14 @@ func everyMetric(t *testing.T, r *installation.Installation, goods string) {
 	both, rest, _ := strings.Cut(tables, "## The API")
 	api, consumer, found := strings.Cut(rest, "## The order consumer")
 	require.True(t, found)
-	holds(t, scrape(t, r.APIs[0]), both+api)
-	holds(t, scrape(t, r.APIs[1]), both+api)
+	holds(t, r.APIs[0].Metrics(t), both+api)
+	holds(t, r.APIs[1].Metrics(t), both+api)
 	require.Eventually(t, func() bool {
-		return strings.Contains(scrape(t, r.Consumers[0]),
+		return strings.Contains(r.Consumers[0].Metrics(t),
 			`seckill_sale_sold_units{goods_id="`+goods+`"} 200`)
 	},
 		time.Minute, 100*time.Millisecond, "the sample does not show the sale as sold")
-	text := scrape(t, r.Consumers[0])
+	text := r.Consumers[0].Metrics(t)
 	holds(t, text, both+consumer)
 	for _, line := range []string{
 		`seckill_orders_written_total{outcome="created"} 200`, `seckill_sales{gate="open"} 1`,
@@ -57,13 +55,4 @@ func holds(t *testing.T, text, tables string) {
 	for _, name := range names {
 		require.Regexp(t, `(?m)^`+name[1]+`(_count)?[{ ]`, text)
 	}
-}
-
-func scrape(t *testing.T, p *installation.Program) string {
-	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
-		"http://"+p.OpsAddr()+"/metrics", http.NoBody))(t)
-	resp := must.Get(http.DefaultClient.Do(req))(t)
-	defer resp.Body.Close()
-	body := must.Get(io.ReadAll(resp.Body))(t)
-	return string(body)
 }

@@ -85,7 +85,6 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 // it.
 func connected(t *testing.T, r *installation.Installation) {
 	require.Eventually(t, func() bool {
-		return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1")
-	},
-		30*time.Second, 50*time.Millisecond, "the API does not find RabbitMQ")
+		return r.APIs[0].Metric(t, "seckill_publisher_up") == 1
+	}, time.Minute, 50*time.Millisecond, "the API does not find RabbitMQ")
 }

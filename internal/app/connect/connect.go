@@ -6,7 +6,7 @@ package connect
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -26,18 +26,17 @@ type Servers struct {
 	publisher *rabbit.Publisher
 }
 
-// Open prepares connections; it contacts no server. messages counts messages to RabbitMQ, and
+// Open prepares connections; it contacts no server. outcome counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
-func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
-	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(),
-		sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
+func Open(ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
+	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), cfg.MySQL.ReadDSN.Reveal())
 	if err != nil {
 		return nil, err
 	}
 	newQueues := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
-		Metrics: messages,
+		OnOutcome: outcome,
 		OnNewQueue: func(shard int) {
 			select {
 			case newQueues <- shard:
@@ -50,11 +49,11 @@ func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, trace
 	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {
-		return nil, closing(store, err)
+		return nil, errors.Join(err, store.Close())
 	}
 	source, err := rabbit.NewSource(opts)
 	if err != nil {
-		return nil, closing(store, err)
+		return nil, errors.Join(err, store.Close())
 	}
 	client := RedisOf(cfg.Redis)
 	reservations := redisstore.New(client, redisstore.Options{
@@ -75,13 +74,6 @@ func (dead) Shards() int { return 1 }
 
 // Open opens a stream of dead letters.
 func (d dead) Open(ctx context.Context, _ int) (order.Stream, error) { return d.OpenDead(ctx) }
-
-func closing(store *sqlstore.Store, err error) error {
-	if closeErr := store.Close(); closeErr != nil {
-		return fmt.Errorf("%w (and %w)", err, closeErr)
-	}
-	return err
-}
 
 // Redis' timeouts. The outcome of a call that takes longer is unknown; its caller gets the timeout
 // within a second.
@@ -124,10 +116,4 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 func (s *Servers) Workers() []app.Worker { return []app.Worker{s.publisher} }
 
 // Close closes the connections that no worker owns.
-func (s *Servers) Close() error {
-	redisErr := s.Redis.Close()
-	if err := s.Store.Close(); err != nil {
-		return err
-	}
-	return redisErr
-}
+func (s *Servers) Close() error { return errors.Join(s.Redis.Close(), s.Store.Close()) }

@@ -9,6 +9,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,7 +47,7 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
 	}
-	store, err := sqlstore.Open(ctx, "sqlite:"+filepath.Join(dir, "seckill.db"), sqlstore.Options{})
+	store, err := sqlstore.Open(ctx, "sqlite:"+filepath.Join(dir, "seckill.db"), "")
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{mini.Addr()}, MaxRetries: -1, ContextTimeoutEnabled: true,
 	})
-	orders := memqueue.New(memqueue.Options{})
+	orders := memqueue.New(1)
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
 		RedisStore: redisstore.New(client, redisstore.Options{
@@ -69,12 +70,8 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	}}, nil
 }
 
-// Close stops Redis, then closes the database. An error of the database has priority.
+// Close closes the database and stops Redis.
 func (s *Servers) Close() error {
-	err := s.Redis.Close()
-	s.mini.Close()
-	if closeErr := s.Store.Close(); closeErr != nil {
-		return closeErr
-	}
-	return err
+	defer s.mini.Close()
+	return errors.Join(s.Redis.Close(), s.Store.Close())
 }

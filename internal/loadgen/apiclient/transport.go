@@ -9,39 +9,30 @@ import (
 	"time"
 )
 
-// ErrRemote means that an address is not a loopback address and HTTPOptions forbids others.
+// ErrRemote means that an address is not a loopback address, where others are forbidden.
 var ErrRemote = errors.New("the address is not a loopback one")
 
-// HTTPOptions configure an HTTP client for many users.
-type HTTPOptions struct {
-	Conns        int           // most connections to one host
-	Timeout      time.Duration // of one call, waiting for a connection included; 30 s if 0
-	LoopbackOnly bool          // connections to other machines fail with ErrRemote
-}
+// NewHTTP makes an HTTP client for many users, with at most conns connections to one host. A call
+// may take 30 s, the wait for a connection included.
+func NewHTTP(conns int) *http.Client { return newHTTP(conns, nil) }
 
-// NewHTTP makes an HTTP client with at most conns connections to one host.
-func NewHTTP(conns int) *http.Client { return NewHTTPWith(HTTPOptions{Conns: conns}) }
+// NewLoopbackHTTP is NewHTTP, except that connections to other machines fail with ErrRemote.
+func NewLoopbackHTTP(conns int) *http.Client { return newHTTP(conns, loopbackOnly) }
 
-// NewHTTPWith makes an HTTP client. It ignores proxies of the environment and follows no redirects,
-// so that every call reaches the named host and each answer is the API's own.
-func NewHTTPWith(o HTTPOptions) *http.Client {
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	if o.LoopbackOnly {
-		dialer.Control = loopbackOnly
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
-	}
+// newHTTP makes a client that ignores proxies of the environment and follows no redirects, so that
+// every call reaches the named host and each answer is the API's own.
+func newHTTP(conns int, control func(_, address string, _ syscall.RawConn) error) *http.Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: control}
 	return &http.Client{
-		Timeout: o.Timeout,
+		Timeout: 30 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
 		Transport: &http.Transport{
 			DialContext:         dialer.DialContext,
 			MaxIdleConns:        0, // no limit over all hosts: MaxConnsPerHost bounds each
-			MaxIdleConnsPerHost: o.Conns,
-			MaxConnsPerHost:     o.Conns,
+			MaxIdleConnsPerHost: conns,
+			MaxConnsPerHost:     conns,
 			// Shorter than the idle timeouts of the API (2 min) and nginx (75 s). The client then
 			// never reuses a connection that the server is about to close.
 			IdleConnTimeout:    30 * time.Second,

@@ -38,33 +38,12 @@ type Store interface {
 
 // Service resolves dead letters for operators. It is safe for concurrent use.
 type Service struct {
-	store    Store
-	redis    Redis
-	releaser *inventory.StockReleaser
-	minter   *ordersn.Minter
-	timeout  time.Duration // until an unpaid order expires
-	now      func() time.Time
-	log      *slog.Logger
-}
-
-// NewService returns a service whose requeued orders expire after paymentTimeout.
-func NewService(
-	store Store,
-	reservations Redis,
-	releaser *inventory.StockReleaser,
-	minter *ordersn.Minter,
-	paymentTimeout time.Duration,
-	log *slog.Logger,
-) *Service {
-	return &Service{
-		store:    store,
-		redis:    reservations,
-		releaser: releaser,
-		minter:   minter,
-		timeout:  paymentTimeout,
-		now:      time.Now,
-		log:      log,
-	}
+	Store          Store
+	Redis          Redis
+	Releaser       *inventory.StockReleaser
+	Minter         *ordersn.Minter
+	PaymentTimeout time.Duration // until a requeued order expires
+	Log            *slog.Logger
 }
 
 const (
@@ -76,13 +55,13 @@ const (
 
 // List lists dead letters after an id ("": from the oldest), oldest first.
 func (s *Service) List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error) {
-	deadLetters, err := s.store.DeadLetters(ctx, after, limit)
+	deadLetters, err := s.Store.DeadLetters(ctx, after, limit)
 	return deadLetters, storeError(err)
 }
 
 // Discard deletes a dead letter. The order keeps the status failed.
 func (s *Service) Discard(ctx context.Context, id string) error {
-	return storeError(s.store.RemoveDeadLetter(ctx, id))
+	return storeError(s.Store.RemoveDeadLetter(ctx, id))
 }
 
 // Requeue reserves a failed order's units again and writes the order as created. It returns
@@ -92,7 +71,7 @@ func (s *Service) Discard(ctx context.Context, id string) error {
 func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requeueDeadline)
 	defer cancel()
-	deadLetter, err := s.store.DeadLetter(ctx, id)
+	deadLetter, err := s.Store.DeadLetter(ctx, id)
 	if err != nil {
 		return order.Order{}, storeError(err)
 	}
@@ -107,7 +86,7 @@ func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 	if err != nil {
 		return o, storeError(err)
 	}
-	s.log.InfoContext(ctx, "dead letter requeued", "goods_id", o.GoodsID, "order_sn", o.OrderSn)
+	s.Log.InfoContext(ctx, "dead letter requeued", "goods_id", o.GoodsID, "order_sn", o.OrderSn)
 	return o, nil
 }
 
@@ -115,7 +94,7 @@ func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	none := seckill.NewError(seckill.Conflict,
 		"this dead letter holds no order that could be written; it can only be discarded")
-	n, err := s.minter.Parse(d.OrderSn)
+	n, err := s.Minter.Parse(d.OrderSn)
 	if err != nil || n.GoodsID != d.GoodsID {
 		return reservation.OrderLine{}, none
 	}
@@ -136,12 +115,12 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 // another call that requeues the order.
 func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 	for range 2 {
-		moves, err := s.store.MovesOfOrder(ctx, d.GoodsID, d.OrderSn)
+		moves, err := s.Store.MovesOfOrder(ctx, d.GoodsID, d.OrderSn)
 		if err != nil || len(moves) == 0 {
 			return err
 		}
-		planned := func(m order.StockMove) bool { return m.MadeAt.After(s.now()) }
-		s.releaser.Release(ctx, slices.DeleteFunc(moves, planned))
+		planned := func(m order.StockMove) bool { return m.MadeAt.After(time.Now()) }
+		s.Releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
 	return seckill.NewUnavailable("the order's units are on their way back or being taken anew",
 		nil)
@@ -152,13 +131,13 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 func (s *Service) revive(
 	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
-	now := s.now()
-	undo, err := s.store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
+	now := time.Now()
+	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
 	if err != nil {
 		return order.Order{}, err
 	}
 	// The limit of 0 means none: MySQL checks it.
-	adopted, err := s.redis.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []reservation.OrderLine{l})
+	adopted, err := s.Redis.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []reservation.OrderLine{l})
 	if _, shut := errors.AsType[*seckill.GateError](err); shut {
 		return order.Order{}, seckill.NewRebuilding(err)
 	}
@@ -167,19 +146,19 @@ func (s *Service) revive(
 	}
 	if !adopted[l.OrderSn] {
 		// Redis took nothing, so this only removes the planned return.
-		s.releaser.Release(ctx, []order.StockMove{undo})
+		s.Releaser.Release(ctx, []order.StockMove{undo})
 		return order.Order{}, s.nothingLeft(ctx, d.GoodsID)
 	}
-	o, err := s.store.RestoreOrder(ctx, d.ID, undo, now, now.Add(s.timeout))
+	o, err := s.Store.RestoreOrder(ctx, d.ID, undo, now, now.Add(s.PaymentTimeout))
 	if err == nil {
-		if _, err := s.redis.Settle(ctx, d.GoodsID, []string{l.OrderSn}); err != nil {
-			s.log.WarnContext(ctx, "requeued order not settled, the reconciler will settle it",
+		if _, err := s.Redis.Settle(ctx, d.GoodsID, []string{l.OrderSn}); err != nil {
+			s.Log.WarnContext(ctx, "requeued order not settled, the reconciler will settle it",
 				"goods_id", d.GoodsID, "order_sn", l.OrderSn, "err", err)
 		}
 		return o, nil
 	}
 	if seckill.ReasonOf(err) != "" { // nothing was written, so the units return at once
-		s.releaser.Release(ctx, []order.StockMove{undo})
+		s.Releaser.Release(ctx, []order.StockMove{undo})
 	}
 	return o, err
 }
@@ -189,7 +168,7 @@ func (s *Service) revive(
 func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
 	e := seckill.NewError(seckill.Conflict,
 		"there is no room for this order: too few units are left, or the buyer has bought otherwise")
-	if v, err := s.redis.View(ctx, goodsID); err == nil {
+	if v, err := s.Redis.View(ctx, goodsID); err == nil {
 		e.Data = map[string]any{"available": v.Available}
 	}
 	return e

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -30,14 +31,14 @@ func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int6
 		return sale, err
 	}
 	if after, err := c.Apply(sale); err == nil { // the transaction applies it again
-		if err := s.checkRate(after.Rate); err != nil {
+		if err := s.CheckRate(after.Rate); err != nil {
 			return sale, err
 		}
 	}
 	ctx = seckill.WithActor(ctx, by)
 	var b BegunChange
 	err = order.RetryTransaction(ctx, func() error {
-		b, err = s.store.Change(ctx, goodsID, c, key, s.now())
+		b, err = s.Store.Change(ctx, goodsID, c, key, time.Now())
 		return err
 	})
 	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Data["available"] != nil {
@@ -55,10 +56,10 @@ func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int6
 			return sale, err
 		}
 	}
-	s.releaser.Release(ctx, b.Moves)
-	s.log.InfoContext(ctx, "sale changed", "goods_id", goodsID, "stock_delta", c.StockDelta)
-	if err := syncSale(ctx, s.store, s.redis, goodsID); err != nil {
-		s.log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id",
+	s.Release(ctx, b.Moves)
+	s.Log.InfoContext(ctx, "sale changed", "goods_id", goodsID, "stock_delta", c.StockDelta)
+	if err := s.syncSale(ctx, goodsID); err != nil {
+		s.Log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id",
 			goodsID, "err", err)
 	}
 	return b.Sale, nil
@@ -67,7 +68,7 @@ func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int6
 // cut finishes a stock cut. It returns a Conflict if Redis had fewer units unsold.
 func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, err error) {
 	err = order.RetryTransaction(ctx, func() error {
-		c, sale, err = finishCut(ctx, s.store, s.redis, c, s.now())
+		c, sale, err = s.finishCut(ctx, c)
 		return err
 	})
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, e
 
 // stockDeltaError is the Conflict of a cut of more units than are available.
 func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error {
-	v, err := s.redis.View(ctx, goodsID)
+	v, err := s.Redis.View(ctx, goodsID)
 	if err != nil {
 		return seckill.NewUnavailable("the unsold units can't be counted", err)
 	}
@@ -95,7 +96,7 @@ func (s *SaleService) answered(ctx context.Context, key salechange.IdempotencyKe
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
 	}
-	sale, known, err := s.store.Answered(ctx, key, s.now())
+	sale, known, err := s.Store.Answered(ctx, key, time.Now())
 	return sale, known, seckill.OrUnavailable(err, "the Idempotency-Key can't be looked up")
 }
 
@@ -109,7 +110,7 @@ func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int6
 	}
 	ctx = seckill.WithActor(ctx, by)
 	err := order.RetryTransaction(ctx,
-		func() error { return s.store.DeleteDraft(ctx, goodsID, key, s.now()) })
+		func() error { return s.Store.DeleteDraft(ctx, goodsID, key, time.Now()) })
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.NewNoSuchSale()
 	}
@@ -118,12 +119,12 @@ func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int6
 
 // syncSale writes a sale's fields from MySQL to Redis. It reads the row again, so that the later of
 // two concurrent changes prevails. It skips drafts and sales that Redis lost.
-func syncSale(ctx context.Context, store Store, redis Redis, goodsID int64) error {
-	sale, err := store.Sale(ctx, goodsID)
+func (s Stores) syncSale(ctx context.Context, goodsID int64) error {
+	sale, err := s.Store.Sale(ctx, goodsID)
 	if err != nil || sale.Status == seckill.Draft {
 		return err
 	}
-	if err := redis.UpdateSale(ctx, sale); !errors.Is(err, seckill.ErrNotLoaded) {
+	if err := s.Redis.UpdateSale(ctx, sale); !errors.Is(err, seckill.ErrNotLoaded) {
 		return err
 	}
 	return nil

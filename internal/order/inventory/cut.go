@@ -47,19 +47,18 @@ var errCutOpen = errors.New("the cut is stored and is finished as soon as redis 
 // finishCut takes a cut's units from Redis and writes the answer to MySQL until the cut has ended.
 // Any number of processes may repeat any step: within an epoch Redis answers the same for an id,
 // and MySQL ends a row once.
-func finishCut(
-	ctx context.Context, store Store, redis Redis, c StockCut, now time.Time,
-) (StockCut, seckill.Sale, error) {
+func (s Stores) finishCut(ctx context.Context, c StockCut) (StockCut, seckill.Sale, error) {
 	var sale seckill.Sale
 	for range 3 { // one new epoch may begin in between, hardly two
-		results, err := redis.Release(ctx, c.GoodsID, []order.StockMove{c.Move()})
+		results, err := s.Redis.Release(ctx, c.GoodsID, []order.StockMove{c.Move()})
 		if err != nil {
 			return c, sale, err
 		}
 		if results[0] == order.MoveDeferred {
 			return c, sale, errCutOpen
 		}
-		if c, sale, err = store.EndCut(ctx, c, results[0], now); err != nil || c.State != CutOpen {
+		c, sale, err = s.Store.EndCut(ctx, c, results[0], time.Now())
+		if err != nil || c.State != CutOpen {
 			return c, sale, err
 		}
 	}

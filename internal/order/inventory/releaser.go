@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -13,17 +12,7 @@ import (
 // StockReleaser applies stock moves to Redis: at once if it can, and every second those that
 // failed. The row in MySQL stays unmarked until Redis has applied it. Its id makes a repeated
 // application harmless. Any number of processes may run one.
-type StockReleaser struct {
-	store Store
-	redis Redis
-	now   func() time.Time
-	log   *slog.Logger
-}
-
-// NewStockReleaser makes a stock releaser.
-func NewStockReleaser(store Store, redis Redis, log *slog.Logger) *StockReleaser {
-	return &StockReleaser{store: store, redis: redis, now: time.Now, log: log}
-}
+type StockReleaser struct{ Stores }
 
 const (
 	// releaseAfter is the age of moves that Run applies. The process that made a younger move
@@ -34,23 +23,23 @@ const (
 )
 
 // Release applies moves now. It logs a failure and returns no error, because Run repeats the move.
-func (r *StockReleaser) Release(ctx context.Context, moves []order.StockMove) {
+func (s Stores) Release(ctx context.Context, moves []order.StockMove) {
 	byGoods := make(map[int64][]order.StockMove)
 	for _, m := range moves {
 		byGoods[m.GoodsID] = append(byGoods[m.GoodsID], m)
 	}
 	for goodsID, some := range byGoods {
-		if err := r.releaseGoods(ctx, goodsID, some); err != nil {
-			r.log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id",
+		if err := s.releaseGoods(ctx, goodsID, some); err != nil {
+			s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id",
 				goodsID, "moves", len(some), "err", err)
 		}
 	}
 }
 
 // releaseGoods applies moves of one goods and marks the applied ones in MySQL.
-func (r *StockReleaser) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) error {
+func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) error {
 	for chunk := range slices.Chunk(moves, releaseChunk) {
-		results, err := r.redis.Release(ctx, goodsID, chunk)
+		results, err := s.Redis.Release(ctx, goodsID, chunk)
 		if err != nil {
 			return err
 		}
@@ -63,7 +52,7 @@ func (r *StockReleaser) releaseGoods(ctx context.Context, goodsID int64, moves [
 		if len(done) == 0 {
 			continue
 		}
-		if err := r.store.MarkReleased(ctx, goodsID, done, r.now()); err != nil {
+		if err := s.Store.MarkReleased(ctx, goodsID, done, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -76,9 +65,9 @@ func (r *StockReleaser) Run(ctx context.Context) error {
 }
 
 func (r *StockReleaser) runOnce(ctx context.Context) {
-	moves, err := r.store.UnreleasedMoves(ctx, r.now().Add(-releaseAfter), releaseChunk)
+	moves, err := r.Store.UnreleasedMoves(ctx, time.Now().Add(-releaseAfter), releaseChunk)
 	if err != nil {
-		r.log.WarnContext(ctx, "stock moves can't be listed, trying again", "err", err)
+		r.Log.WarnContext(ctx, "stock moves can't be listed, trying again", "err", err)
 		return
 	}
 	r.Release(ctx, moves)

@@ -3,44 +3,22 @@ package inventory
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.LedgerReader implements
-// it.
-type LedgerReader interface {
-	// Ledger reads Redis and MySQL one after the other; Unavailable during a rebuild.
-	Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error)
-}
-
 // SaleService creates, exposes, changes, closes and lists sales for merchants, and reads their
 // ledgers. It is safe for concurrent use.
 type SaleService struct {
-	store     Store
-	redis     Redis
-	opener    *rebuild.Opener
-	ledgers   LedgerReader
-	releaser  *StockReleaser
-	checkRate func(seckill.Rate) error
-	now       func() time.Time
-	log       *slog.Logger
-}
-
-// NewSaleService makes the service. checkRate returns a BadRequest for a rate that no limiter
-// accepts.
-func NewSaleService(
-	store Store, redis Redis, opener *rebuild.Opener, ledgers LedgerReader, releaser *StockReleaser,
-	checkRate func(seckill.Rate) error, log *slog.Logger,
-) *SaleService {
-	return &SaleService{
-		store: store, redis: redis, opener: opener, ledgers: ledgers, releaser: releaser,
-		checkRate: checkRate, now: time.Now, log: log,
-	}
+	Stores
+	Opener  rebuild.Opener
+	Ledgers reconcile.LedgerReader
+	// CheckRate returns a BadRequest for a rate that no limiter accepts.
+	CheckRate func(seckill.Rate) error
 }
 
 // Create inserts a draft that belongs to the actor. The same idempotency key returns the first
@@ -49,10 +27,10 @@ func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.Ne
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
 	}
-	if err := s.checkRate(n.Rate); err != nil {
+	if err := s.CheckRate(n.Rate); err != nil {
 		return seckill.Sale{}, err
 	}
-	sale, err := s.store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, s.now()), key)
+	sale, err := s.Store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, time.Now()), key)
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be stored")
 	}
@@ -65,13 +43,13 @@ func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
-	entries, err := s.store.AuditOf(ctx, goodsID, before, limit)
+	entries, err := s.Store.AuditOf(ctx, goodsID, before, limit)
 	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
 }
 
 // Get reads one sale. It returns NotFound, or Forbidden for another merchant's sale.
 func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
-	sale, err := s.store.Sale(ctx, goodsID)
+	sale, err := s.Store.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNoSuchGoods):
 		return seckill.Sale{}, seckill.NewNoSuchSale()
@@ -91,7 +69,7 @@ func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, l
 	if by.Role == seckill.Operator {
 		merchant = 0
 	}
-	sales, err := s.store.SalesOf(ctx, merchant, below, limit)
+	sales, err := s.Store.SalesOf(ctx, merchant, below, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the sales can't be listed", err)
 	}
@@ -105,21 +83,21 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 	if err != nil {
 		return sale, err
 	}
-	if sale.Status == seckill.Closed || !s.now().Before(sale.EndAt) {
+	if sale.Status == seckill.Closed || !time.Now().Before(sale.EndAt) {
 		return seckill.Sale{}, seckill.NewError(seckill.Conflict,
 			"the sale is over and can't be exposed")
 	}
 	if sale.Status == seckill.Exposed {
 		return sale, nil // the rebuilder restores it if Redis lost it
 	}
-	opened, err := s.opener.OpenFirst(seckill.WithActor(ctx, by), goodsID)
+	opened, err := s.Opener.Open(seckill.WithActor(ctx, by), goodsID, rebuild.FirstToken)
 	if errors.Is(err, rebuild.ErrFenced) {
 		return s.Get(ctx, by, goodsID) // a concurrent call exposed it first
 	}
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be exposed")
 	}
-	s.log.InfoContext(ctx, "sale exposed", "goods_id", goodsID, "units", opened.Total)
+	s.Log.InfoContext(ctx, "sale exposed", "goods_id", goodsID, "units", opened.Total)
 	return opened, nil
 }
 
@@ -129,14 +107,14 @@ func (s *SaleService) Close(ctx context.Context, by seckill.Actor, goodsID int64
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return seckill.Sale{}, err
 	}
-	sale, err := s.store.CloseSale(seckill.WithActor(ctx, by), goodsID, s.now())
+	sale, err := s.Store.CloseSale(seckill.WithActor(ctx, by), goodsID, time.Now())
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
-	if err := syncSale(ctx, s.store, s.redis, goodsID); err != nil {
+	if err := s.syncSale(ctx, goodsID); err != nil {
 		return seckill.Sale{}, seckill.NewUnavailable("the sale is closed in the database, but may be open to buyers still", err)
 	}
-	s.log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
+	s.Log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
 	return sale, nil
 }
 
@@ -146,5 +124,5 @@ func (s *SaleService) Ledger(ctx context.Context, by seckill.Actor, goodsID int6
 	if err != nil {
 		return seckill.Ledger{}, err
 	}
-	return s.ledgers.Ledger(ctx, sale)
+	return s.Ledgers.Ledger(ctx, sale)
 }

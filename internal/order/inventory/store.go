@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -41,6 +42,13 @@ type Store interface {
 	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)
 	// MarkReleased records that Redis has applied the moves with these ids.
 	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
+}
+
+// Stores are the servers whose stock the package keeps in step.
+type Stores struct {
+	Store Store
+	Redis Redis
+	Log   *slog.Logger
 }
 
 // Redis holds the sales that buyers read, and applies moves and changes to them.

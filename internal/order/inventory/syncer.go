@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"flashsale.dev/seckill/internal/order/livesales"
@@ -15,11 +14,8 @@ import (
 // ChangeSyncer finishes changes that a process began and did not finish: open stock cuts, and
 // fields that Redis lacks because it was down. Any number of processes may run one.
 type ChangeSyncer struct {
-	live  *livesales.List
-	store Store
-	redis Redis
-	now   func() time.Time
-	log   *slog.Logger
+	Stores
+	Live *livesales.List
 }
 
 const (
@@ -29,11 +25,6 @@ const (
 	cutChunk = 100
 )
 
-// NewChangeSyncer makes a change syncer.
-func NewChangeSyncer(live *livesales.List, store Store, redis Redis, log *slog.Logger) *ChangeSyncer {
-	return &ChangeSyncer{live: live, store: store, redis: redis, now: time.Now, log: log}
-}
-
 // Run syncs every second until ctx ends.
 func (s *ChangeSyncer) Run(ctx context.Context) error {
 	return workers.Every(ctx, syncInterval, s.runOnce)
@@ -41,19 +32,19 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
 	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx),
-		s.store.ForgetKeys(ctx, s.now().Add(-salechange.IdempotencyTTL)))
+		s.Store.ForgetKeys(ctx, time.Now().Add(-salechange.IdempotencyTTL)))
 	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
+		s.Log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
 	}
 }
 
 func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
-	open, err := s.store.OpenCuts(ctx, s.now().Add(-cutAfter), cutChunk)
+	open, err := s.Store.OpenCuts(ctx, time.Now().Add(-cutAfter), cutChunk)
 	for _, c := range open {
-		ended, _, failed := finishCut(ctx, s.store, s.redis, c, s.now())
+		ended, _, failed := s.finishCut(ctx, c)
 		switch {
 		case failed == nil:
-			s.log.InfoContext(ctx, "finished an abandoned cut", "goods_id", c.GoodsID, "units",
+			s.Log.InfoContext(ctx, "finished an abandoned cut", "goods_id", c.GoodsID, "units",
 				c.Quantity, "state", ended.State)
 		case !errors.Is(failed, errCutOpen):
 			err = errors.Join(err, failed)
@@ -66,12 +57,12 @@ func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
 // second old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) error {
 	var errs []error
-	for _, sale := range s.live.Sales() {
-		v, err := s.redis.View(ctx, sale.GoodsID)
+	for _, sale := range s.Live.Sales() {
+		v, err := s.Redis.View(ctx, sale.GoodsID)
 		if err != nil || v.Epoch != sale.Epoch || sameFields(v.Sale, sale) {
 			continue // the rebuilder restores what Redis lost
 		}
-		errs = append(errs, syncSale(ctx, s.store, s.redis, sale.GoodsID))
+		errs = append(errs, s.syncSale(ctx, sale.GoodsID))
 	}
 	return errors.Join(errs...)
 }

@@ -20,9 +20,10 @@ type Store interface {
 
 // List holds the sales that background workers serve. Several goroutines may use it.
 type List struct {
-	store     Store
-	after     time.Duration // how long a closed sale is in every refresh
-	log       *slog.Logger
+	Store          Store
+	PaymentTimeout time.Duration // for which an order may stay unpaid
+	Log            *slog.Logger
+
 	mu        sync.Mutex
 	sales     []seckill.Sale
 	allReadAt time.Time      // of the last full refresh
@@ -37,11 +38,6 @@ const (
 	liveAfterClose = 24 * time.Hour
 )
 
-// New makes an empty list. An order may stay unpaid for paymentTimeout.
-func New(store Store, paymentTimeout time.Duration, log *slog.Logger) *List {
-	return &List{store: store, after: paymentTimeout + liveAfterClose, log: log}
-}
-
 // Run refreshes the list until ctx ends.
 func (l *List) Run(ctx context.Context) error {
 	return workers.Every(ctx, refreshInterval, l.Refresh)
@@ -50,14 +46,14 @@ func (l *List) Run(ctx context.Context) error {
 // Refresh reads the list once. A full refresh also reads sales that were closed long ago and are
 // not retired, for example because Redis could not take units back.
 func (l *List) Refresh(ctx context.Context) {
-	since, full := time.Now().Add(-l.after), l.fullRefreshDue()
+	since, full := time.Now().Add(-l.PaymentTimeout-liveAfterClose), l.fullRefreshDue()
 	if full {
 		since = time.Unix(0, 0)
 	}
-	sales, err := l.store.LiveGoods(ctx, since)
+	sales, err := l.Store.LiveGoods(ctx, since)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.log.WarnContext(ctx, "cannot list live sales, using the last list", "err", err)
+			l.Log.WarnContext(ctx, "cannot list live sales, using the last list", "err", err)
 		}
 		return
 	}

@@ -3,7 +3,6 @@ package orderwriter
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,36 +11,21 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// ConsumerOptions tune a Consumer.
-type ConsumerOptions struct {
-	BatchSize int           // orders in one transaction at most
-	Linger    time.Duration // how long a batch that is not full waits for more
-}
-
 // Consumer reads every shard's stream and passes its messages to the writer in batches. It
 // acknowledges a batch after the commit. A crash in between leads to a redelivery, and the writer
 // recognises the orders that are already written.
 type Consumer struct {
-	source order.Source
-	writer *Writer
-	opts   ConsumerOptions
-	log    *slog.Logger
-	tracer order.Tracer
-}
-
-// NewConsumer makes a consumer.
-func NewConsumer(
-	source order.Source, writer *Writer, opts ConsumerOptions, tracer order.Tracer,
-	log *slog.Logger,
-) *Consumer {
-	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: tracer}
+	*Writer
+	Source    order.Source
+	BatchSize int           // orders in one transaction at most
+	Linger    time.Duration // how long a batch that is not full waits for more
 }
 
 // Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their
 // queues.
 func (c *Consumer) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for shard := range c.source.Shards() {
+	for shard := range c.Source.Shards() {
 		g.Go(func() error { return c.runShard(ctx, shard) })
 	}
 	return g.Wait()
@@ -51,13 +35,13 @@ func (c *Consumer) Run(ctx context.Context) error {
 func (c *Consumer) runShard(ctx context.Context, shard int) error {
 	pause := workers.RetryBackoff()
 	for ctx.Err() == nil {
-		stream, err := c.source.Open(ctx, shard)
+		stream, err := c.Source.Open(ctx, shard)
 		if err == nil {
 			pause.Reset()
 			err = c.consume(ctx, shard, stream)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err",
+			c.Log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err",
 				err)
 		}
 		workers.Sleep(ctx, pause.NextBackOff())
@@ -73,7 +57,7 @@ func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) 
 		if len(batch) == 0 {
 			return nil
 		}
-		c.log.DebugContext(ctx, "writing a batch",
+		c.Log.DebugContext(ctx, "writing a batch",
 			"shard", shard, "messages", len(batch), "orders", countOrders(batch))
 		if err := c.write(ctx, batch); err != nil {
 			return err
@@ -87,8 +71,8 @@ func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) 
 
 // write writes a batch as one span that is linked to the trace of each message.
 func (c *Consumer) write(ctx context.Context, batch []received) error {
-	ctx, end := order.StartSpan(ctx, c.tracer, "write a batch", marksOf(batch)...)
-	err := c.writer.Write(ctx, batch)
+	ctx, end := order.StartSpan(ctx, c.Tracer, "write a batch", marksOf(batch)...)
+	err := c.Write(ctx, batch)
 	end(err)
 	return err
 }
@@ -98,7 +82,7 @@ func (c *Consumer) write(ctx context.Context, batch []received) error {
 func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery) []received {
 	var batch []received
 	var linger <-chan time.Time
-	for orders := 0; orders < c.opts.BatchSize; {
+	for orders := 0; orders < c.BatchSize; {
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
@@ -107,7 +91,7 @@ func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery
 			r := receive(d)
 			batch, orders = append(batch, r), orders+r.size()
 			if linger == nil {
-				linger = time.After(c.opts.Linger)
+				linger = time.After(c.Linger)
 			}
 		case <-linger:
 			return batch

@@ -53,8 +53,10 @@ type Settler interface {
 	) (map[string]bool, error)
 }
 
-// Dependencies are the parts that a Writer uses.
-type Dependencies struct {
+// Writer writes batches of received messages. It commits the lines of each goods in one transaction
+// and settles them in Redis. It retries infrastructure errors until they end. If MySQL refuses an
+// order, only that order becomes a dead letter.
+type Writer struct {
 	Store    BatchStore
 	Redis    Settler
 	Releaser *inventory.StockReleaser
@@ -65,14 +67,6 @@ type Dependencies struct {
 	PaymentTimeout time.Duration
 	Log            *slog.Logger
 }
-
-// Writer writes batches of received messages. It commits the lines of each goods in one transaction
-// and settles them in Redis. It retries infrastructure errors until they end. If MySQL refuses an
-// order, only that order becomes a dead letter.
-type Writer struct{ Dependencies }
-
-// NewWriter makes a writer.
-func NewWriter(d Dependencies) *Writer { return &Writer{Dependencies: d} }
 
 // Write writes a batch of deliveries to MySQL. It fails only if ctx ends first. The consumer must
 // then acknowledge no message of the batch.

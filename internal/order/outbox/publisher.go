@@ -10,12 +10,6 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Metrics receives what the publisher publishes from the outbox. It may be nil.
-type Metrics interface {
-	// Relayed reports outbox entries that an API left unpublished.
-	Relayed(entries int)
-}
-
 // Store reads the outbox and the pending reservations in Redis.
 type Store interface {
 	// Unconfirmed returns at most count entries of at least the given age by Redis' clock,
@@ -31,17 +25,10 @@ const chunk = 64
 
 // Publisher publishes reservations that Redis holds.
 type Publisher struct {
-	store    Store
-	queue    order.Publisher
-	deadline time.Duration
-	metrics  Metrics
-}
-
-// NewPublisher makes a publisher. The deadline bounds the publishing of one chunk.
-func NewPublisher(
-	store Store, queue order.Publisher, metrics Metrics, deadline time.Duration,
-) *Publisher {
-	return &Publisher{store: store, queue: queue, deadline: deadline, metrics: metrics}
+	Store   Store
+	Queue   order.Publisher
+	Timeout time.Duration     // of publishing one chunk
+	Relayed func(entries int) // receives entries that an API left unpublished; may be nil
 }
 
 // PublishUnconfirmed publishes the outbox entries of a goods that have at least the given age,
@@ -51,7 +38,7 @@ func (p *Publisher) PublishUnconfirmed(
 ) (int, error) {
 	published := 0
 	for {
-		entries, err := p.store.Unconfirmed(ctx, goodsID, age, chunk)
+		entries, err := p.Store.Unconfirmed(ctx, goodsID, age, chunk)
 		if err != nil || len(entries) == 0 {
 			return published, err
 		}
@@ -59,24 +46,24 @@ func (p *Publisher) PublishUnconfirmed(
 			return published, err
 		}
 		published += len(entries)
-		if p.metrics != nil {
-			p.metrics.Relayed(len(entries))
+		if p.Relayed != nil {
+			p.Relayed(len(entries))
 		}
 	}
 }
 
 // publishEntries publishes entries concurrently. It removes each entry that the queue confirms.
 func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries []Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, p.deadline)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	var g errgroup.Group
 	for _, e := range entries {
 		g.Go(func() error {
 			body := order.EncodeOrders(goodsID, e.Entries)
-			if err := p.queue.Publish(ctx, goodsID, body); err != nil {
+			if err := p.Queue.Publish(ctx, goodsID, body); err != nil {
 				return err
 			}
-			return p.store.Confirmed(ctx, goodsID, e.ID)
+			return p.Store.Confirmed(ctx, goodsID, e.ID)
 		})
 	}
 	return g.Wait()
@@ -87,7 +74,7 @@ func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries [
 // published reservations, also with an error.
 func (p *Publisher) PublishPending(ctx context.Context, goodsID int64) (int, error) {
 	published := 0
-	for page, err := range PendingPages(ctx, p.store, goodsID, chunk) {
+	for page, err := range PendingPages(ctx, p.Store, goodsID, chunk) {
 		if err != nil {
 			return published, err
 		}
@@ -122,7 +109,7 @@ func (p *Publisher) publishMessage(
 	for i, r := range reservations {
 		lines[i] = r.Entry
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.deadline)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	return p.queue.Publish(ctx, goodsID, order.EncodeOrders(goodsID, order.JoinEntries(lines)))
+	return p.Queue.Publish(ctx, goodsID, order.EncodeOrders(goodsID, order.JoinEntries(lines)))
 }

@@ -18,34 +18,22 @@ const (
 	relayInterval = 250 * time.Millisecond
 )
 
-// BrokerMarker records in the broker that all pending orders of a shard have been published to its
-// queue. The broker loses the mark together with the queue's messages.
-type BrokerMarker interface {
-	// MarkRepublished records the mark of one shard, 0 to the number of shards - 1.
-	MarkRepublished(ctx context.Context, shard int) error
-}
-
 // NewQueues reports shards whose queue is new. The zero value serves a queue in the same process,
 // which loses its messages only together with Redis.
 type NewQueues struct {
-	Shard  <-chan int // the shard of a new queue; may repeat
-	Marker BrokerMarker
+	Shard <-chan int // the shard of a new queue; may repeat
+	// Mark records in the broker that all pending orders of a shard have been published to its
+	// queue. The broker loses the mark together with the queue's messages.
+	Mark   func(ctx context.Context, shard int) error
 	Shards int // the number of all shards
 }
 
 // Relay publishes old outbox entries at each tick, and all pending reservations of a new queue.
 type Relay struct {
-	live      *livesales.List
-	publisher *Publisher
-	queues    NewQueues
-	log       *slog.Logger
-}
-
-// NewRelay makes a relay.
-func NewRelay(
-	live *livesales.List, publisher *Publisher, queues NewQueues, log *slog.Logger,
-) *Relay {
-	return &Relay{live: live, publisher: publisher, queues: queues, log: log}
+	Live      *livesales.List
+	Publisher *Publisher
+	Queues    NewQueues
+	Log       *slog.Logger
 }
 
 // Run works until ctx ends. The triggers have a goroutine each, because the outbox must not wait
@@ -60,9 +48,9 @@ func (r *Relay) Run(ctx context.Context) error {
 // relay publishes the old outbox entries of every live sale. It does not log a queue that is down,
 // because the broker connection logs that.
 func (r *Relay) relay(ctx context.Context) {
-	for _, sale := range r.live.Sales() {
-		log := r.log.With("goods_id", sale.GoodsID)
-		n, err := r.publisher.PublishUnconfirmed(ctx, sale.GoodsID, relayAfter)
+	for _, sale := range r.Live.Sales() {
+		log := r.Log.With("goods_id", sale.GoodsID)
+		n, err := r.Publisher.PublishUnconfirmed(ctx, sale.GoodsID, relayAfter)
 		if n > 0 {
 			log.InfoContext(ctx, "published entries of the outbox", "entries", n)
 		}
@@ -76,7 +64,7 @@ func (r *Relay) relay(ctx context.Context) {
 func (r *Relay) serveNewQueues(ctx context.Context) error {
 	for {
 		select {
-		case shard := <-r.queues.Shard:
+		case shard := <-r.Queues.Shard:
 			r.republishUntilDone(ctx, shard)
 		case <-ctx.Done():
 			return nil
@@ -91,12 +79,12 @@ func (r *Relay) republishUntilDone(ctx context.Context, shard int) {
 		orders, err := r.republish(ctx, shard)
 		if err == nil {
 			if orders > 0 {
-				r.log.WarnContext(ctx, "republished pending orders to a new queue",
+				r.Log.WarnContext(ctx, "republished pending orders to a new queue",
 					"shard", shard, "orders", orders)
 			}
 			return
 		}
-		r.log.WarnContext(ctx, "cannot republish to a new queue, retrying",
+		r.Log.WarnContext(ctx, "cannot republish to a new queue, retrying",
 			"shard", shard, "err", err)
 		workers.Sleep(ctx, pause.NextBackOff())
 	}
@@ -105,19 +93,19 @@ func (r *Relay) republishUntilDone(ctx context.Context, shard int) {
 // republish tries every sale of the shard, because their Redis masters fail one by one. It marks
 // the queue only after all of them.
 func (r *Relay) republish(ctx context.Context, shard int) (int, error) {
-	r.live.Refresh(ctx)
+	r.Live.Refresh(ctx)
 	published := 0
 	var errs []error
-	for _, sale := range r.live.Sales() {
-		if order.Shard(sale.GoodsID, r.queues.Shards) != shard {
+	for _, sale := range r.Live.Sales() {
+		if order.Shard(sale.GoodsID, r.Queues.Shards) != shard {
 			continue
 		}
-		n, err := r.publisher.PublishPending(ctx, sale.GoodsID)
+		n, err := r.Publisher.PublishPending(ctx, sale.GoodsID)
 		errs = append(errs, err)
 		published += n
 	}
 	if err := errors.Join(errs...); err != nil {
 		return published, err
 	}
-	return published, r.queues.Marker.MarkRepublished(ctx, shard)
+	return published, r.Queues.Mark(ctx, shard)
 }

@@ -12,15 +12,9 @@ import (
 // accepts. Any number of refunders may run, because one of them claims each attempt. After a crash
 // between refund and mark another refunder repeats the call, and the provider refunds nothing more.
 type Refunder struct {
-	store    Store
-	provider Provider
-	now      func() time.Time
-	log      *slog.Logger
-}
-
-// NewRefunder returns a refunder that refunds through provider.
-func NewRefunder(store Store, provider Provider, log *slog.Logger) *Refunder {
-	return &Refunder{store: store, provider: provider, now: time.Now, log: log}
+	Store    Store
+	Provider Provider
+	Log      *slog.Logger
 }
 
 // Run refunds until ctx ends.
@@ -29,10 +23,10 @@ func (r *Refunder) Run(ctx context.Context) error {
 }
 
 func (r *Refunder) runOnce(ctx context.Context) {
-	due, err := r.store.DueRefunds(ctx, r.now(), refundChunk)
+	due, err := r.Store.DueRefunds(ctx, time.Now(), refundChunk)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.log.WarnContext(ctx, "can't read due refunds, will retry", "err", err)
+			r.Log.WarnContext(ctx, "can't read due refunds, will retry", "err", err)
 		}
 		return
 	}
@@ -48,25 +42,25 @@ func (r *Refunder) runOnce(ctx context.Context) {
 func (r *Refunder) try(ctx context.Context, refund Refund) {
 	ctx, cancel := context.WithTimeout(ctx, refundDeadline)
 	defer cancel()
-	claimed, err := r.store.ClaimRefund(ctx, refund, r.now().Add(pauseAfter(refund.Attempts)))
+	claimed, err := r.Store.ClaimRefund(ctx, refund, time.Now().Add(pauseAfter(refund.Attempts)))
 	if err == nil && !claimed {
 		return
 	}
 	if err == nil {
-		err = r.provider.Refund(ctx, refund.Payment)
+		err = r.Provider.Refund(ctx, refund.Payment)
 	}
 	if err == nil {
-		err = r.store.MarkRefunded(ctx, refund.Payment, r.now())
+		err = r.Store.MarkRefunded(ctx, refund.Payment, time.Now())
 	}
 	attrs := []any{
 		"payment_id", refund.ID, "order_sn", refund.OrderSn,
 		"reason", refund.Reason, "attempts", refund.Attempts + 1,
 	}
 	if err != nil {
-		r.log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
+		r.Log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
 		return
 	}
-	r.log.InfoContext(ctx, "payment refunded", attrs...)
+	r.Log.InfoContext(ctx, "payment refunded", attrs...)
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,10 +13,9 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// fakeRefund is a Store and a Provider of one refund, with its own clock.
+// fakeRefund is a Store and a Provider of one refund.
 type fakeRefund struct {
 	Store
-	now        time.Time
 	due        time.Time
 	attempts   int
 	refunds    int  // refunds made by the provider
@@ -59,50 +59,49 @@ func (f *fakeRefund) Refund(context.Context, Payment) error {
 	return nil
 }
 
-func newTestRefunder(f *fakeRefund) *Refunder {
-	r := NewRefunder(f, f, slog.New(slog.DiscardHandler))
-	r.now = func() time.Time { return f.now }
-	return r
+func (f *fakeRefund) refunder() *Refunder {
+	return &Refunder{Store: f, Provider: f, Log: slog.New(slog.DiscardHandler)}
 }
 
 // TestRefunder_RetriesUntilRefunded checks that the refunder repeats a failed refund with growing
 // waits of up to 10 minutes, and stops after the first success.
 func TestRefunder_RetriesUntilRefunded(t *testing.T) {
-	f := &fakeRefund{now: time.Unix(1000, 0), down: true}
-	r := newTestRefunder(f)
-	var waits []time.Duration
-	for range 8 {
-		r.runOnce(t.Context())
-		waits = append(waits, f.due.Sub(f.now))
-		tries := f.attempts
-		f.now = f.due.Add(-time.Millisecond)
-		r.runOnce(t.Context())
-		require.Equal(t, tries, f.attempts, "no attempt before its time")
-		f.now = f.due
-	}
-	require.Equal(t, []time.Duration{
-		15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
-		8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
-	}, waits)
-	require.False(t, f.refunded)
-	f.down = false
-	for range 3 {
-		r.runOnce(t.Context())
-		f.now = f.now.Add(time.Hour)
-	}
-	require.True(t, f.refunded)
-	require.Equal(t, 1, f.refunds)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeRefund{down: true}
+		r := f.refunder()
+		var waits []time.Duration
+		for range 8 {
+			r.runOnce(t.Context())
+			waits = append(waits, time.Until(f.due))
+			tries := f.attempts
+			time.Sleep(time.Until(f.due) - time.Millisecond)
+			r.runOnce(t.Context())
+			require.Equal(t, tries, f.attempts, "no attempt before its time")
+			time.Sleep(time.Millisecond)
+		}
+		require.Equal(t, []time.Duration{
+			15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
+			8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
+		}, waits)
+		require.False(t, f.refunded)
+		f.down = false
+		for range 3 {
+			r.runOnce(t.Context())
+			time.Sleep(time.Hour)
+		}
+		require.True(t, f.refunded)
+		require.Equal(t, 1, f.refunds)
+	})
 }
 
 // TestRefunder_RepeatsAfterLostMark checks that the refunder repeats a refund if the store lost the
 // mark of the first. A real provider recognises the repetition and refunds once.
 func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
-	f := &fakeRefund{now: time.Unix(1000, 0), lost: true}
-	r := newTestRefunder(f)
-	r.runOnce(t.Context())
+	f := &fakeRefund{lost: true}
+	f.refunder().runOnce(t.Context())
 	require.False(t, f.refunded)
-	f.lost, f.now = false, f.due
-	r.runOnce(t.Context())
+	f.lost, f.due = false, time.Time{}
+	f.refunder().runOnce(t.Context())
 	require.True(t, f.refunded)
 	require.Equal(t, 2, f.refunds)
 }
@@ -110,7 +109,7 @@ func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 // TestRefunder_SkipsAttemptOfAnother checks that a refunder makes no refund if another refunder has
 // claimed the attempt.
 func TestRefunder_SkipsAttemptOfAnother(t *testing.T) {
-	f := &fakeRefund{now: time.Unix(1000, 0), claimed: true}
-	newTestRefunder(f).runOnce(t.Context())
+	f := &fakeRefund{claimed: true}
+	f.refunder().runOnce(t.Context())
 	require.Zero(t, f.refunds)
 }

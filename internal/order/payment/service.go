@@ -29,7 +29,6 @@ type Service struct {
 	store    Store
 	releaser *inventory.StockReleaser
 	provider Provider
-	now      func() time.Time
 	log      *slog.Logger
 
 	cancels  *batcher.Batcher[int64, string, Cancellation]
@@ -41,10 +40,7 @@ func NewService(
 	orders *query.Service, store Store, releaser *inventory.StockReleaser, provider Provider,
 	log *slog.Logger,
 ) *Service {
-	s := &Service{
-		orders: orders, store: store, releaser: releaser, provider: provider, now: time.Now,
-		log: log,
-	}
+	s := &Service{orders: orders, store: store, releaser: releaser, provider: provider, log: log}
 	s.cancels = batcher.New(reservation.MaxBatch, s.cancelBatch)
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
 	return s
@@ -63,7 +59,7 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	if err != nil || o.Status == order.Paid {
 		return o, err
 	}
-	if reason := RefundReasonFor(o, s.now()); reason != "" {
+	if reason := RefundReasonFor(o, time.Now()); reason != "" {
 		return order.Order{}, newUnpayable(o)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
@@ -109,7 +105,7 @@ func (s *Service) Receive(
 // receive records a payment and logs one that will be refunded.
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
 	err = order.RetryTransaction(ctx,
-		func() error { r, err = s.store.Receive(ctx, p, s.now()); return err })
+		func() error { r, err = s.store.Receive(ctx, p, time.Now()); return err })
 	if err == nil && r.State == Refunding {
 		s.log.InfoContext(ctx, "payment will be refunded", "payment_id", p.ID, "order_sn",
 			p.OrderSn, "reason", r.Reason)
@@ -147,7 +143,7 @@ func (s *Service) cancelBatch(
 	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
 	defer cancel()
 	err = order.RetryTransaction(ctx,
-		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err })
+		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, time.Now()); return err })
 	return list, err
 }
 

@@ -20,7 +20,7 @@ func (s *Service) FindChangeable(
 	if err != nil || o.Status != order.Queued {
 		return o, err
 	}
-	if row, err := s.store.Order(ctx, o.GoodsID, orderSn); err == nil {
+	if row, err := s.Store.Order(ctx, o.GoodsID, orderSn); err == nil {
 		return row, nil
 	}
 	e := seckill.NewError(seckill.Conflict, "the order is still on its way; ask again in a second")
@@ -30,15 +30,15 @@ func (s *Service) FindChangeable(
 
 // FindChangeableByNumber is FindChangeable for a payment provider, whose reports have no buyer id.
 func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (order.Order, error) {
-	n, err := s.minter.Parse(orderSn)
+	n, err := s.Minter.Parse(orderSn)
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
 	buyer := int64(0) // no buyer has this id: Find returns why there is no order
-	line, pending, err := s.pending.Pending(ctx, n.GoodsID, orderSn)
+	line, pending, err := s.Redis.Pending(ctx, n.GoodsID, orderSn)
 	if err == nil && pending {
 		buyer = line.BuyerID
-	} else if o, err := s.store.Order(ctx, n.GoodsID, orderSn); err == nil {
+	} else if o, err := s.Store.Order(ctx, n.GoodsID, orderSn); err == nil {
 		buyer = o.BuyerID // read last, because an order that is no longer pending is in MySQL
 	}
 	return s.FindChangeable(ctx, seckill.Actor{ID: buyer, Role: seckill.Buyer}, orderSn)

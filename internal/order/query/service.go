@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -12,19 +13,11 @@ import (
 
 // Service reads the status of orders. It is safe for concurrent use.
 type Service struct {
-	store   Store
-	pending Redis
-	sales   order.SaleReader
-	owners  order.SaleGetter
-	minter  *ordersn.Minter
-}
-
-// NewService returns a service whose order numbers minter checks.
-func NewService(
-	store Store, pending Redis, sales order.SaleReader, owners order.SaleGetter,
-	minter *ordersn.Minter,
-) *Service {
-	return &Service{store: store, pending: pending, sales: sales, owners: owners, minter: minter}
+	Store  Store
+	Redis  Redis
+	Reader order.SaleReader
+	Sales  *inventory.SaleService // checks who manages a sale
+	Minter *ordersn.Minter
 }
 
 // Find returns the actor's own order. It returns NotFound for a number that this service did not
@@ -38,20 +31,20 @@ func NewService(
 // before it is on disk, and a server that crashes then loses it. Only the consumer gets the result
 // of the commit, and it settles the order after that (see commitUncertain).
 func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
-	n, err := s.minter.Parse(orderSn)
+	n, err := s.Minter.Parse(orderSn)
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, pendingErr := s.pending.Pending(ctx, n.GoodsID, orderSn)
+	line, pending, pendingErr := s.Redis.Pending(ctx, n.GoodsID, orderSn)
 	if pending && line.BuyerID != by.ID {
 		return order.Order{}, newOtherBuyersOrder()
 	}
-	o, err := s.store.Order(ctx, n.GoodsID, orderSn)
+	o, err := s.Store.Order(ctx, n.GoodsID, orderSn)
 	switch {
 	case err == nil && o.BuyerID != by.ID && !o.Tombstone():
 		return order.Order{}, newOtherBuyersOrder()
 	case err == nil && (!pending || o.Status != order.Created ||
-		!commitUncertain(ctx, s.pending, n.GoodsID)):
+		!commitUncertain(ctx, s.Redis, n.GoodsID)):
 		return o, nil
 	case pending:
 		return s.queued(ctx, n, line)
@@ -68,7 +61,7 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 func (s *Service) queued(
 	ctx context.Context, n ordersn.Number, line reservation.OrderLine,
 ) (order.Order, error) {
-	v, err := s.sales.Sale(ctx, n.GoodsID)
+	v, err := s.Reader.Sale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
 	}
@@ -82,7 +75,7 @@ func (s *Service) queued(
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
-	v, err := s.sales.Sale(ctx, n.GoodsID)
+	v, err := s.Reader.Sale(ctx, n.GoodsID)
 	switch {
 	case err != nil:
 		return order.Order{}, err
@@ -104,7 +97,7 @@ func (s *Service) unwritten(
 func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
-	o, err := s.store.WriteTombstone(ctx, order.Order{
+	o, err := s.Store.WriteTombstone(ctx, order.Order{
 		OrderLine: reservation.OrderLine{
 			OrderSn: orderSn,
 			BuyerID: by.ID,
@@ -124,11 +117,11 @@ func (s *Service) writeTombstone(
 func (s *Service) Mine(
 	ctx context.Context, by seckill.Actor, before string, limit int,
 ) ([]order.Order, error) {
-	orders, err := s.store.OrdersOf(ctx, by.ID, before, limit)
+	orders, err := s.Store.OrdersOf(ctx, by.ID, before, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, s.pending, orders), nil
+	return withUncertain(ctx, s.Redis, orders), nil
 }
 
 // OfGoods lists the orders of a sale that the actor manages, newest first. The status "" means all.
@@ -140,14 +133,14 @@ func (s *Service) OfGoods(
 	before string,
 	limit int,
 ) ([]order.Order, error) {
-	if _, err := s.owners.Get(ctx, by, goodsID); err != nil {
+	if _, err := s.Sales.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
-	orders, err := s.store.OrdersOfGoods(ctx, goodsID, status, before, limit)
+	orders, err := s.Store.OrdersOfGoods(ctx, goodsID, status, before, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, s.pending, orders), nil
+	return withUncertain(ctx, s.Redis, orders), nil
 }
 
 // NewNoSuchOrder returns the refusal of an unknown order number.

@@ -65,7 +65,8 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 			Status:    order.Created,
 		},
 	}
-	o, err := NewService(m, m, m, nil, minter).Find(t.Context(), seckill.Actor{ID: 7}, sn)
+	s := &Service{Store: m, Redis: m, Reader: m, Minter: minter}
+	o, err := s.Find(t.Context(), seckill.Actor{ID: 7}, sn)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, o.Status)
 }

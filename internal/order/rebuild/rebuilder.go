@@ -42,24 +42,16 @@ var ErrRetired = errors.New("the sale is retired, there is nothing to rebuild")
 // it.
 const lockTTL = 2 * time.Second
 
-// Dependencies are the parts that a Rebuilder uses.
-type Dependencies struct {
-	Store   Store
-	Redis   Redis
+// Rebuilder rebuilds sales, one in each call. It is safe for concurrent use.
+type Rebuilder struct {
+	Opener
 	Outbox  *outbox.Publisher
 	Queue   order.Publisher // for barriers
-	Opener  *Opener
-	Metrics Metrics // may be nil
+	Metrics Metrics         // may be nil
 	// PublishTimeout is the longest time from reserving to the end of publishing, of all nodes.
 	PublishTimeout time.Duration
 	Log            *slog.Logger
 }
-
-// Rebuilder rebuilds sales, one in each call. It is safe for concurrent use.
-type Rebuilder struct{ Dependencies }
-
-// NewRebuilder makes a rebuilder.
-func NewRebuilder(d Dependencies) *Rebuilder { return &Rebuilder{Dependencies: d} }
 
 // Rebuild begins a new epoch of a sale: it shuts the gate, drains everything in flight into MySQL
 // and loads MySQL's state. The backlog determines how long the gate is shut. The error is
@@ -133,7 +125,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Res
 	if err != nil {
 		return result, err
 	}
-	sale, err := r.Opener.Open(ctx, goodsID, token)
+	sale, err := r.Open(ctx, goodsID, token)
 	if err != nil {
 		return result, err
 	}

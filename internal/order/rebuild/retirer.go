@@ -15,10 +15,9 @@ import (
 // one. A late change of such a sale clears the mark, and the sale is rebuilt. Several processes
 // may run a Retirer.
 type Retirer struct {
-	store Store
-	redis Redis
-	now   func() time.Time
-	log   *slog.Logger
+	Store Store
+	Redis Redis
+	Log   *slog.Logger
 }
 
 const (
@@ -32,25 +31,20 @@ const (
 	retireChunk  = 100
 )
 
-// NewRetirer makes a retirer.
-func NewRetirer(store Store, redis Redis, log *slog.Logger) *Retirer {
-	return &Retirer{store: store, redis: redis, now: time.Now, log: log}
-}
-
 // Run works until ctx ends.
 func (r *Retirer) Run(ctx context.Context) error {
 	return workers.Every(ctx, retireInterval, func(ctx context.Context) {
 		if err := r.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "cannot retire sales, retrying", "err", err)
+			r.Log.WarnContext(ctx, "cannot retire sales, retrying", "err", err)
 		}
 	})
 }
 
 // RunOnce retires the sales that are over for good by now and removes retired ones from Redis.
 func (r *Retirer) RunOnce(ctx context.Context) error {
-	before := r.now().Add(-retireAfter)
+	before := time.Now().Add(-retireAfter)
 	for above := int64(0); ; {
-		sales, err := r.store.OverBefore(ctx, before, above, retireChunk)
+		sales, err := r.Store.OverBefore(ctx, before, above, retireChunk)
 		if err != nil {
 			return err
 		}
@@ -69,14 +63,14 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 // retire marks a sale if nothing is in flight in Redis and every order is final in MySQL. A sale
 // that Redis lost is rebuilt first.
 func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Time) error {
-	v, err := r.redis.View(ctx, sale.GoodsID)
+	v, err := r.Redis.View(ctx, sale.GoodsID)
 	idle := v.Gate == seckill.GateOpen && v.Pending == 0 && v.Outbox == 0
 	if err != nil || !idle || v.Epoch != sale.Epoch {
 		return nil // a later round retires it
 	}
-	done, err := r.store.Retire(ctx, sale.GoodsID, sale.Epoch, before, r.now())
+	done, err := r.Store.Retire(ctx, sale.GoodsID, sale.Epoch, before, time.Now())
 	if done {
-		r.log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id",
+		r.Log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id",
 			sale.GoodsID)
 	}
 	return err
@@ -84,13 +78,13 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Tim
 
 // remove removes retired sales from Redis, also those that a crashed process left behind.
 func (r *Retirer) remove(ctx context.Context) error {
-	now := r.now()
-	sales, err := r.store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter))
+	now := time.Now()
+	sales, err := r.Store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter))
 	if err != nil {
 		return err
 	}
 	for _, sale := range sales {
-		if _, err := r.redis.Retire(ctx, sale.GoodsID, sale.Epoch); err != nil {
+		if _, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch); err != nil {
 			return err
 		}
 	}

@@ -20,14 +20,9 @@ const (
 
 // Worker checks every live sale and rebuilds those that need it. It finds idle sales too.
 type Worker struct {
-	live      *livesales.List
-	rebuilder *Rebuilder
+	Live      *livesales.List
+	Rebuilder *Rebuilder
 	running   sync.Map // goods ids of the rebuilds in this process
-}
-
-// NewWorker makes a worker.
-func NewWorker(live *livesales.List, rebuilder *Rebuilder) *Worker {
-	return &Worker{live: live, rebuilder: rebuilder}
 }
 
 // Run works until ctx ends. Sales are rebuilt concurrently, so that none waits for the backlog of
@@ -41,8 +36,8 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // check starts a rebuild of each sale that needs one, unless this process already rebuilds it.
 func (w *Worker) check(ctx context.Context, g *errgroup.Group) {
-	for _, sale := range w.live.Sales() {
-		if w.rebuilder.reasonToRebuild(ctx, sale) == "" {
+	for _, sale := range w.Live.Sales() {
+		if w.Rebuilder.reasonToRebuild(ctx, sale) == "" {
 			continue
 		}
 		if _, running := w.running.LoadOrStore(sale.GoodsID, true); running {
@@ -50,7 +45,7 @@ func (w *Worker) check(ctx context.Context, g *errgroup.Group) {
 		}
 		started := g.TryGo(func() error {
 			defer w.running.Delete(sale.GoodsID)
-			w.rebuilder.rebuildIfNeeded(ctx, sale)
+			w.Rebuilder.rebuildIfNeeded(ctx, sale)
 			return nil
 		})
 		if !started {

@@ -36,7 +36,7 @@ func (f findings) overdue(now time.Time) []order.Pending {
 }
 
 // compareAll compares order numbers and, with nothing in flight, totals.
-func (r *LedgerReader) compareAll(
+func (r LedgerReader) compareAll(
 	ctx context.Context, v seckill.View, db seckill.Database,
 ) (seckill.Differences, error) {
 	d, f, err := r.compare(ctx, v)
@@ -48,15 +48,15 @@ func (r *LedgerReader) compareAll(
 }
 
 // compare counts, by number, the orders and stock moves that differ for longer than the tolerance.
-func (r *LedgerReader) compare(
+func (r LedgerReader) compare(
 	ctx context.Context, v seckill.View,
 ) (d seckill.Differences, f findings, err error) {
-	oldest, err := r.store.OldestUnreleasedMove(ctx, v.GoodsID)
+	oldest, err := r.Store.OldestUnreleasedMove(ctx, v.GoodsID)
 	if err != nil {
 		return d, f, err
 	}
-	if !oldest.IsZero() && r.now().Sub(oldest) > tolerance {
-		if d.Unreleased, err = r.store.CountUnreleased(ctx, v.GoodsID); err != nil {
+	if !oldest.IsZero() && time.Since(oldest) > tolerance {
+		if d.Unreleased, err = r.Store.CountUnreleased(ctx, v.GoodsID); err != nil {
 			return d, f, err
 		}
 	}
@@ -74,8 +74,8 @@ func (r *LedgerReader) compare(
 
 // comparePending searches MySQL for every old pending reservation, page by page. A large backlog
 // then needs little memory and no long query.
-func (r *LedgerReader) comparePending(ctx context.Context, v seckill.View) (f findings, err error) {
-	for page, err := range outbox.PendingPages(ctx, r.redis, v.GoodsID, pendingChunk) {
+func (r LedgerReader) comparePending(ctx context.Context, v seckill.View) (f findings, err error) {
+	for page, err := range outbox.PendingPages(ctx, r.Redis, v.GoodsID, pendingChunk) {
 		if err == nil {
 			err = r.comparePage(ctx, v, page, &f)
 		}
@@ -87,7 +87,7 @@ func (r *LedgerReader) comparePending(ctx context.Context, v seckill.View) (f fi
 }
 
 // comparePage adds the findings of one page. It skips young reservations, which are in flight.
-func (r *LedgerReader) comparePage(
+func (r LedgerReader) comparePage(
 	ctx context.Context, v seckill.View, page []order.Pending, f *findings,
 ) error {
 	var old []order.Pending
@@ -99,7 +99,7 @@ func (r *LedgerReader) comparePage(
 	if len(old) == 0 {
 		return nil
 	}
-	rows, err := r.store.StatusOf(ctx, v.GoodsID, orderSns(old))
+	rows, err := r.Store.StatusOf(ctx, v.GoodsID, orderSns(old))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func orderSns(list []order.Pending) []string {
 }
 
 // compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.
-func (r *LedgerReader) compareTotals(
+func (r LedgerReader) compareTotals(
 	ctx context.Context, v seckill.View, db seckill.Database,
 ) (int, error) {
 	if db.Stock == v.Available && db.Active == v.Sold {
@@ -141,12 +141,12 @@ func (r *LedgerReader) compareTotals(
 
 // stillIdle reports whether nothing moved in Redis since a view without pending reservations.
 // MySQL's totals, read in between, are then of the same state and comparable.
-func (r *LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool, error) {
-	after, err := r.redis.View(ctx, before.GoodsID)
+func (r LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool, error) {
+	after, err := r.Redis.View(ctx, before.GoodsID)
 	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {
 		return false, err
 	}
-	oldest, err := r.store.OldestUnreleasedMove(ctx, before.GoodsID)
+	oldest, err := r.Store.OldestUnreleasedMove(ctx, before.GoodsID)
 	return oldest.IsZero(), err
 }
 

@@ -10,20 +10,14 @@ import (
 
 // LedgerReader accounts for the units of sales. It changes nothing.
 type LedgerReader struct {
-	store Store
-	redis Redis
-	now   func() time.Time
-}
-
-// NewLedgerReader makes a reader.
-func NewLedgerReader(store Store, redis Redis) *LedgerReader {
-	return &LedgerReader{store: store, redis: redis, now: time.Now}
+	Store Store
+	Redis Redis
 }
 
 // Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. MySQL
 // alone is the source for drafts and for sales that Redis no longer holds.
-func (r *LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	v, err := r.redis.View(ctx, sale.GoodsID)
+func (r LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
+	v, err := r.Redis.View(ctx, sale.GoodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNotLoaded):
 		return r.fromMySQL(ctx, sale)
@@ -37,8 +31,8 @@ func (r *LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.L
 }
 
 // fromView completes the ledger of a sale whose view was just read.
-func (r *LedgerReader) fromView(ctx context.Context, v seckill.View) (seckill.Ledger, error) {
-	db, err := r.store.Database(ctx, v.GoodsID)
+func (r LedgerReader) fromView(ctx context.Context, v seckill.View) (seckill.Ledger, error) {
+	db, err := r.Store.Database(ctx, v.GoodsID)
 	if err != nil {
 		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
 	}
@@ -60,12 +54,12 @@ func redisLedger(v seckill.View) seckill.Ledger {
 
 // fromMySQL makes the ledger of a sale that Redis does not hold. A sale that should be on is lost
 // and waits for its rebuild.
-func (r *LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	if sale.Status == seckill.Exposed && r.now().Before(sale.EndAt) {
+func (r LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
+	if sale.Status == seckill.Exposed && time.Now().Before(sale.EndAt) {
 		gate := &seckill.GateError{State: seckill.GateMissing}
 		return seckill.Ledger{}, seckill.NewRebuilding(gate)
 	}
-	db, err := r.store.Database(ctx, sale.GoodsID)
+	db, err := r.Store.Database(ctx, sale.GoodsID)
 	if err != nil {
 		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
 	}

@@ -32,20 +32,14 @@ type Report struct {
 	Repaired   int // of those: settled, republished, or with a release scheduled
 }
 
-// Dependencies are the parts that a Reconciler uses.
-type Dependencies struct {
+// Reconciler repairs differences between Redis and MySQL, and samples sales for metrics.
+type Reconciler struct {
+	LedgerReader
 	Live      *livesales.List
-	Ledgers   *LedgerReader
-	Store     Store
-	Redis     Redis
 	Publisher *outbox.Publisher
 	Metrics   Metrics // may be nil: then nothing is sampled
 	Log       *slog.Logger
-}
 
-// Reconciler repairs differences between Redis and MySQL, and samples sales for metrics.
-type Reconciler struct {
-	Dependencies
 	idle            map[int64]idleState // by goods id; only the reconciling goroutine uses it
 	deadLetterCount int64               // at the last count; for the sampling goroutine
 }
@@ -63,11 +57,6 @@ const (
 	// backlog every round.
 	republishAfter = time.Minute
 )
-
-// NewReconciler makes a reconciler.
-func NewReconciler(d Dependencies) *Reconciler {
-	return &Reconciler{Dependencies: d, idle: make(map[int64]idleState)}
-}
 
 // Run reconciles and samples until ctx ends. Each has its own goroutine, so that samples continue
 // while reconciling waits for a server that is down.
@@ -100,7 +89,7 @@ func (r *Reconciler) reconcileAll(ctx context.Context) {
 // differences. One goroutine may call it.
 func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, error) {
 	report := Report{GoodsID: goodsID}
-	v, err := r.Ledgers.redis.View(ctx, goodsID)
+	v, err := r.Redis.View(ctx, goodsID)
 	if errors.Is(err, seckill.ErrNotLoaded) || err == nil && v.Gate != seckill.GateOpen {
 		return report, nil
 	}
@@ -109,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 	}
 	report.BacklogAge = v.PendingAge()
 	var f findings
-	if report.Found, f, err = r.Ledgers.compare(ctx, v); err != nil {
+	if report.Found, f, err = r.compare(ctx, v); err != nil {
 		return report, err
 	}
 	if report.Found.Totals, err = r.compareTotalsOnce(ctx, v, report.Found); err != nil {
@@ -129,21 +118,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 func (r *Reconciler) compareTotalsOnce(
 	ctx context.Context, v seckill.View, d seckill.Differences,
 ) (int, error) {
-	now := idleState{totals: redisTotals(v)}
-	before, known := r.idle[v.GoodsID]
+	before, now := r.idle[v.GoodsID], idleState{totals: redisTotals(v)}
+	if r.idle == nil {
+		r.idle = make(map[int64]idleState)
+	}
 	r.idle[v.GoodsID] = now
-	if v.Pending > 0 || d.Any() || !known || before.totals != now.totals {
+	if v.Pending > 0 || d.Any() || before.totals != now.totals {
 		return 0, nil
 	}
 	if before.compared {
 		r.idle[v.GoodsID] = before
 		return 0, nil
 	}
-	db, err := r.Ledgers.store.Database(ctx, v.GoodsID)
+	db, err := r.Store.Database(ctx, v.GoodsID)
 	if err != nil {
 		return 0, err
 	}
-	differ, err := r.Ledgers.compareTotals(ctx, v, db)
+	differ, err := r.compareTotals(ctx, v, db)
 	now.compared = err == nil && differ == 0
 	r.idle[v.GoodsID] = now
 	return differ, err

@@ -65,7 +65,7 @@ func (r *Reconciler) sampleSales(
 	var waited time.Duration
 	for _, sale := range sales {
 		began := time.Now()
-		v, err := r.Ledgers.redis.View(ctx, sale.GoodsID)
+		v, err := r.Redis.View(ctx, sale.GoodsID)
 		notLoaded := errors.Is(err, seckill.ErrNotLoaded)
 		redisUp = redisUp || err == nil || notLoaded
 		if err != nil && !notLoaded {
@@ -107,7 +107,7 @@ func sampleOf(sale seckill.Sale, v seckill.View, err error) SaleSample {
 func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSample) bool {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
-	ledger, err := r.Ledgers.fromView(ctx, v)
+	ledger, err := r.fromView(ctx, v)
 	if err == nil {
 		s.Ledger, s.Accounted = ledger, true
 	}

@@ -115,15 +115,14 @@ func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 func sampleThroughOutages(t *testing.T) {
 	s := &servers{dead: 3, samples: make(chan reconcile.Sample)}
 	log := slog.New(slog.DiscardHandler)
-	live := livesales.New(s, time.Hour, log)
+	live := &livesales.List{Store: s, PaymentTimeout: time.Hour, Log: log}
 	live.Refresh(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	r := reconcile.NewReconciler(reconcile.Dependencies{
-		Live: live, Ledgers: reconcile.NewLedgerReader(s, s), Store: s, Redis: s, Metrics: s,
-		Log: log,
-	})
+	r := &reconcile.Reconciler{
+		LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s, Log: log,
+	}
 	go func() { ended <- r.Run(ctx) }()
 
 	sample := <-s.samples

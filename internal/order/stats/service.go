@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -16,12 +17,6 @@ type Count struct {
 	Orders int64
 	Units  int64
 	Amount int64 // in the currency's smallest unit
-}
-
-// OrderCounter counts a sale's orders by status.
-type OrderCounter interface {
-	// CountOrders counts the orders in MySQL.
-	CountOrders(ctx context.Context, goodsID int64) (map[order.Status]Count, error)
 }
 
 // Statistics are the figures of a sale. Redis and MySQL are read one after the other.
@@ -36,7 +31,7 @@ type Statistics struct {
 // orders, because its cost grows with the orders and a dashboard polls it. It is safe for
 // concurrent use.
 type Service struct {
-	sales    order.SaleGetter
+	sales    *inventory.SaleService
 	reader   order.SaleReader
 	counts   *batcher.Batcher[int64, struct{}, map[order.Status]Count]
 	counters CounterStore
@@ -45,24 +40,21 @@ type Service struct {
 // countDeadline bounds one count that a batch of callers shares.
 const countDeadline = 4 * time.Second
 
-// NewService returns a statistics service.
+// NewService returns a statistics service. countOrders counts a sale's orders in MySQL by status.
 func NewService(
-	sales order.SaleGetter, reader order.SaleReader, counter OrderCounter, counters CounterStore,
+	sales *inventory.SaleService, reader order.SaleReader, counters CounterStore,
+	countOrders func(ctx context.Context, goodsID int64) (map[order.Status]Count, error),
 ) *Service {
 	count := func(
 		ctx context.Context, goodsID int64, callers []struct{},
 	) ([]map[order.Status]Count, error) {
 		ctx, cancel := context.WithTimeout(ctx, countDeadline)
 		defer cancel()
-		counts, err := counter.CountOrders(ctx, goodsID)
+		counts, err := countOrders(ctx, goodsID)
 		return slices.Repeat([]map[order.Status]Count{counts}, len(callers)), err
 	}
-	return &Service{
-		sales:    sales,
-		reader:   reader,
-		counts:   batcher.New(reservation.MaxBatch, count),
-		counters: counters,
-	}
+	counts := batcher.New(reservation.MaxBatch, count)
+	return &Service{sales: sales, reader: reader, counts: counts, counters: counters}
 }
 
 // Statistics reads the figures of a sale that the actor manages.

@@ -25,12 +25,12 @@ type moody struct {
 var errMoody = errors.New("no answer in time")
 
 func (m moody) TakeEach(
-	ctx context.Context, groups ...[]ratelimit.Request,
+	ctx context.Context, requests ...ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
 	if m.fails() {
 		return nil, errMoody
 	}
-	return m.Store.TakeEach(ctx, groups...)
+	return m.Store.TakeEach(ctx, requests...)
 }
 
 // TestGate_DegradedPermitsArePaidBack uses a Redis that fails at intervals, so the nodes decide

@@ -54,12 +54,12 @@ func (b *callBatcher) send(
 ) ([]ratelimit.Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opts.Deadline)
 	defer cancel()
-	groups := make([][]ratelimit.Request, len(items))
+	requests := make([]ratelimit.Request, len(items))
 	for i, it := range items {
-		groups[i] = []ratelimit.Request{it.request}
+		requests[i] = it.request
 	}
-	decisions, err := b.store.TakeEach(ctx, groups...)
-	b.opts.count(items[0].rule, EventRedisCall)
+	decisions, err := b.store.TakeEach(ctx, requests...)
+	b.opts.Count(items[0].rule, EventRedisCall)
 	b.breakers.of(items[0].request.Key).record(b.opts.Now(), err == nil)
 	return decisions, err
 }

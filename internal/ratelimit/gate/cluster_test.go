@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -69,33 +68,16 @@ func TestSlotOf_EqualsRedis(t *testing.T) {
 	}
 }
 
-// newCluster returns a client of an empty cluster that holds each key in a slot of its own.
-func newCluster(t testing.TB) *redis.ClusterClient {
+// TestGate_ClusterKeysShareAHashTag checks that the keys of one call share a slot. Otherwise a
+// cluster answers CROSSSLOT.
+func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
 	cluster := env.RedisCluster(t)
 	require.NoError(t, cluster.FlushAll(t.Context()))
 	client := redis.NewClusterClient(
 		&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
-// TestGate_ClusterKeysShareAHashTag checks that the keys of one call share a slot. Otherwise a
-// cluster answers CROSSSLOT.
-func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
-	store := redislimit.New(newCluster(t), nil)
-	a := ratelimit.Request{
-		Key: "{7}:ratelimit:a",
-		Params: termsOf(t, ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3,
-		}), N: 1,
-	}
-	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t,
-		ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}
-	got, err := store.TakeEach(t.Context(), []ratelimit.Request{a, b})
-	require.NoError(t, err)
-	require.True(t, got[0].Allowed)
-
-	g := newGate(t, book(t, hotRule), store, gate.Options{Cluster: true, Deadline: 5 * time.Second})
+	g := newGate(t, book(t, hotRule), redislimit.New(client, nil),
+		gate.Options{Cluster: true, Deadline: unhurried})
 	for id := range int64(50) { // in many slots, each with a lane of its own
 		out := decide(t, g, "hot", goods(id+1))
 		require.True(t, out.Allowed && !out.Degraded)

@@ -21,7 +21,7 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Req
 	if err == nil {
 		return Result{Decision: d, request: req, gate: g, shared: true}
 	}
-	g.opts.count(rule.Name, EventError)
+	g.opts.Count(rule.Name, EventError)
 	switch rule.OnError {
 	case rules.OnErrorOpen:
 		allowed := ratelimit.Decision{Allowed: true, Granted: req.N}
@@ -35,7 +35,7 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Req
 
 // takeLocal decides in this node's memory.
 func (g *Gate) takeLocal(req ratelimit.Request) Result {
-	decisions, err := g.memory.TakeEach(context.Background(), []ratelimit.Request{req})
+	decisions, err := g.memory.TakeEach(context.Background(), req)
 	if err != nil { // only a malformed request fails, and this one was checked
 		return Result{Unavailable: true, request: req}
 	}

@@ -157,14 +157,14 @@ func (g *Gate) maxWait(ctx context.Context, p ratelimit.Params) time.Duration {
 func (g *Gate) finish(rule *rules.Compiled, r Result) Result {
 	r.Rule, r.gate = rule, g
 	if rule.DryRun && (!r.Allowed || r.Decision.Wait > 0) {
-		g.opts.count(rule.Name, EventDryRun)
+		g.opts.Count(rule.Name, EventDryRun)
 		r.DryRun, r.Unavailable = true, false
 		r.Allowed, r.Never, r.Granted, r.Decision.Wait = true, false, r.request.N, 0
 	}
 	if r.Allowed {
-		g.opts.count(rule.Name, EventAllowed)
+		g.opts.Count(rule.Name, EventAllowed)
 	} else {
-		g.opts.count(rule.Name, EventDenied)
+		g.opts.Count(rule.Name, EventDenied)
 	}
 	return r
 }

@@ -52,6 +52,13 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
 
 const unhurried = 10 * time.Second
 
+// counters sum events over all rules.
+type counters [gate.EventRedisCall + 1]atomic.Int64
+
+func (c *counters) count(_ string, event gate.Event) { c[event].Add(1) }
+
+func (c *counters) of(event gate.Event) int64 { return c[event].Load() }
+
 func book(t require.TestingT, yaml string) *rules.Rulebook {
 	list, err := rules.Parse([]byte(yaml))
 	require.NoError(t, err)
@@ -67,9 +74,9 @@ func newGate(t testing.TB, b *rules.Rulebook, store gate.Store, opts gate.Option
 }
 
 // inMemory returns a gate with the rules over an in-memory store.
-func inMemory(t testing.TB, yaml string, metrics gate.Metrics) *gate.Gate {
+func inMemory(t testing.TB, yaml string, count func(string, gate.Event)) *gate.Gate {
 	return newGate(t, book(t, yaml), ratelimit.NewMemory(nil),
-		gate.Options{Metrics: metrics, Deadline: unhurried})
+		gate.Options{Count: count, Deadline: unhurried})
 }
 
 // goods returns the attributes of a request for a goods.
@@ -102,7 +109,7 @@ rules:
 func TestGate_CachesDenials(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil),
-		gate.Options{Metrics: meter, Deadline: unhurried})
+		gate.Options{Count: meter.count, Deadline: unhurried})
 	for range 3 {
 		out := decide(t, g, "slow", goods(7))
 		require.True(t, out.Allowed)
@@ -127,7 +134,7 @@ func TestGate_CachesDenials(t *testing.T) {
 func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil),
-		gate.Options{Metrics: meter})
+		gate.Options{Count: meter.count})
 	for i, want := range []bool{true, true, false} {
 		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: 1}).Allowed, i)
 	}
@@ -137,7 +144,7 @@ func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 
 func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	meter := &counters{}
-	g := inMemory(t, hotRule, meter)
+	g := inMemory(t, hotRule, meter.count)
 	for range 5 {
 		out := decide(t, g, "dry", goods(1))
 		require.True(t, out.Allowed)
@@ -298,11 +305,11 @@ type slowStore struct {
 }
 
 func (s *slowStore) TakeEach(
-	ctx context.Context, groups ...[]ratelimit.Request,
+	ctx context.Context, requests ...ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
 	s.asked <- struct{}{}
 	<-s.answer
-	return s.Memory.TakeEach(ctx, groups...)
+	return s.Memory.TakeEach(ctx, requests...)
 }
 
 func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
@@ -333,7 +340,7 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	store.answer <- struct{}{}
 	g.Close()
 	left, err := store.Memory.TakeEach(t.Context(),
-		[]ratelimit.Request{{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1}})
+		ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 100-passed.Load()-1, left[0].Granted,
 		"the gate keeps at most one permit and refunds the rest")

@@ -1,6 +1,6 @@
 package gate
 
-// Event is a kind of event that Metrics counts by rule.
+// Event is a kind of event that Options.Count counts by rule.
 type Event int
 
 // The events. Each decision is EventAllowed or EventDenied. The others describe the way to the
@@ -37,10 +37,4 @@ func Events() []Event {
 		all[i] = Event(i)
 	}
 	return all
-}
-
-// Metrics counts events by rule. Every decision calls it, from many goroutines.
-type Metrics interface {
-	// Count counts one event of a rule.
-	Count(rule string, event Event)
 }

@@ -2,13 +2,8 @@ package gate_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,88 +86,37 @@ func playTraffic(
 	return good
 }
 
-// nodeRun holds the parameters and results of one process of TestGate_TwoProcessesShareOneRate.
-type nodeRun struct {
-	Addr       string
-	Begin, End time.Time
-	Callers    int
-}
-
-const nodeEnv = "RATELIMIT_TEST_NODE"
-
-// TestGate_TwoProcessesShareOneRate runs two processes with 100 callers each under the default rule
-// of /randomPath. Together they admit one limit's permits, and each process gets a share.
-func TestGate_TwoProcessesShareOneRate(t *testing.T) {
-	if reported := os.Getenv(nodeEnv); reported != "" {
-		playNode(t, reported)
-		return
-	}
+// TestGate_TwoNodesShareOneRate runs two nodes with 100 callers each under the default rule of
+// /randomPath. Nodes share nothing but Redis. Together they admit one limit's permits, and each
+// node gets a share.
+func TestGate_TwoNodesShareOneRate(t *testing.T) {
 	length := 10 * time.Second
 	if testing.Short() {
 		length = 2 * time.Second
 	}
 	addr := servers.Redis(t).Addr()
-	begin := time.Now().Add(5 * time.Second) // time for both processes to start
-	run := nodeRun{Addr: addr, Begin: begin, End: begin.Add(length), Callers: 100}
-	var counts [2]int64
-	var both sync.WaitGroup
-	for i := range counts {
-		both.Go(func() { counts[i] = startNode(t, run) })
-	}
-	both.Wait()
-	total, want := float64(counts[0]+counts[1]), 1000+1000*length.Seconds()
-	t.Logf("admitted %d and %d, %.2f %% of burst + rate × T", counts[0], counts[1], 100*total/want)
-	require.InEpsilon(t, want, total, 0.01)
-	for _, n := range counts {
-		require.Greater(t, float64(n), 0.25*total, "each process gets more than a quarter")
-	}
-}
-
-func startNode(t *testing.T, run nodeRun) int64 {
-	reported, err := json.Marshal(run)
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	out := filepath.Join(t.TempDir(), "count")
-	cmd := exec.CommandContext(t.Context(), os.Args[0],
-		"-test.run=^TestGate_TwoProcessesShareOneRate$")
-	cmd.Env = append(os.Environ(), nodeEnv+"="+string(reported), nodeEnv+"_OUT="+out)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("node: %v\n%s", err, text)
-	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Error(err)
-	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		t.Error(err)
-	}
-	return n
-}
-
-// playNode is one process of the test. Its callers take permits until the end. It counts the
-// permits that are valid by then.
-func playNode(t *testing.T, reported string) {
-	var run nodeRun
-	require.NoError(t, json.Unmarshal([]byte(reported), &run))
 	b, err := rules.New(rules.Defaults()...)
 	require.NoError(t, err)
-	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr), nil),
-		gate.Options{Deadline: unhurried})
-	ctx, cancel := context.WithDeadline(t.Context(), run.End)
+	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
-	require.Positive(t, time.Until(run.Begin), "the node started after the common start time")
-	<-time.After(time.Until(run.Begin))
-	var admitted atomic.Int64
+	var admitted [2]atomic.Int64 // permits that are valid by the end
 	var all sync.WaitGroup
-	for range run.Callers {
-		all.Go(func() { admitted.Add(callUntil(ctx, g)) })
+	for i := range admitted {
+		g := newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
+			gate.Options{Deadline: unhurried})
+		for range 100 {
+			all.Go(func() { admitted[i].Add(callUntil(ctx, g)) })
+		}
 	}
 	all.Wait()
-	require.NoError(t,
-		os.WriteFile(os.Getenv(nodeEnv+"_OUT"), fmt.Append(nil, admitted.Load()), 0o600))
+	total := float64(admitted[0].Load() + admitted[1].Load())
+	want := 1000 + 1000*length.Seconds()
+	t.Logf("admitted %.0f, %.2f %% of burst + rate × T", total, 100*total/want)
+	require.InEpsilon(t, want, total, 0.01)
+	for i := range admitted {
+		require.Greater(t, float64(admitted[i].Load()), 0.25*total,
+			"each node gets more than a quarter")
+	}
 }
 
 func callUntil(ctx context.Context, g *gate.Gate) int64 {

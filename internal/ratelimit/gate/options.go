@@ -10,11 +10,10 @@ import (
 
 // Store keeps the limiters that all nodes share, by key.
 type Store interface {
-	// TakeEach decides groups of requests in order. It takes all permits of a group or none. It
-	// returns one decision for each group.
-	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
-	// Refund returns the permits of requests that were taken at booked.
-	Refund(ctx context.Context, booked time.Time, requests ...ratelimit.Request) error
+	// TakeEach decides each request on its own, in order.
+	TakeEach(ctx context.Context, requests ...ratelimit.Request) ([]ratelimit.Decision, error)
+	// Refund returns the permits of a request that were taken at booked.
+	Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error
 }
 
 // Options are a Gate's settings. The zero value of each is its default.
@@ -27,8 +26,9 @@ type Options struct {
 	Nodes func() int
 	// Cluster: the keys of one call must share a hash tag.
 	Cluster bool
-	// Metrics counts the decisions; nil counts nothing.
-	Metrics Metrics
+	// Count counts one event of a rule. Every decision calls it, from many goroutines. Nil counts
+	// nothing.
+	Count func(rule string, event Event)
 	// Now is this node's clock, for tests. It must be monotonic, as time.Now is.
 	Now func() time.Time
 }
@@ -42,11 +42,8 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return o
-}
-
-func (o *Options) count(rule string, event Event) {
-	if o.Metrics != nil {
-		o.Metrics.Count(rule, event)
+	if o.Count == nil {
+		o.Count = func(string, Event) {}
 	}
+	return o
 }

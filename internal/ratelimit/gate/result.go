@@ -49,7 +49,7 @@ func (r *Result) Wait(ctx context.Context) error {
 		r.Refund()
 		r.RetryAfter = r.Decision.Wait
 		r.Allowed, r.Granted, r.Decision.Wait = false, 0, 0
-		r.gate.opts.count(r.Rule.Name, EventDenied)
+		r.gate.opts.Count(r.Rule.Name, EventDenied)
 		return ErrLimited
 	}
 	workers.Sleep(ctx, r.Decision.Wait)
@@ -57,7 +57,7 @@ func (r *Result) Wait(ctx context.Context) error {
 		r.Refund()
 		return fmt.Errorf("ratelimit: wait: %w", err)
 	}
-	r.gate.opts.count(r.Rule.Name, EventWaited)
+	r.gate.opts.Count(r.Rule.Name, EventWaited)
 	return nil
 }
 

@@ -12,6 +12,12 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
+func newClient(t *testing.T, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
 // decides reports whether EVALSHA runs the published script without its text.
 func decides(t *testing.T, client redis.UniversalClient) bool {
 	t.Helper()

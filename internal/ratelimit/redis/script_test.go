@@ -1,12 +1,16 @@
 package redislimit_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
@@ -27,4 +31,35 @@ func TestScripts_HeadersNameAllArguments(t *testing.T) {
 	}
 	require.Contains(t, lua.Source("ratelimit_decide"), "local STRIDE = 11")
 	require.Panics(t, func() { lua.Source("none") })
+}
+
+// TestScript_GroupIsAdmittedTogetherOrNotAtAll runs the script as nginx does, with several limits in
+// a group. Each group sees the permits that the one before it left.
+func TestScript_GroupIsAdmittedTogetherOrNotAtAll(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	decide := redis.NewScript(lua.Source("ratelimit_decide"))
+	// ask requests one permit of a bucket of each size. Each permit takes an hour to refill.
+	ask := func(groups ...[]int64) (verdicts []int64) {
+		var keys []string
+		args := []any{""}
+		for g, sizes := range groups {
+			for _, size := range sizes {
+				const hour = int64(3_600_000_000)
+				keys = append(keys, fmt.Sprint("{k}:", size))
+				args = append(args, g, "t", "b", 1, 1, 0, hour, 1, size*hour, size*hour, size)
+			}
+		}
+		reply := must.Get(decide.Run(t.Context(), client, keys, args...).Int64Slice())(t)
+		for at := 1; at < len(reply); at += 6 {
+			verdicts = append(verdicts, reply[at])
+		}
+		return verdicts
+	}
+	require.Equal(t, []int64{1, 1}, ask([]int64{10, 2}))
+	require.Equal(t, []int64{1, 1, 1, 0, 1, 1}, ask([]int64{10, 2}, []int64{10, 2}, []int64{3, 3}))
+	require.Equal(t, []int64{1, 0, 1, 0}, ask([]int64{3, 3}, []int64{3}, []int64{3}),
+		"one key twice: both permits or none")
+	for left := range 9 { // the denied group took no permit of the wider limit
+		require.Equal(t, []int64{int64(1 - left/8)}, ask([]int64{10}))
+	}
 }

@@ -41,36 +41,33 @@ const (
 	verdictAllowed = 1
 	verdictNever   = 2
 
-	requestSize = 11
-	answerSize  = 6
+	answerSize = 6
 )
 
-// TakeEach decides groups of requests in one call, in order. It takes all permits of a group or
-// none. It returns one decision for each group: the strictest of its requests. In a cluster all
-// keys must share a hash slot. Errors are those of ratelimit.Check, a *ratelimit.FieldError for an
-// algorithm without a script, or a failure of Redis. After a failure of Redis the permits may or
-// may not be taken.
+// TakeEach decides requests in one call, in order. In a cluster all keys must share a hash slot.
+// Errors are ratelimit.ErrPermits, a *ratelimit.FieldError for an algorithm without a script, or a
+// failure of Redis. After a failure of Redis the permits may or may not be taken.
 func (r *Store) TakeEach(
-	ctx context.Context, groups ...[]ratelimit.Request,
+	ctx context.Context, requests ...ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
-	return r.run(ctx, opTake, nil, groups)
+	return r.run(ctx, opTake, nil, requests)
 }
 
-// Peek decides like TakeEach for one group and takes nothing.
+// Peek decides like TakeEach and takes nothing.
 func (r *Store) Peek(
-	ctx context.Context, requests ...ratelimit.Request,
+	ctx context.Context, request ratelimit.Request,
 ) (ratelimit.Decision, error) {
-	decisions, err := r.run(ctx, opPeek, nil, [][]ratelimit.Request{requests})
+	decisions, err := r.run(ctx, opPeek, nil, []ratelimit.Request{request})
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
 	return decisions[0], nil
 }
 
-// Refund returns the permits of requests that were taken at booked, the Decision's At. It does not
+// Refund returns the permits of a request that were taken at booked, the Decision's At. It does not
 // credit permits that have drained or belong to a window that is over.
-func (r *Store) Refund(ctx context.Context, booked time.Time, requests ...ratelimit.Request) error {
-	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Request{requests})
+func (r *Store) Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error {
+	_, err := r.run(ctx, opRefund, &booked, []ratelimit.Request{request})
 	return err
 }
 
@@ -85,24 +82,23 @@ func (r *Store) Reset(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// run calls the script for groups. booked is nil except for a refund.
+// run calls the script. booked is nil except for a refund. Each request is a group of its own,
+// because a node's limits are decided apart; nginx joins several into a group.
 func (r *Store) run(
-	ctx context.Context, op string, booked *time.Time, groups [][]ratelimit.Request,
+	ctx context.Context, op string, booked *time.Time, requests []ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
-	var keys []string
+	keys := make([]string, len(requests))
 	args := []any{r.clock()}
-	for g, group := range groups {
-		if err := ratelimit.Check(group); err != nil {
+	for i, q := range requests {
+		if err := q.Validate(); err != nil {
 			return nil, err
 		}
-		for _, q := range group {
-			if !q.Params.InRedis() {
-				return nil, ratelimit.BadField("algorithm", "%s works in one process only",
-					q.Params.Limit().Algorithm)
-			}
-			keys = append(keys, q.Key)
-			args = appendRequest(args, g, op, q, booked)
+		if !q.Params.InRedis() {
+			return nil, ratelimit.BadField("algorithm", "%s works in one process only",
+				q.Params.Limit().Algorithm)
 		}
+		keys[i] = q.Key
+		args = appendRequest(args, i, op, q, booked)
 	}
 	reply, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
 	if err != nil {
@@ -112,7 +108,12 @@ func (r *Store) run(
 		return nil, fmt.Errorf("ratelimit: decide: %d numbers for %d requests", len(reply),
 			len(keys))
 	}
-	return readAnswers(reply, groups), nil
+	decisions := make([]ratelimit.Decision, len(keys))
+	for i := range decisions {
+		decisions[i] = readAnswer(reply[1+answerSize*i:])
+		decisions[i].At = time.UnixMicro(reply[0]).UTC()
+	}
+	return decisions, nil
 }
 
 func (r *Store) clock() string {
@@ -137,22 +138,6 @@ func appendRequest(args []any, group int, op string, q ratelimit.Request, booked
 	p := q.Params
 	return append(args, group, op, string(p.Kind), n, min(least, n),
 		min(wait, 4*ratelimit.MaxTicks-1), p.Cost, p.Scale, p.Free, p.Cap, p.MaxPermits)
-}
-
-func readAnswers(reply []int64, groups [][]ratelimit.Request) []ratelimit.Decision {
-	at := time.UnixMicro(reply[0]).UTC()
-	reply = reply[1:]
-	decisions := make([]ratelimit.Decision, 0, len(groups))
-	for _, group := range groups {
-		d := readAnswer(reply)
-		for i := 1; i < len(group); i++ {
-			d = ratelimit.Strictest(d, readAnswer(reply[i*answerSize:]))
-		}
-		reply = reply[len(group)*answerSize:]
-		d.At = at
-		decisions = append(decisions, d)
-	}
-	return decisions
 }
 
 func fromMicros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

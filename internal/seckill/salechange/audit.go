@@ -1,7 +1,6 @@
 package salechange
 
 import (
-	"encoding/json"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -26,6 +25,6 @@ type AuditEntry struct {
 	ActorID     int64
 	Role        seckill.Role
 	Action      Action
-	Was, Became json.RawMessage // JSON objects of the fields that differ
+	Was, Became map[string]any // the fields that differ, by their API names
 	At          time.Time
 }

@@ -46,17 +46,8 @@ func unwrap(list string) (inner string, ok bool) {
 		return list, false
 	}
 	inner = strings.TrimSuffix(list[1:], end)
-	depth := 0
-	for _, c := range inner {
-		switch c {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		}
-		if depth < 0 { // the first bracket belongs to an IPv6 address
-			return list, false
-		}
+	if i := strings.IndexAny(inner, "[]"); i >= 0 && inner[i] == ']' {
+		return list, false // the first bracket belongs to an IPv6 address
 	}
 	return inner, true
 }

@@ -34,8 +34,9 @@ func isOneOf(err error, numbers ...uint16) bool {
 	return ok && slices.Contains(numbers, e.Number)
 }
 
-// Conn lists what database/sql uses of go-sql-driver's connections.
-type Conn interface {
+// conn is a connection to a server that was writable at its last check. It has all methods of
+// go-sql-driver's connections that database/sql uses.
+type conn struct {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -45,13 +46,18 @@ type Conn interface {
 	driver.QueryerContext
 	driver.SessionResetter
 	driver.Validator
-}
-
-// conn is a connection to a server that was writable at its last check.
-type conn struct {
-	Conn
 	server *server
 	lost   bool // the server lost its role: the pool must drop the connection
+}
+
+// newConn wraps a connection of go-sql-driver.
+func newConn(inner driver.Conn, s *server) *conn {
+	return &conn{
+		inner, inner.(driver.ConnBeginTx), inner.(driver.ConnPrepareContext),
+		inner.(driver.ExecerContext), inner.(driver.NamedValueChecker), inner.(driver.Pinger),
+		inner.(driver.QueryerContext), inner.(driver.SessionResetter), inner.(driver.Validator),
+		s, false,
+	}
 }
 
 // check marks the connection as lost where err shows that the server lost its role.
@@ -65,13 +71,13 @@ func (c *conn) check(err error) error {
 func (c *conn) ExecContext(
 	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Result, error) {
-	res, err := c.Conn.ExecContext(ctx, query, args)
+	res, err := c.ExecerContext.ExecContext(ctx, query, args)
 	return res, c.check(err)
 }
 
 // BeginTx begins a transaction.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	inner, err := c.Conn.BeginTx(ctx, opts)
+	inner, err := c.ConnBeginTx.BeginTx(ctx, opts)
 	if err != nil {
 		return nil, c.check(err)
 	}
@@ -79,7 +85,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 }
 
 // IsValid reports whether the pool may keep the connection.
-func (c *conn) IsValid() bool { return !c.lost && c.Conn.IsValid() }
+func (c *conn) IsValid() bool { return !c.lost && c.Validator.IsValid() }
 
 // tx checks the commit as well: a group refuses a transaction no earlier.
 type tx struct {
@@ -93,7 +99,7 @@ func (t tx) Commit() error { return t.conn.check(t.Tx.Commit()) }
 // ResetSession returns driver.ErrBadConn where the server lost its role. database/sql calls it when
 // it takes the connection out of the pool. All connections of a server share one query per RoleTTL.
 func (c *conn) ResetSession(ctx context.Context) error {
-	if err := c.Conn.ResetSession(ctx); err != nil {
+	if err := c.SessionResetter.ResetSession(ctx); err != nil {
 		return err
 	}
 	confirmed, refused := c.server.confirmedAt.Load(), c.server.refusedAt.Load()
@@ -105,7 +111,7 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
-	if err := c.server.checkWritable(asking, c.Conn); err != nil {
+	if err := c.server.checkWritable(asking, c); err != nil {
 		if ctx.Err() == nil {
 			c.server.refusedAt.Store(time.Now().UnixNano())
 		}

@@ -106,8 +106,8 @@ func (s *server) connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil || s.anyRole {
 		return inner, err
 	}
-	c := &conn{Conn: inner.(Conn), server: s}
-	if err := s.checkWritable(ctx, c.Conn); err != nil {
+	c := newConn(inner, s)
+	if err := s.checkWritable(ctx, c); err != nil {
 		return nil, errors.Join(err, inner.Close())
 	}
 	return c, nil
@@ -121,7 +121,7 @@ const writableSQL = `SELECT @@GLOBAL.read_only OR COUNT(*) > 0
 	FROM performance_schema.replication_group_members`
 
 // checkWritable queries the server's role; nil means that it accepts writes.
-func (s *server) checkWritable(ctx context.Context, conn Conn) error {
+func (s *server) checkWritable(ctx context.Context, conn driver.QueryerContext) error {
 	asked := time.Now()
 	var refusal int64
 	var err error
@@ -146,7 +146,9 @@ func (s *server) checkWritable(ctx context.Context, conn Conn) error {
 }
 
 // queryNumber reads one number.
-func queryNumber(ctx context.Context, conn Conn, query string) (int64, error) {
+func queryNumber(
+	ctx context.Context, conn driver.QueryerContext, query string,
+) (int64, error) {
 	rows, err := conn.QueryContext(ctx, query, nil)
 	if err != nil {
 		return 0, err

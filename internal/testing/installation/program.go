@@ -2,12 +2,14 @@ package installation
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +160,31 @@ const opsAddr = "SECKILL_OPS_ADDR"
 
 // OpsAddr returns the address of /metrics and /debug/pprof.
 func (p *Program) OpsAddr() string { return setting(p.Env, opsAddr) }
+
+// Metrics returns the program's metrics.
+func (p *Program) Metrics(t testing.TB) string {
+	resp := must.Get(http.Get("http://" + p.OpsAddr() + "/metrics"))(t)
+	defer resp.Body.Close()
+	return string(must.Get(io.ReadAll(resp.Body))(t))
+}
+
+// Metric returns the value of a series, or 0 if there is none.
+func (p *Program) Metric(t testing.TB, series string) float64 {
+	_, rest, found := strings.Cut(p.Metrics(t), "\n"+series+" ")
+	if !found {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, "\n")
+	return must.Get(strconv.ParseFloat(number, 64))(t)
+}
+
+// Memory reads the program's memory in MB: VmRSS now, VmHWM at its peak.
+func (p *Program) Memory(t testing.TB, name string) float64 {
+	status := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid())))(t)
+	_, after, found := strings.Cut(string(status), name+":")
+	require.True(t, found)
+	return must.Get(strconv.ParseFloat(strings.Fields(after)[0], 64))(t) * 1024 / 1e6
+}
 
 // Log returns the end of the program's log.
 func (p *Program) Log() string { return p.String() }

@@ -28,9 +28,6 @@ const (
 // election.
 const clusterPatience = 90 * time.Second
 
-// ErrNoBusWires means that the cluster started without BusWires; CutOff returns it.
-var ErrNoBusWires = errors.New("the cluster has no bus wires")
-
 // RedisNodes are the servers of a private Redis Cluster on loopback. The cluster serves all slots
 // that have a master (cluster-require-full-coverage no).
 type RedisNodes struct {
@@ -178,7 +175,7 @@ func (c *RedisNodes) eachBus(
 ) error {
 	at := slices.Index(c.Nodes, node)
 	if at < 0 || at >= len(c.buses) {
-		return ErrNoBusWires
+		return errors.New("the cluster started without BusWires")
 	}
 	change(c.buses[at].Proxy, netfault.Everyone)
 	for _, other := range c.buses {

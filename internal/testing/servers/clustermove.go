@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -10,9 +9,6 @@ import (
 
 // migratePatience limits MIGRATE of one batch of keys.
 const migratePatience = 5 * time.Second
-
-// ErrSameMaster reports that the slot is already at its destination.
-var ErrSameMaster = errors.New("the slot is there already")
 
 // SlotMove is the migration of a slot between two masters, as in redis-cli --cluster reshard.
 // During the move the old master answers ASK for a key that has moved. A command on several keys
@@ -29,9 +25,6 @@ func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (
 	from, err := c.MasterOfSlot(ctx, slot)
 	if err != nil {
 		return nil, err
-	}
-	if from == to {
-		return nil, fmt.Errorf("move slot %d: %w", slot, ErrSameMaster)
 	}
 	source, err := from.self(ctx)
 	if err != nil {

@@ -58,3 +58,13 @@ func startAll(dir string) error {
 	}
 	return g.Wait()
 }
+
+// plainNginx writes a minimal configuration: two workers that answer 200.
+func plainNginx(dir, addr string) (string, error) {
+	conf := filepath.Join(dir, "nginx.conf")
+	text := fmt.Sprintf(`worker_processes 2; pid %[1]s/pid; error_log stderr; events {}
+http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p;
+fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+server { listen %[2]s; return 200 hello; } }`, dir, addr)
+	return conf, os.WriteFile(conf, []byte(text), 0o600)
+}

@@ -1,13 +1,10 @@
 package servers_test
 
 import (
-	"context"
 	"database/sql"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,68 +34,12 @@ func read[T any](t *testing.T, db *sql.DB, query string) (value T) {
 	return value
 }
 
-const title = "SELECT title FROM goods WHERE id = 7"
-
-func TestMariaDB_WholeLife(t *testing.T) { testSQL(t, servers.MariaDB, true) }
-
-func TestMySQL_WholeLife(t *testing.T) { testSQL(t, servers.MySQL, false) }
-
-// testSQL checks one server step by step, because a start takes seconds.
-func testSQL(t *testing.T, start func(testing.TB) *servers.SQLServer, isMariaDB bool) {
+// TestMariaDB_ExternalServerKeepsItsDatabases passes a running server's DSN to the tests, as a user
+// does for an external server. The tests must change only databases of their own. They must drop
+// these however a test ends.
+func TestMariaDB_ExternalServerKeepsItsDatabases(t *testing.T) {
 	t.Setenv(servers.EnvExternalSQL, "")
-	server := start(t)
-	dsn := server.NewDatabase(t)
-	db := openSQL(t, dsn)
-	t.Run("answers", func(t *testing.T) {
-		version := read[string](t, db, "SELECT CONCAT(@@version, ' ', @@version_comment)")
-		require.Equal(t, isMariaDB, strings.Contains(version, "MariaDB"), version)
-		require.Equal(t, "utf8mb4", read[string](t, db, "SELECT @@character_set_database"))
-	})
-	t.Run("drops a test's database", func(t *testing.T) { requireDropped(t, server) })
-	t.Run("keeps committed rows through a kill", func(t *testing.T) {
-		execSQL(t, db, "CREATE TABLE goods (id BIGINT PRIMARY KEY, title VARCHAR(20))",
-			"INSERT INTO goods VALUES (7, '手机🔥')")
-		require.NoError(t, server.Kill())
-		require.Error(t, db.PingContext(t.Context()), "a killed server must not answer")
-		require.NoError(t, server.Restart(t.Context()))
-		require.Equal(t, "手机🔥", read[string](t, db, title))
-	})
-	t.Run("says nothing while paused", func(t *testing.T) {
-		require.NoError(t, server.Pause())
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		require.Error(t, db.PingContext(ctx))
-		require.NoError(t, server.Resume())
-		require.Equal(t, "手机🔥", read[string](t, db, title))
-	})
-	t.Run("is left as it was where it is external", func(t *testing.T) {
-		requireExternal(t, server, start)
-	})
-	t.Run("restart empty loses all", func(t *testing.T) {
-		require.NoError(t, server.RestartEmpty(t.Context()))
-		require.ErrorContains(t, openSQL(t, dsn).PingContext(t.Context()), "Unknown database")
-		require.NoError(t, openSQL(t, server.NewDatabase(t)).PingContext(t.Context()))
-	})
-}
-
-func requireDropped(t *testing.T, server *servers.SQLServer) {
-	t.Helper()
-	var first, second string
-	t.Run("its test", func(t *testing.T) {
-		first, second = server.NewDatabase(t), server.NewDatabase(t)
-		require.NotEqual(t, first, second)
-		require.NoError(t, openSQL(t, first).PingContext(t.Context()))
-	})
-	require.ErrorContains(t, openSQL(t, first).PingContext(t.Context()), "Unknown database")
-}
-
-// requireExternal passes the running server's DSN to the tests, as a user does for an external
-// server. The tests must change only databases of their own. They must drop these however a test
-// ends.
-func requireExternal(
-	t *testing.T, server *servers.SQLServer, start func(testing.TB) *servers.SQLServer,
-) {
-	t.Helper()
+	server := servers.MariaDB(t)
 	theirs := openSQL(t, server.DSN(""))
 	execSQL(t, theirs, "CREATE DATABASE seckill_theirs",
 		"CREATE TABLE seckill_theirs.kept (id INT PRIMARY KEY)",
@@ -112,7 +53,7 @@ func requireExternal(
 	} {
 		f := &failing{TB: t}
 		f.run(func() {
-			dsn := start(f).NewDatabase(f)
+			dsn := servers.MariaDB(f).NewDatabase(f)
 			require.NotContains(t, dsn, "seckill_theirs")
 			execSQL(t, openSQL(t, dsn), "CREATE TABLE ours (id INT PRIMARY KEY)")
 			require.NotEqual(t, before, databases(t, theirs))
@@ -120,7 +61,7 @@ func requireExternal(
 		})
 		require.Equal(t, before, databases(t, theirs), name)
 	}
-	external := start(t)
+	external := servers.MariaDB(t)
 	require.Error(t, external.DropDatabase(t.Context(), "seckill_theirs"))
 	require.ErrorIs(t, external.Kill(), servers.ErrExternal)
 	require.ErrorIs(t, external.RestartEmpty(t.Context()), servers.ErrExternal)

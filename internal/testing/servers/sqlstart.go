@@ -35,13 +35,6 @@ func OwnMariaDB(tb testing.TB) *SQLServer {
 	return forTest(tb, "mariadb", startMariaDB)
 }
 
-// MySQL starts an Oracle mysqld for one test (several seconds; a Suite shares one) and stops it at
-// cleanup.
-func MySQL(tb testing.TB) *SQLServer {
-	tb.Helper()
-	return forTest(tb, "mysql", StartMySQL)
-}
-
 // StartMySQL runs the mysqld of scripts/mysql-fetch with its data and log in dir. It returns when
 // the server answers. The caller stops it. If EnvExternalSQL is set, it returns that server's
 // handle instead.

@@ -2,6 +2,7 @@ package servers_test
 
 import (
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,3 +51,17 @@ func TestSuite_FailsTheRunWhereItsServersDo(t *testing.T) {
 type exitCode int
 
 func (c exitCode) Run() int { return int(c) }
+
+func TestRedis_StopsEvenWhilePaused(t *testing.T) {
+	server := servers.Redis(t)
+	require.NoError(t, server.Pause())
+	require.NoError(t, server.Stop())
+	require.ErrorIs(t, syscall.Kill(server.Pid(), 0), syscall.ESRCH)
+	require.Error(t, server.Pause(), "Pause must fail after Stop")
+	require.NoError(t, server.Stop(), "a second Stop must succeed")
+}
+
+func TestRedis_ThatCannotStartShowsItsLog(t *testing.T) {
+	_, err := servers.StartRedis(t.Context(), t.TempDir(), "no-such-setting 1")
+	require.ErrorContains(t, err, "no-such-setting")
+}
