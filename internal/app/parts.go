@@ -72,7 +72,7 @@ type Observers struct {
 	Writes       orderwriter.Metrics
 	Relayed      func(entries int)
 	Repairs      reconcile.Metrics
-	Rebuilds     rebuild.Metrics
+	Rebuilt      func(rebuild.Result)
 	Tracer       order.Tracer
 }
 
@@ -164,7 +164,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	}
 	rebuilder := &rebuild.Rebuilder{
 		Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore}, Outbox: publisher,
-		Queue: p.Queue, Metrics: p.Observers.Rebuilds,
+		Queue: p.Queue, Rebuilt: p.Observers.Rebuilt,
 		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
 	}
 	writer := &orderwriter.Writer{

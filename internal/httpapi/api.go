@@ -97,7 +97,7 @@ func Probes(ready Readiness, log *slog.Logger) http.Handler {
 
 func newAPI(deps Deps) *api {
 	return &api{
-		Deps: deps, list: catalog.NewListCache(deps.Catalog, time.Now),
+		Deps: deps, list: catalog.NewListCache(deps.Catalog.Sales, time.Now),
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: time.Now,
 		}),
