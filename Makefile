@@ -54,13 +54,13 @@ BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 40m ./test/bench/
 bench: ## run the benchmarks, and print figures and their ratios to floors (5 minutes)
 	$(BENCH)
 
-bench-record: ## run the benchmarks, and append the result to docs/explanation/performance.md
-	SECKILL_BENCH_RECORD=$(CURDIR)/docs/explanation/performance.md $(BENCH)
+bench-record: ## run the benchmarks, and append the result to reports/bench.md
+	SECKILL_BENCH_RECORD=$(CURDIR)/reports/bench.md $(BENCH)
 
-# It writes internal/capacity/calibration.json and the plans in docs/how-to/scale.md.
+# It writes internal/capacity/calibration.json and reports/plans.md.
 calibrate: ## measure this machine's costs for capacity planning (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
-	$(GO) test -count=1 ./cmd/seckillctl -run Plan -scaling.update
+	$(GO) test -count=1 ./cmd/seckillctl -run Plan -plans.update
 
 SEEDS ?= 5
 SEED ?= 1

@@ -59,15 +59,25 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	warnIfNotDurable(ctx, up.RedisStore, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := afterConnecting(up.Queue, connectTimeout,
-		app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
+	serve := app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout)
+	serveConnected := app.WorkerFunc(func(ctx context.Context) error {
+		waiting, cancel := context.WithTimeout(ctx, connectTimeout)
+		_ = app.AwaitUp(waiting, up.Queue) // the API serves without RabbitMQ too
+		cancel()
+		return serve.Run(ctx)
+	})
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health, log),
-		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve},
+		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serveConnected},
 		[]app.Worker{drain})
 }
+
+// connectTimeout bounds the wait for RabbitMQ at startup. Without the wait, only Redis would hold
+// the orders of a node's first moments, as if RabbitMQ were down. Meanwhile the kernel keeps new
+// connections in the listener's backlog.
+const connectTimeout = 3 * time.Second
 
 // warnIfNotDurable warns an operator whose Redis has no append-only file. The API still starts,
 // because RabbitMQ keeps the orders while it is up.

@@ -100,9 +100,7 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := p.setUp(ctx); err != nil {
 		return err
 	}
-	before := processorTime()
 	result, cutShort := p.load(ctx, stderr)
-	cost := processorTime() - before
 	checking, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
 	defer cancel()
 	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
@@ -113,7 +111,7 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := p.closeSale(checking); err != nil {
 		fmt.Fprintf(stderr, "the sale stays open: %v\n", err)
 	}
-	r := report.New(p.settings(), result, checked, cost, cutShort)
+	r := report.New(p.settings(), result, checked, cutShort)
 	r.Notes = p.notes(r)
 	if err := p.write(r, stdout, stderr); err != nil {
 		return err

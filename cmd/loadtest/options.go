@@ -36,7 +36,7 @@ type options struct {
 
 	// callTimeout bounds one call, timeout the load, settle the checks after it.
 	callTimeout, timeout, settle time.Duration
-	conns                        int
+	conns                        int // connections to one host
 	json, html                   string
 }
 
@@ -44,7 +44,7 @@ type options struct {
 // memory of one machine, and measure that machine instead of the API.
 const (
 	maxBuyers = 10_000_000
-	maxConns  = 20_000
+	maxUsers  = 20_000
 )
 
 // usage is the help text before the list of flags.
@@ -109,7 +109,6 @@ func (o *options) define(f *flag.FlagSet) {
 	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "timeout of one call")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of the load")
 	f.DurationVar(&o.settle, "settle", 2*time.Minute, "longest time of the checks")
-	f.IntVar(&o.conns, "conns", 0, "connections to one host; 0 derives it from the load")
 
 	f.StringVar(&o.json, "json", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&o.html, "html", "", "`file` for the report as one HTML page with charts")
@@ -128,11 +127,9 @@ func (o *options) complete(given map[string]bool) error {
 	}
 	setDefault(given["start-in"] || o.Spike <= 0, &o.startIn, 2*time.Second)
 	o.FirstID = time.Now().Unix() * maxBuyers
-	if o.conns == 0 {
-		o.conns = min(2000, o.Users+o.Spike)
-		if o.Rate > 0 {
-			o.conns = max(512, o.conns)
-		}
+	o.conns = min(2000, o.Users+o.Spike)
+	if o.Rate > 0 {
+		o.conns = max(512, o.conns)
 	}
 	for base := range strings.SplitSeq(o.addr, ",") {
 		o.Bases = append(o.Bases, strings.TrimRight(strings.TrimSpace(base), "/"))
@@ -151,11 +148,10 @@ func (o options) check(ctx context.Context) error {
 	shares := o.Impatient >= 0 && o.Hostile >= 0 && o.Impatient+o.Hostile <= 1
 	wrong(o.Buyers < 1 || o.Buyers > maxBuyers, "-buyers must be 1 to 10000000")
 	wrong(o.Users > 0 && o.Rate > 0, "give one of -users (closed loop) and -rate (open loop)")
-	wrong(o.Users < 0 || o.Users > maxConns, "-users must be 0 to 20000")
+	wrong(o.Users < 0 || o.Users > maxUsers, "-users must be 0 to 20000")
 	wrong(!(o.Rate >= 0 && o.Rate <= 1e6), "-rate must be 0 to 1000000") // true for NaN
 	wrong(o.Spike < 0 || o.Spike > o.Buyers, "-spike must be 0 to -buyers")
 	wrong(!shares, "-impatient and -hostile are shares, together at most 1")
-	wrong(o.conns < 1 || o.conns > maxConns, "-conns must be 1 to 20000")
 	wrong(min(o.Quantity, o.stock, o.limit) < 1, "-quantity, -stock and -limit must be above 0")
 	wrong(min(o.Ramp, o.startIn) < 0, "-ramp and -start-in must not be negative")
 	wrong(min(o.Patience, o.callTimeout, o.timeout, o.settle) <= 0,

@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updateFlag rewrites the plans of docs/how-to/scale.md. `make calibrate` sets it, because new
-// costs change the plans.
-var updateFlag = flag.Bool("scaling.update", false, "rewrite the plans of docs/how-to/scale.md")
+// updateFlag rewrites the plans of reports/plans.md. `make calibrate` sets it, because new costs
+// change the plans.
+var updateFlag = flag.Bool("plans.update", false, "rewrite the plans of reports/plans.md")
 
-// planPrompt is the prefix of each command in docs/how-to/scale.md that the test runs.
+// planPrompt is the prefix of each command in reports/plans.md that the test runs.
 const planPrompt = "$ seckillctl plan"
 
-func TestPlan_MatchesTheScalingPage(t *testing.T) {
-	file := filepath.Join("..", "..", "docs", "how-to", "scale.md")
+func TestPlan_MatchesTheReport(t *testing.T) {
+	file := filepath.Join("..", "..", "reports", "plans.md")
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
 	blocks := strings.Split(string(before), "```console\n")
@@ -34,7 +34,7 @@ func TestPlan_MatchesTheScalingPage(t *testing.T) {
 		now := command + "\n" + printed(t, strings.Fields(command)[2:])
 		if !*updateFlag {
 			require.Equal(t, now, shown,
-				"run make calibrate, or go test ./cmd/seckillctl -run Plan -scaling.update")
+				"run make calibrate, or go test ./cmd/seckillctl -run Plan -plans.update")
 		}
 		blocks[i] = now + "```\n" + rest
 	}

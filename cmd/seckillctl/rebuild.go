@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -53,12 +54,8 @@ func (c *rebuildCmd) Run(s *session) error {
 		sale.Title, c.GoodsID)); err != nil {
 		return err
 	}
-	var done rebuild.Result
-	work := app.WorkerFunc(func(ctx context.Context) (err error) {
-		done, err = c.rebuild(ctx, up)
-		return err
-	})
-	if err := c.whileConnected(s.ctx, up, work); err != nil {
+	done, err := c.whileConnected(s.ctx, up)
+	if err != nil {
 		return err
 	}
 	return s.print(rebuilt{done, done.Shut.Seconds()},
@@ -77,43 +74,22 @@ func (c *rebuildCmd) config() config.Config {
 	}
 }
 
-// whileConnected runs work with an open connection to RabbitMQ. The connection outlives ctx by a
-// moment, because a rebuild that has begun must be able to publish what it holds.
-func (c *rebuildCmd) whileConnected(
-	ctx context.Context, up *connect.Servers, work app.Worker,
-) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Wait)
-	defer cancel()
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		// the error of work matters more than that of the connection
-		_ = app.Run(connected, time.Second, up.Workers())
-	}()
-	err := awaitQueue(ctx, up.Queue)
-	if err == nil {
-		err = work.Run(ctx)
-	}
-	disconnect()
-	<-ended
-	return err
-}
-
-// awaitQueue waits until RabbitMQ is connected. A rebuild without RabbitMQ would shut the gate and
+// whileConnected rebuilds with an open connection to RabbitMQ. The connection outlives the rebuild,
+// which must be able to publish what it holds. A rebuild without RabbitMQ would shut the gate and
 // then wait for a queue that cannot accept the reservations in flight.
-func awaitQueue(ctx context.Context, q app.Queue) error {
-	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		if q.Up() {
-			tick.Stop()
-			return nil
+func (c *rebuildCmd) whileConnected(
+	ctx context.Context, up *connect.Servers,
+) (done rebuild.Result, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Wait)
+	work := app.WorkerFunc(func(ctx context.Context) error {
+		defer cancel()
+		if err = app.AwaitUp(ctx, up.Queue); err == nil {
+			done, err = c.rebuild(ctx, up)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("RabbitMQ can't be reached: %s", q.DownReason())
-		}
-	}
+		return nil
+	})
+	stopped := app.Run(ctx, c.Wait, up.Workers(), []app.Worker{work})
+	return done, errors.Join(err, stopped)
 }
 
 // rebuild rebuilds the sale. If it fails halfway, the gate stays shut until an order consumer has

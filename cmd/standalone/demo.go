@@ -101,7 +101,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	defer cancel()
 	checked := verdict.Check(ctx,
 		verdict.Case{Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true})
-	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
+	return report.New(report.Settings{Plan: plan}, result, checked, false)
 }
 
 // buyerToken signs a buyer's token. It outlives the demo, because the commands of invite use it.

@@ -79,9 +79,9 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
 		ErrorCounts: services.Counters, Reader: services.Catalog, Purchases: services.Purchases,
-		Orders: services.Orders, Notifier: notifier, PathLimiter: guard, RouteLimiter: guard,
-		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
-		Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens,
+		Orders: services.Orders, Notifier: notifier, LimitPath: guard.LimitPath,
+		RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Catalog)),
+		Payments: services.Payments, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens,
 		Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
 	return &API{

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Queue publishes messages and reports the state of the broker.
@@ -33,6 +35,17 @@ type Queue interface {
 	Up() bool
 	// DownReason returns the cause while the queue is down, and "" while it is up.
 	DownReason() string
+}
+
+// AwaitUp waits until a queue's broker accepts messages. Its error names the cause of the wait.
+func AwaitUp(ctx context.Context, q Queue) error {
+	for !q.Up() {
+		workers.Sleep(ctx, 5*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("RabbitMQ can't be reached: %s", q.DownReason())
+		}
+	}
+	return nil
 }
 
 // Parts are the servers and dependencies that the services use.
@@ -59,7 +72,7 @@ type Observers struct {
 	Writes       orderwriter.Metrics
 	Relayed      func(entries int)
 	Repairs      reconcile.Metrics
-	Rebuilds     rebuild.Metrics
+	Rebuilt      func(rebuild.Result)
 	Tracer       order.Tracer
 }
 
@@ -151,7 +164,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	}
 	rebuilder := &rebuild.Rebuilder{
 		Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore}, Outbox: publisher,
-		Queue: p.Queue, Metrics: p.Observers.Rebuilds,
+		Queue: p.Queue, Rebuilt: p.Observers.Rebuilt,
 		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
 	}
 	writer := &orderwriter.Writer{

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -22,9 +23,11 @@ import (
 
 // Deps are the services behind the API. All are required unless a comment allows nil.
 type Deps struct {
-	Sales        Sales
-	Reader       SaleReader
-	PathLimiter  PathLimiter
+	Sales  Sales
+	Reader SaleReader
+	// LimitPath limits random paths, between Admit and IssuePath. It waits for a permit if the
+	// sale's rate allows a wait, and else refuses with RATE_LIMITED.
+	LimitPath    func(ctx context.Context, v seckill.View, by seckill.Actor) error
 	RouteLimiter *RuleLimiter // nil: only /randomPath is limited
 	LimiterAdmin *rules.Admin // nil: no routes to read and change limits
 	Purchases    PurchaseService
@@ -95,7 +98,7 @@ func newAPI(deps Deps, opts Options) *api {
 	}
 	return &api{
 		Deps: deps, Options: opts,
-		catalog: catalog.NewListCache(deps.Reader, opts.Now),
+		catalog: catalog.NewListCache(deps.Reader.Sales, opts.Now),
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: opts.Now,
 		}),

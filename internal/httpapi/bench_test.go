@@ -63,7 +63,8 @@ func BenchmarkHTTP(b *testing.B) {
 	with := func(soldOut error) http.Handler {
 		i := instantServices{fake: newFake(time.Now()), soldOut: soldOut}
 		return httpapi.New(httpapi.Deps{
-			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Payments: i, Health: i,
+			Sales: i, Reader: i, LimitPath: i.LimitPath, Purchases: i, Orders: i, Payments: i,
+			Health: i,
 			Tokens: tokens, Metrics: i, Log: slog.New(slog.DiscardHandler),
 		}, httpapi.Options{})
 	}

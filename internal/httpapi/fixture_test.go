@@ -77,7 +77,8 @@ func newFixture(t testing.TB, changes ...func(d *httpapi.Deps)) *fixture {
 	now := func() time.Time { return h.now }
 	h.signer = must.Get(paymentprovider.NewSigner(secret, now))(t)
 	deps := httpapi.Deps{
-		Sales: h, Reader: h, PathLimiter: h, Purchases: h, Orders: h, Statistics: h, Health: h,
+		Sales: h, Reader: h, LimitPath: h.LimitPath, Purchases: h, Orders: h, Statistics: h,
+		Health:   h,
 		Payments: h, Callbacks: h.signer, Sessions: h.tokens, Tokens: h.tokens,
 		Phones: must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
 		Site:   must.Get(web.New("CNY"))(t), Metrics: h, Log: slog.New(slog.NewTextHandler(h, nil)),

@@ -28,7 +28,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := a.PathLimiter.LimitPath(ctx, v, r.actor); err != nil {
+	if err := a.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
 	path, expires, err := a.Reader.IssuePath(ctx, v, r.actor.ID)

@@ -45,7 +45,7 @@ func newLimitedFixture(t *testing.T, yaml string) *fixture {
 	t.Cleanup(g.Close)
 	limits := httpapi.NewRuleLimiter(l.book, g)
 	return newFixture(t, func(d *httpapi.Deps) {
-		d.PathLimiter, d.RouteLimiter, d.LimiterAdmin = limits, limits, l.admin
+		d.LimitPath, d.RouteLimiter, d.LimiterAdmin = limits.LimitPath, limits, l.admin
 	})
 }
 

@@ -70,13 +70,6 @@ type SaleReader interface {
 	) (path string, expiresAt time.Time, err error)
 }
 
-// PathLimiter limits random paths, between Admit and IssuePath. LimitPath waits for a permit if the
-// sale's rate allows a wait, and else refuses with RATE_LIMITED.
-type PathLimiter interface {
-	// LimitPath takes one permit of each rule that applies.
-	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
-}
-
 // PurchaseService takes purchases.
 type PurchaseService interface {
 	// Place returns the order number once the order is queued. The same path returns the same

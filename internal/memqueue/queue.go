@@ -1,7 +1,6 @@
 package memqueue
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,29 +8,14 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Options bound the queue. Zero values take the defaults.
-type Options struct {
-	Shards   int // 1
-	Capacity int // messages that a shard holds, unacknowledged ones included: 4096
-	Prefetch int // unacknowledged messages of a stream: 512
-}
-
 // Queue is an in-process order queue.
-type Queue struct {
-	shards   []*shard
-	prefetch int
-}
+type Queue struct{ shards []*shard }
 
-var (
-	_ order.Publisher = (*Queue)(nil)
-	_ order.Source    = (*Queue)(nil)
-)
-
-// New makes an empty queue.
-func New(opt Options) *Queue {
-	q := &Queue{prefetch: cmp.Or(opt.Prefetch, 512)}
-	for i := range cmp.Or(opt.Shards, 1) {
-		q.shards = append(q.shards, newShard(i, cmp.Or(opt.Capacity, 4096)))
+// New makes an empty queue of a number of shards.
+func New(shards int) *Queue {
+	q := &Queue{}
+	for i := range shards {
+		q.shards = append(q.shards, &shard{name: fmt.Sprintf("memory.%d", i)})
 	}
 	return q
 }
@@ -60,5 +44,5 @@ func (q *Queue) Open(ctx context.Context, n int) (order.Stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open shard %d: %w", n, err)
 	}
-	return openStream(q.shards[n], q.prefetch), nil
+	return openStream(q.shards[n]), nil
 }

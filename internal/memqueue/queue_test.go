@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestQueue_KeepsTheContract runs the tests that every queue must pass.
 func TestQueue_KeepsTheContract(t *testing.T) {
 	queuesuite.Run(t, func(*testing.T) queuesuite.Queue {
-		q := memqueue.New(memqueue.Options{Shards: 4})
+		q := memqueue.New(4)
 		return queuesuite.Queue{Publisher: q, Source: q}
 	})
 }
@@ -26,7 +26,7 @@ func TestQueue_KeepsTheContract(t *testing.T) {
 // The database is the only durable part of the standalone program. So the queue must confirm
 // nothing before the commit.
 func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
-	q := memqueue.New(memqueue.Options{})
+	q := memqueue.New(1)
 	s := must.Get(q.Open(t.Context(), 0))(t)
 	defer s.Close()
 	published := make(chan error, 1)
@@ -45,14 +45,12 @@ func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
 // TestPublish_EndsWithItsContext checks that an ended context ends a publish. The queue then drops
 // an undelivered message and keeps a delivered one.
 func TestPublish_EndsWithItsContext(t *testing.T) {
-	q := memqueue.New(memqueue.Options{Capacity: 1})
+	q := memqueue.New(1)
 	ctx, cancel := context.WithCancel(t.Context())
-	t.Run("an undelivered message is withdrawn and leaves room", func(t *testing.T) {
-		published := make(chan error, 2)
+	t.Run("an undelivered message is withdrawn", func(t *testing.T) {
+		published := make(chan error, 1)
 		go func() { published <- q.Publish(ctx, 1, []byte("withdrawn")) }()
-		go func() { published <- q.Publish(ctx, 1, []byte("without room")) }()
 		cancel()
-		require.ErrorIs(t, <-published, context.Canceled)
 		require.ErrorIs(t, <-published, context.Canceled)
 	})
 	t.Run("a delivered message stays and is redelivered", func(t *testing.T) {
@@ -73,23 +71,26 @@ func TestPublish_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestPublish_WaitsForRoomInAFullShard checks that three publishes succeed in a shard with room for
-// two messages, and that the queue keeps to its prefetch.
-func TestPublish_WaitsForRoomInAFullShard(t *testing.T) {
-	q := memqueue.New(memqueue.Options{Capacity: 2, Prefetch: 1})
-	published := make(chan error, 3)
-	for range 3 {
-		go func() { published <- q.Publish(t.Context(), 1, []byte("x")) }()
+// TestStream_DeliversNoMoreThanThePrefetch checks that a stream with 512 unacknowledged messages
+// gets no other message.
+func TestStream_DeliversNoMoreThanThePrefetch(t *testing.T) {
+	q := memqueue.New(1)
+	published := make(chan error)
+	for range 513 {
+		go func() { published <- q.Publish(t.Context(), 1, nil) }()
 	}
 	s := must.Get(q.Open(t.Context(), 0))(t)
-	for range 3 {
-		d := <-s.Deliveries()
-		select {
-		case <-s.Deliveries():
-			t.Fatal("more unacknowledged messages than the prefetch allows")
-		default:
-		}
-		require.NoError(t, s.Ack(d.Tag))
+	for range 512 {
+		<-s.Deliveries()
+	}
+	select {
+	case <-s.Deliveries():
+		t.Fatal("more unacknowledged messages than the prefetch allows")
+	default:
+	}
+	require.NoError(t, s.Ack(512))
+	require.NoError(t, s.Ack((<-s.Deliveries()).Tag))
+	for range 513 {
 		require.NoError(t, <-published)
 	}
 	require.NoError(t, s.Close())

@@ -21,8 +21,7 @@ type message struct {
 
 // shard is one queue. Its order is that of unacked, then that of ready.
 type shard struct {
-	name   string
-	tokens chan struct{} // one per message in the shard
+	name string
 
 	mu      sync.Mutex
 	ready   []*message // not delivered, or given back
@@ -30,20 +29,13 @@ type shard struct {
 	streams []*stream  // open ones, the oldest first; the first is the active one
 }
 
-func newShard(n, capacity int) *shard {
-	return &shard{name: fmt.Sprintf("memory.%d", n), tokens: make(chan struct{}, capacity)}
-}
+// prefetch bounds the unacknowledged messages of a stream.
+const prefetch = 512
 
-// publish takes a token, queues the message and waits for the acknowledgement. It takes the token
-// before the lock, so that a publisher that waits for room does not block the consumer.
+// publish queues the message and waits for the acknowledgement.
 func (s *shard) publish(ctx context.Context, m *message) error {
 	if err := ctx.Err(); err != nil {
 		return err
-	}
-	select {
-	case s.tokens <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 	s.mu.Lock()
 	s.ready = append(s.ready, m)
@@ -69,7 +61,6 @@ func (s *shard) withdraw(m *message, err error) error {
 	}
 	if i := slices.Index(s.ready, m); i >= 0 && m.attempts == 0 {
 		s.ready = slices.Delete(s.ready, i, i+1)
-		<-s.tokens
 	}
 	return err
 }
@@ -98,7 +89,7 @@ func (s *shard) take(st *stream) (order.Delivery, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	active := len(s.streams) > 0 && s.streams[0] == st
-	if !active || len(s.ready) == 0 || len(s.unacked) >= st.prefetch {
+	if !active || len(s.ready) == 0 || len(s.unacked) >= prefetch {
 		return order.Delivery{}, false
 	}
 	m := s.ready[0]
@@ -124,7 +115,6 @@ func (s *shard) ack(tag uint64) error {
 	}
 	for _, m := range s.unacked[:n] {
 		close(m.acked)
-		<-s.tokens
 	}
 	s.unacked = slices.Delete(s.unacked, 0, n)
 	s.wake()

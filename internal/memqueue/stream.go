@@ -12,20 +12,19 @@ var errClosed = errors.New("the stream is closed")
 
 // stream is one consumer of a shard.
 type stream struct {
-	shard    *shard
-	prefetch int
-	tag      uint64        // of the latest delivery; guarded by the shard's lock
-	wake     chan struct{} // the shard may have a message for this stream
-	out      chan order.Delivery
-	done     chan struct{} // closed by Close
-	ended    chan struct{} // closed when deliver has returned
-	once     sync.Once
+	shard *shard
+	tag   uint64        // of the latest delivery; guarded by the shard's lock
+	wake  chan struct{} // the shard may have a message for this stream
+	out   chan order.Delivery
+	done  chan struct{} // closed by Close
+	ended chan struct{} // closed when deliver has returned
+	once  sync.Once
 }
 
 // openStream starts the stream's goroutine, which ends with Close.
-func openStream(s *shard, prefetch int) *stream {
+func openStream(s *shard) *stream {
 	st := &stream{
-		shard: s, prefetch: prefetch, wake: make(chan struct{}, 1),
+		shard: s, wake: make(chan struct{}, 1),
 		out: make(chan order.Delivery), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.add(st)

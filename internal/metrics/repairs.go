@@ -15,10 +15,7 @@ type Repairs struct {
 	shut                              prometheus.Observer
 }
 
-var (
-	_ reconcile.Metrics = (*Repairs)(nil)
-	_ rebuild.Metrics   = (*Repairs)(nil)
-)
+var _ reconcile.Metrics = (*Repairs)(nil)
 
 // difference is a kind of difference between Redis and MySQL.
 type difference string
@@ -63,7 +60,7 @@ func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.differences[totals].Add(float64(a.Found.Totals))
 }
 
-// Rebuilt implements rebuild.Metrics. The rebuild worker repeats a failed rebuild, so only
+// Rebuilt is called by rebuild.Rebuilder. The rebuild worker repeats a failed rebuild, so only
 // successful ones are counted.
 func (m *Repairs) Rebuilt(r rebuild.Result) {
 	m.rebuilds.Inc()

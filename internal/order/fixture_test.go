@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/memqueue"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -84,7 +85,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
 		t: t, file: file, mini: mini, store: store,
-		queue:  &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		queue:  &flakyQueue{Queue: memqueue.New(1)},
 		redis:  redisstore.New(client, redisstore.Options{Lease: "today"}),
 		minter: ordersn.NewMinter(settings().OrderSecret),
 	}
@@ -137,27 +138,57 @@ func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	return sale
 }
 
+var operator = seckill.Actor{ID: 1, Role: seckill.Operator}
+
 func buyer(id int64) seckill.Actor {
 	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "韩梅梅", Phone: "13800000000"}
 }
 
-func (h *fixture) path(goods, buyerID int64) string {
+// request returns a purchase with a new path.
+func (h *fixture) request(goods, buyerID, quantity int64) purchase.Request {
 	h.t.Helper()
 	v, err := h.Catalog.Admit(h.t.Context(), goods)
 	require.NoError(h.t, err)
 	path, _, err := h.Catalog.IssuePath(h.t.Context(), v, buyerID)
 	require.NoError(h.t, err)
-	return path
+	return purchase.Request{
+		GoodsID: goods, Buyer: buyer(buyerID), Path: path, Quantity: quantity,
+	}
 }
 
 // buy places an order and returns its number.
 func (h *fixture) buy(goods, buyerID, quantity int64) string {
 	h.t.Helper()
-	sn, err := h.Purchases.Place(h.t.Context(), purchase.Request{
-		GoodsID: goods, Buyer: buyer(buyerID), Path: h.path(goods, buyerID), Quantity: quantity,
-	})
+	sn, err := h.Purchases.Place(h.t.Context(), h.request(goods, buyerID, quantity))
 	require.NoError(h.t, err)
 	return sn
+}
+
+// pending returns the lines of orders that Redis lists as pending.
+func (h *fixture) pending(goods int64, sns ...string) (lines []reservation.OrderLine) {
+	h.t.Helper()
+	for _, sn := range sns {
+		line, pending, err := h.redis.Pending(h.t.Context(), goods, sn)
+		require.NoError(h.t, err)
+		require.True(h.t, pending)
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// commit writes pending orders to MySQL and leaves them pending, as a consumer that stops there.
+func (h *fixture) commit(goods int64, sns ...string) {
+	h.t.Helper()
+	now := time.Now()
+	b := orderwriter.Batch{
+		GoodsID: goods, Lines: h.pending(goods, sns...), Epochs: make(map[string]int64), Now: now,
+		PayBy: now.Add(time.Hour),
+	}
+	for _, sn := range sns {
+		b.Epochs[sn] = 1
+	}
+	_, err := h.store.WriteBatch(h.t.Context(), b)
+	require.NoError(h.t, err)
 }
 
 func (h *fixture) find(buyerID int64, sn string) order.Order {
@@ -181,7 +212,7 @@ func (h *fixture) becomes(buyerID int64, sn string, status order.Status) order.O
 
 func (h *fixture) ledger(goods int64) seckill.Ledger {
 	h.t.Helper()
-	l, err := h.Sales.Ledger(h.t.Context(), seckill.Actor{ID: 1, Role: seckill.Operator}, goods)
+	l, err := h.Sales.Ledger(h.t.Context(), operator, goods)
 	require.NoError(h.t, err)
 	return l
 }
@@ -192,7 +223,7 @@ func (h *fixture) settles(goods, available, sold int64) {
 	var l seckill.Ledger
 	require.Eventually(h.t, func() bool {
 		var err error
-		l, err = h.Sales.Ledger(h.t.Context(), seckill.Actor{ID: 1, Role: seckill.Operator}, goods)
+		l, err = h.Sales.Ledger(h.t.Context(), operator, goods)
 		return err == nil && l.Balanced && l.Pending == 0 && l.Available == available &&
 			l.Sold == sold &&
 			l.Database == (seckill.Database{Stock: available, Active: sold})

@@ -10,7 +10,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -20,12 +19,7 @@ import (
 func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
-	_, err := h.Purchases.Place(t.Context(), purchase.Request{
-		GoodsID:  sale.GoodsID,
-		Buyer:    buyer(7),
-		Path:     h.path(sale.GoodsID, 7),
-		Quantity: 2,
-	})
+	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 2))
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no consumer is running")
 	waiting, _, err := h.redis.PendingPage(t.Context(), sale.GoodsID, 0, 10)
 	require.NoError(t, err)

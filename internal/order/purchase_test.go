@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -58,12 +57,7 @@ func TestPlace_RepeatedPathReturnsSameOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
 	h.runWorkers(settings())
-	p := purchase.Request{
-		GoodsID:  sale.GoodsID,
-		Buyer:    buyer(7),
-		Path:     h.path(sale.GoodsID, 7),
-		Quantity: 1,
-	}
+	p := h.request(sale.GoodsID, 7, 1)
 	first, err := h.Purchases.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, first, order.Created)
@@ -115,11 +109,7 @@ func TestWriter_WritesRegroupedDuplicatesOnce(t *testing.T) {
 	h.queue.down.Store(true)
 	var lines []reservation.OrderLine
 	for id := range int64(4) {
-		sn := h.buy(sale.GoodsID, id+1, 1)
-		line, pending, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
-		require.NoError(t, err)
-		require.True(t, pending)
-		lines = append(lines, line)
+		lines = append(lines, h.pending(sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))...)
 	}
 	h.queue.down.Store(false)
 	h.runWorkers(settings())
@@ -137,9 +127,7 @@ func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	h.queue.down.Store(true)
 	var lines []reservation.OrderLine
 	for id := range int64(5) {
-		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))
-		require.NoError(t, err)
-		lines = append(lines, line)
+		lines = append(lines, h.pending(sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))...)
 	}
 	bad := lines[2]
 	lines[2].Name = strings.Repeat("x", 1000) // longer than the column
@@ -231,12 +219,7 @@ func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
 func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
-	p := purchase.Request{
-		GoodsID:  sale.GoodsID,
-		Buyer:    buyer(7),
-		Path:     h.path(sale.GoodsID, 7),
-		Quantity: 1,
-	}
+	p := h.request(sale.GoodsID, 7, 1)
 	for range 2 { // no consumer runs, so the queue confirms nothing
 		_, err := h.Purchases.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))

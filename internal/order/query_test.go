@@ -3,15 +3,11 @@ package order_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/query"
-	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // TestQuery_UnsettledCommitIsQueued checks that the order query reports an order as queued until
@@ -21,25 +17,11 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
-	var sns []string
-	for range 2 {
-		sns = append(sns, h.buy(sale.GoodsID, 7, 1))
-	}
-	now := time.Now()
-	for _, sn := range sns {
-		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
-		require.NoError(t, err)
-		_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{
-				line,
-			}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
-		})
-		require.NoError(t, err)
-	}
+	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 7, 1)}
+	h.commit(sale.GoodsID, sns...)
 	_, err := h.redis.Settle(t.Context(), sale.GoodsID, sns[1:])
 	require.NoError(t, err)
 
-	operator := seckill.Actor{ID: 1, Role: seckill.Operator}
 	for range 2 {
 		mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
 		require.NoError(t, err)
@@ -58,8 +40,8 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 func (h *fixture) streams(goods int64, sns []string) {
 	h.t.Helper()
 	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
-	unsure, sure := notifier.Subscribe(goods, sns[0], order.Queued), notifier.Subscribe(goods,
-		sns[1], order.Queued)
+	unsure := notifier.Subscribe(goods, sns[0], order.Queued)
+	sure := notifier.Subscribe(goods, sns[1], order.Queued)
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	done := make(chan error, 1)
 	go func() { done <- notifier.Run(ctx) }()
@@ -81,15 +63,7 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 1)
-	line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
-	require.NoError(t, err)
-	now := time.Now()
-	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{
-			line,
-		}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
-	})
-	require.NoError(t, err)
+	h.commit(sale.GoodsID, sn)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 
 	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
@@ -107,22 +81,10 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 8, 2)}
-	batch := orderwriter.Batch{
-		GoodsID: sale.GoodsID,
-		Epochs:  make(map[string]int64),
-		Now:     time.Now(),
-		PayBy:   time.Now().Add(time.Hour),
-	}
-	for _, sn := range sns {
-		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
-		require.NoError(t, err)
-		batch.Lines, batch.Epochs[sn] = append(batch.Lines, line), 1
-	}
-	_, err := h.store.WriteBatch(t.Context(), batch)
-	require.NoError(t, err)
+	h.commit(sale.GoodsID, sns...)
 	require.Equal(t, order.Queued, h.find(7, sns[0]).Status)
 
-	_, err = h.Payments.Pay(t.Context(), buyer(7), sns[0])
+	_, err := h.Payments.Pay(t.Context(), buyer(7), sns[0])
 	require.NoError(t, err)
 	_, err = h.Payments.Cancel(t.Context(), buyer(8), sns[1])
 	require.NoError(t, err)

@@ -63,6 +63,15 @@ type Pending struct {
 	At    time.Time // when it was reserved, by Redis' clock
 }
 
+// Numbers returns the order numbers of pending reservations.
+func Numbers(list []Pending) []string {
+	sns := make([]string, len(list))
+	for i, p := range list {
+		sns[i] = p.OrderSn
+	}
+	return sns
+}
+
 // MoveResult is the outcome of applying a stock move to Redis. scripts/lua/release.lua returns the
 // same numbers.
 type MoveResult int

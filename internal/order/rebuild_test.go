@@ -1,14 +1,13 @@
 package order_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/orderwriter"
-	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
@@ -29,12 +28,7 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-	_, err = h.Purchases.Place(t.Context(), purchase.Request{
-		GoodsID:  sale.GoodsID,
-		Buyer:    buyer(7),
-		Path:     h.path(sale.GoodsID, 7),
-		Quantity: 1,
-	})
+	_, err = h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 1))
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
 		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
@@ -177,20 +171,12 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 5)
-	line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
-	require.NoError(t, err)
-	now := h.find(7, sn).CreatedAt
-	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{
-			line,
-		}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
-	})
-	require.NoError(t, err)
-	require.NoError(t, h.confirmAll(sale.GoodsID))
+	h.commit(sale.GoodsID, sn)
+	h.confirmAll(sale.GoodsID)
 	reconciler := h.reconciler(h.parts.Log)
 	require.Equal(t, order.Queued, h.find(7, sn).Status,
 		"an unsettled commit may still be lost")
-	h.mini.SetTime(now.Add(6e9)) // six seconds after the order, by Redis' clock
+	h.mini.SetTime(time.Now().Add(6 * time.Second)) // six seconds after the order, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
@@ -208,18 +194,18 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 
 // confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
 // lost them.
-func (h *fixture) confirmAll(goods int64) error {
+func (h *fixture) confirmAll(goods int64) {
 	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
-	if err != nil {
-		return err
-	}
+	require.NoError(h.t, err)
 	for _, e := range entries {
-		if err := h.redis.Confirmed(h.t.Context(), goods, e.ID); err != nil {
-			return err
-		}
+		require.NoError(h.t, h.redis.Confirmed(h.t.Context(), goods, e.ID))
 	}
-	return nil
 }
+
+// markedQueue is a queue that the republisher can mark as republished.
+type markedQueue struct{ *flakyQueue }
+
+func (*markedQueue) MarkRepublished(context.Context, int) error { return nil }
 
 // TestRepublisher_PublishesLostMessages checks that the republisher publishes pending orders again
 // after the broker reports a new queue.
@@ -228,10 +214,10 @@ func TestRepublisher_PublishesLostMessages(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 2)
-	require.NoError(t, h.confirmAll(sale.GoodsID))
+	h.confirmAll(sale.GoodsID)
 	h.queue.down.Store(false)
 	fresh := make(chan int, 1)
-	h.parts.NewQueues, h.parts.Queue = fresh, &markedQueue{flakyQueue: h.queue}
+	h.parts.NewQueues, h.parts.Queue = fresh, &markedQueue{h.queue}
 	h.runWorkers(settings())
 	fresh <- 0
 	h.becomes(7, sn, order.Created)

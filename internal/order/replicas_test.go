@@ -46,7 +46,7 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	goods := h.exposeSale(5, 1).GoodsID
 	redis := &lagging{ReservationStore: h.redis}
 	service := serviceOver(h, redis)
-	p := purchase.Request{GoodsID: goods, Buyer: buyer(7), Path: h.path(goods, 7), Quantity: 1}
+	p := h.request(goods, 7, 1)
 
 	redis.behind.Store(true)
 	for range 2 { // the first call reserves, and the second finds the path used

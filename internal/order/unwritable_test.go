@@ -1,7 +1,6 @@
 package order_test
 
 import (
-	"database/sql"
 	"fmt"
 	"testing"
 
@@ -12,13 +11,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// rebuildMetrics passes the results of rebuilds to the test.
-type rebuildMetrics struct {
-	rebuilt chan rebuild.Result
-}
-
-func (h *rebuildMetrics) Rebuilt(r rebuild.Result) { h.rebuilt <- r }
-
 // TestRebuild_UnwritableOrderDoesNotBlockSale checks that a rebuild finishes although the database
 // refuses one order, even as a failed one. The order becomes one dead letter.
 func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
@@ -27,14 +19,15 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h.queue.down.Store(true)
 	good, bad := h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 2)
 	h.queue.down.Store(false)
-	h.refuse(bad)
-	metrics := &rebuildMetrics{rebuilt: make(chan rebuild.Result, 1)}
-	h.parts.Observers.Rebuilds = metrics
+	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad))
+	rebuilt := make(chan rebuild.Result, 1)
+	h.parts.Observers.Rebuilt = func(r rebuild.Result) { rebuilt <- r }
 	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
 	h.runWorkers(settings())
 	h.becomes(1, good, order.Created)
 	h.settles(sale.GoodsID, 4, 1)
-	r := <-metrics.rebuilt
+	r := <-rebuilt
 	require.Equal(t, rebuild.Result{
 		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2,
 		Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
@@ -47,18 +40,4 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	require.Equal(t, []reservation.OrderLine{
 		{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"},
 	}, m.Orders)
-}
-
-// refuse makes the database reject every row of an order.
-func (h *fixture) refuse(sn string) {
-	h.t.Helper()
-	db, err := sql.Open("sqlite", h.file) // the store registers this driver
-	require.NoError(h.t, err)
-	defer db.Close()
-	_, err = db.ExecContext(
-		h.t.Context(),
-		fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
-		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, sn),
-	)
-	require.NoError(h.t, err)
 }

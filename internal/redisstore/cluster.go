@@ -2,9 +2,7 @@ package redisstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,46 +52,15 @@ func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 	return node.Time(ctx).Result()
 }
 
-// errUnknownMaster means that a redirection names a server that the cluster does not list.
-var errUnknownMaster = errors.New("redis: sent to a server that is no master")
-
-// redirected evaluates a cluster's redirection: MOVED (permanent), ASK (this command only),
-// TRYAGAIN and CLUSTERDOWN (the same server, later). In all four cases Redis did not execute the
-// command. ok is false for any other error, after which the caller must not repeat the command.
-func (s *Store) redirected(
-	ctx context.Context, from redis.UniversalClient, cause error,
-) (to redis.UniversalClient, asking, ok bool, err error) {
-	cluster, isCluster := s.client.(*redis.ClusterClient)
-	switch {
-	case cause == nil || !isCluster:
-		return nil, false, false, nil
-	case redis.HasErrorPrefix(cause, "TRYAGAIN"), redis.HasErrorPrefix(cause, "CLUSTERDOWN"):
-		return from, false, true, nil
-	}
-	words := strings.Fields(cause.Error())
-	if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
-		return nil, false, false, nil
-	}
-	to, err = masterAt(ctx, cluster, words[2])
-	return to, words[0] == "ASK", err == nil, err
+// readMasters reads again which master of a cluster holds which slot.
+func (s *Store) readMasters(ctx context.Context) error {
+	_, _, err := s.eachMaster(ctx, func(context.Context, redis.UniversalClient) error { return nil })
+	return err
 }
 
-// masterAt finds a master by its address after refreshing the client's view of the cluster.
-func masterAt(
-	ctx context.Context, cluster *redis.ClusterClient, addr string,
-) (redis.UniversalClient, error) {
-	var mu sync.Mutex
-	var found redis.UniversalClient
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if node.Options().Addr == addr {
-			found = node
-		}
-		return nil
-	})
-	if err == nil && found == nil {
-		err = fmt.Errorf("%w: %s", errUnknownMaster, addr)
-	}
-	return found, err
+// notExecuted reports whether a cluster's answer proves that it did not execute a command: its slot
+// has another master, or moves there, or the cluster has no master for it.
+func notExecuted(err error) bool {
+	return slices.ContainsFunc([]string{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"},
+		func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/scripts/lua"
@@ -18,32 +16,22 @@ var _ stats.CounterStore = (*Store)(nil)
 const rateWindowSeconds = 10
 
 // AddCounts adds a node's counts of all sales in one pipeline (by EVAL: a pipeline cannot repeat
-// EVALSHA). The result reports for each sale whether Redis has it. Counts of a sale whose master
-// does not answer are lost, and the sale is reported as existing.
-func (s *Store) AddCounts(
-	ctx context.Context, counts map[int64]stats.Counts,
-) (map[int64]bool, error) {
-	script, replies := lua.Source("counters"), make(map[int64]*redis.Cmd, len(counts))
-	pipe := s.client.Pipeline()
+// EVALSHA). It ignores goods that Redis does not have. Counts of a sale whose master does not answer
+// are lost.
+func (s *Store) AddCounts(ctx context.Context, counts map[int64]*stats.Counts) error {
+	script, pipe := lua.Source("counters"), s.client.Pipeline()
 	for goodsID, c := range counts {
 		args := []any{c.Orders}
 		for reason, n := range c.Refusals {
 			args = append(args, string(reason), n)
 		}
 		k := keysOf(goodsID)
-		replies[goodsID] = pipe.Eval(ctx, script, []string{k.sale(), k.counters(), k.orderRates()},
-			args...)
+		pipe.Eval(ctx, script, []string{k.sale(), k.counters(), k.orderRates()}, args...)
 	}
-	_, failed := pipe.Exec(ctx)
-	known, answered := make(map[int64]bool, len(counts)), false
-	for goodsID, reply := range replies {
-		n, err := reply.Int()
-		known[goodsID], answered = err != nil || n == 1, answered || err == nil
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("add counts in redis: %w", err)
 	}
-	if !answered && failed != nil {
-		return nil, fmt.Errorf("add counts in redis: %w", failed)
-	}
-	return known, nil
+	return nil
 }
 
 // Rates reads the sums over all nodes: refusals by reason, and orders per second over the last

@@ -158,6 +158,12 @@ func (s fixture) view() seckill.View {
 	return v
 }
 
+func (s fixture) requireUnits(available, pending, sold int64) {
+	s.t.Helper()
+	v := s.view()
+	require.Equal(s.t, []int64{available, pending, sold}, []int64{v.Available, v.Pending, v.Sold})
+}
+
 func (s fixture) pendingSns() []string {
 	s.t.Helper()
 	page, _, err := s.PendingPage(s.t.Context(), goods, 0, 1000)

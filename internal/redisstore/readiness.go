@@ -68,16 +68,14 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 // Durable reports whether every master keeps an append-only file. A server that does not report it
 // counts as durable.
 func (s *Store) Durable(ctx context.Context) bool {
-	_, forgetting, _ := s.eachMaster(
-		ctx,
-		func(ctx context.Context, node redis.UniversalClient) error {
-			config, err := node.ConfigGet(ctx, "appendonly").Result()
-			if err == nil && config["appendonly"] == "no" {
-				return errUnsafe
-			}
-			return nil
-		},
-	)
+	check := func(ctx context.Context, node redis.UniversalClient) error {
+		config, err := node.ConfigGet(ctx, "appendonly").Result()
+		if err == nil && config["appendonly"] == "no" {
+			return errUnsafe
+		}
+		return nil
+	}
+	_, forgetting, _ := s.eachMaster(ctx, check)
 	return len(forgetting) == 0
 }
 
@@ -89,21 +87,19 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	}
 	var mu sync.Mutex
 	var most reconcile.Memory
-	asked, failed, err := s.eachMaster(
-		ctx,
-		func(ctx context.Context, node redis.UniversalClient) error {
-			text, err := node.Info(ctx, "memory").Result()
-			mu.Lock()
-			defer mu.Unlock()
-			if m := (reconcile.Memory{
-				Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory"),
-			}); err == nil &&
-				fuller(m, most) {
-				most = m
-			}
-			return err
-		},
-	)
+	read := func(ctx context.Context, node redis.UniversalClient) error {
+		text, err := node.Info(ctx, "memory").Result()
+		m := reconcile.Memory{
+			Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory"),
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && fuller(m, most) {
+			most = m
+		}
+		return err
+	}
+	asked, failed, err := s.eachMaster(ctx, read)
 	if err == nil && len(failed) == asked {
 		err = errors.Join(failed...)
 	}

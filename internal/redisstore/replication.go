@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // errTooFewReplicas means that a reservation may be lost together with the master.
 var errTooFewReplicas = errors.New("too few replicas have it yet")
 
-// maxRedirects bounds the redirections of one batch. redirectPause is the first pause before a
-// repeated attempt.
 const (
-	maxRedirects  = 4
-	redirectPause = 10 * time.Millisecond
+	maxRedirects  = 4                     // attempts of a batch that a cluster does not execute
+	redirectPause = 10 * time.Millisecond // after the first; doubles each time
 )
 
 // reserveReplicated runs the reserve script. With WaitReplicas it waits for replicas in the same
-// round trip. WAIT covers the writes of its own connection, so both use one. notReplicated is the
-// reason for which replicas may lack the batch.
+// round trip. WAIT covers the writes of its own connection, so both go to the master itself, and
+// the store follows a cluster's redirections. It does not follow ASK to a slot that moves: the slot
+// has arrived soon after. notReplicated is the reason for which replicas may lack the batch.
 func (s *Store) reserveReplicated(
 	ctx context.Context, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {
@@ -29,33 +30,21 @@ func (s *Store) reserveReplicated(
 		fields, err = s.reserve.Run(ctx, s.client, keys, args...).Slice()
 		return fields, nil, err
 	}
-	node, err := s.masterOf(ctx, k)
-	if err != nil {
-		return nil, nil, err
-	}
-	asking := false
 	for n := range maxRedirects {
-		fields, notReplicated, err = s.reserveAndWait(ctx, node, asking, k, keys, args)
-		to, asks, again, redirectErr := s.redirected(ctx, node, err)
-		if redirectErr != nil {
-			return nil, nil, fmt.Errorf("%w (%w)", err, redirectErr)
+		var node redis.UniversalClient
+		if node, err = s.masterOf(ctx, k); err != nil {
+			return nil, nil, err
 		}
-		if !again {
-			return fields, notReplicated, err
+		fields, notReplicated, err = s.reserveAndWait(ctx, node, k, keys, args)
+		if !notExecuted(err) {
+			break
 		}
-		if to == node {
-			pause(ctx, redirectPause<<n)
+		workers.Sleep(ctx, redirectPause<<n)
+		if readErr := s.readMasters(ctx); readErr != nil {
+			return nil, nil, errors.Join(err, readErr)
 		}
-		node, asking = to, asks
 	}
 	return fields, notReplicated, err
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // reserveAndWait writes a marker key between the script and WAIT. A batch of repeated paths writes
@@ -63,17 +52,10 @@ func pause(ctx context.Context, d time.Duration) {
 // order, so the marker covers those. EVAL sends the whole script, because a pipeline cannot repeat
 // EVALSHA before its WAIT.
 func (s *Store) reserveAndWait(
-	ctx context.Context, node redis.UniversalClient, asking bool, k keys, keys []string, args []any,
+	ctx context.Context, node redis.UniversalClient, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {
 	pipe := node.Pipeline()
-	ask := func() {
-		if asking { // for one command at a time, at a server that does not own the slot yet
-			pipe.Do(ctx, "ASKING")
-		}
-	}
-	ask()
 	script := s.reserve.Eval(ctx, pipe, keys, args...)
-	ask()
 	written := pipe.Set(ctx, k.replicationMarker(), 1, UsedPathLife)
 	waited := pipe.Do(ctx, "WAIT", s.opts.WaitReplicas, s.opts.WaitTimeout.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each command has its own error

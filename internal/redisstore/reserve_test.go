@@ -22,10 +22,8 @@ func (s fixture) TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	r := s.issuePath(1, 7, 3)
 	require.Equal(t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, s.reserve(r))
 
-	v := s.view()
-	require.EqualValues(t, 7, v.Available)
-	require.EqualValues(t, 3, v.Pending)
-	require.EqualValues(t, 1, v.Outbox)
+	s.requireUnits(7, 3, 0)
+	require.EqualValues(t, 1, s.view().Outbox)
 	line, pending, err := s.Pending(t.Context(), goods, "sn1")
 	require.NoError(t, err)
 	require.True(t, pending)
@@ -131,8 +129,8 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	s.load(onSale(5, 1))
 	r := s.issuePath(1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
-	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute,
-		10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.client.Ping(t.Context()).Err() == nil },
+		time.Minute, 10*time.Millisecond)
 	_, err := s.reserveIn(1, r)
 	require.Equal(t, seckill.GateLease, gateOf(t, err).State)
 	require.Equal(t, seckill.GateLease, s.view().Gate)

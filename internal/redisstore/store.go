@@ -1,8 +1,6 @@
 package redisstore
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -45,14 +43,6 @@ func New(client redis.UniversalClient, opts Options) *Store {
 		shut: gated("shut"), release: gated("release"), updateSale: plain("update"),
 		settle: plain("settle"), retire: plain("retire"),
 	}
-}
-
-// Ping checks that Redis answers.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping redis: %w", err)
-	}
-	return nil
 }
 
 // keys builds the key names of one goods.

@@ -20,8 +20,8 @@ const (
 	GateMissing GateState = 1 // Redis has no state of the sale
 	GateShut    GateState = 2 // closed on purpose, during a rebuild
 	GateLease   GateState = 3 // Redis was restarted or failed over since the sale was loaded
-	GateEpoch   GateState = 4 // the oldest pending reservation is too old to accept more orders
-	GateBacklog GateState = 5 // the oldest outbox entry is too old to accept more orders
+	GateEpoch   GateState = 4 // Redis has another epoch than the caller
+	GateBacklog GateState = 5 // the oldest pending order is too old to accept more orders
 )
 
 var gateNames = [...]string{

@@ -9,7 +9,7 @@
 // table has its processor time for each piece of work.
 //
 //	make bench           prints the table
-//	make bench-record    appends it to docs/explanation/performance.md, with machine and versions
+//	make bench-record    appends it to reports/bench.md, with machine and versions
 //	make calibrate       writes internal/capacity/calibration.json
 //	make profile         takes processor profiles of the API
 //

@@ -107,21 +107,18 @@ func shaped(t *testing.T, a answer) {
 type api struct {
 	*httptest.Server
 	heard atomic.Int64
-	mu    sync.Mutex
-	last  http.Header
-	say   func(w http.ResponseWriter, r *http.Request)
+	last  atomic.Pointer[http.Header]
+	say   atomic.Pointer[http.HandlerFunc]
 }
 
 func newAPI(t *testing.T) *api {
 	a := &api{}
-	a.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, http.StatusOK, "OK", `{}`) })
+	a.says(saying(http.StatusOK, "OK", `{}`))
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.heard.Add(1)
-		a.mu.Lock()
-		a.last = r.Header.Clone()
-		say := a.say
-		a.mu.Unlock()
-		say(w, r)
+		header := r.Header.Clone()
+		a.last.Store(&header)
+		(*a.say.Load())(w, r)
 	}))
 	t.Cleanup(a.Close)
 	return a
@@ -129,25 +126,19 @@ func newAPI(t *testing.T) *api {
 
 func (a *api) addr() string { return a.Listener.Addr().String() }
 
-func (a *api) says(say func(w http.ResponseWriter, r *http.Request)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.say = say
-}
+func (a *api) says(say http.HandlerFunc) { a.say.Store(&say) }
 
-func (a *api) lastHeader() http.Header {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.last
-}
+func (a *api) lastHeader() http.Header { return *a.last.Load() }
 
-// envelope writes an answer as the API does.
-func envelope(w http.ResponseWriter, status int, reason, data string) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w,
-		`{"code":%d,"reason":%q,"message":"of the API","data":%s,"requestId":"ofTheAPI"}`, status,
-		reason, data)
+// saying answers as the API does.
+func saying(status int, reason, data string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w,
+			`{"code":%d,"reason":%q,"message":"of the API","data":%s,"requestId":"ofTheAPI"}`,
+			status, reason, data)
+	}
 }
 
 // signedAt is the time of every token: a user's token is then the same in each request. The edge

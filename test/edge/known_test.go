@@ -18,12 +18,6 @@ func long(addr string) site {
 			"SOLD_OUT = 600, NOT_STARTED = 600, ENDED = 600", 1))
 }
 
-func saying(reason, data string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		envelope(w, http.StatusConflict, reason, data)
-	}
-}
-
 // TestEdge_RepeatsKnownRefusals checks that the edge answers with a refusal of the API without
 // asking the API again.
 func TestEdge_RepeatsKnownRefusals(t *testing.T) {
@@ -35,7 +29,7 @@ func TestEdge_RepeatsKnownRefusals(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			api := newAPI(t)
 			e := start(t, long(api.addr()))
-			api.says(saying(reason, data))
+			api.says(saying(409, reason, data))
 			first := e.path("1", buyerHeaders(t, 1)...)
 			require.Equal(t, "ofTheAPI", first.RequestID)
 			for i := range 20 {
@@ -57,26 +51,26 @@ func TestEdge_RepeatsKnownRefusals(t *testing.T) {
 func TestKnownRefusal_OtherRequestsArePassedOn(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, long(api.addr()))
-	api.says(saying("SOLD_OUT", `{"available":0}`))
+	api.says(saying(409, "SOLD_OUT", `{"available":0}`))
 	e.path("1", buyerHeaders(t, 1)...)
 	expired := buyerHeaders(t, 1)
 	head, _, _ := strings.Cut(expired[1], ".")
 	// {"sub":"1","role":"buyer","exp":1000}
 	expired[1] = head + ".eyJzdWIiOiIxIiwicm9sZSI6ImJ1eWVyIiwiZXhwIjoxMDAwfQ.c2ln"
 	heard := api.heard.Load()
-	for i, ask := range []func() answer{
-		func() answer { return e.path("1") },
-		func() answer { return e.path("1", "Authorization", "Bearer nonsense") },
-		func() answer { return e.path("1", expired...) },
-		func() answer { return e.path("1", bearer(t, 1, seckill.Merchant)...) },
-		func() answer {
-			return e.ask(http.MethodPost, "/randomPath?goodsId=1&more=1", buyerHeaders(t, 1)...)
-		},
-		func() answer {
-			return e.ask(http.MethodDelete, "/randomPath?goodsId=1", buyerHeaders(t, 1)...)
-		},
+	for i, c := range []struct {
+		method, query string
+		header        []string
+	}{
+		{"POST", "", nil},
+		{"POST", "", []string{"Authorization", "Bearer nonsense"}},
+		{"POST", "", expired},
+		{"POST", "", bearer(t, 1, seckill.Merchant)},
+		{"POST", "&more=1", buyerHeaders(t, 1)},
+		{"DELETE", "", buyerHeaders(t, 1)},
 	} {
-		require.Equal(t, "ofTheAPI", ask().RequestID, i)
+		a := e.ask(c.method, "/randomPath?goodsId=1"+c.query, c.header...)
+		require.Equal(t, "ofTheAPI", a.RequestID, i)
 		require.EqualValues(t, heard+int64(i)+1, api.heard.Load(), i)
 	}
 }
@@ -85,23 +79,19 @@ func TestKnownRefusal_OtherRequestsArePassedOn(t *testing.T) {
 // hold for every buyer.
 func TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 	soon := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
-	for name, say := range map[string]func(http.ResponseWriter, *http.Request){
-		"another refusal": saying("LIMIT_REACHED", `{"orderSns":["1"]}`),
+	for name, say := range map[string]http.HandlerFunc{
+		"another refusal": saying(409, "LIMIT_REACHED", `{"orderSns":["1"]}`),
 		"another shape": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(409)
 			_, _ = w.Write([]byte(`{"reason":"SOLD_OUT"}`))
 		},
-		"starts now":           saying("NOT_STARTED", `{"startAt":"`+soon+`"}`),
-		"a start of no format": saying("NOT_STARTED", `{"startAt":"tomorrow"}`),
-		"a start that is none": saying("NOT_STARTED", `{}`),
-		"too long to be read": saying("SOLD_OUT",
+		"starts now":           saying(409, "NOT_STARTED", `{"startAt":"`+soon+`"}`),
+		"a start of no format": saying(409, "NOT_STARTED", `{"startAt":"tomorrow"}`),
+		"a start that is none": saying(409, "NOT_STARTED", `{}`),
+		"too long to be read": saying(409, "SOLD_OUT",
 			`{"available":0,"x":"`+strings.Repeat("x", 2000)+`"}`),
-		"a yes": func(w http.ResponseWriter, _ *http.Request) {
-			envelope(w, 200, "SOLD_OUT", `{"available":0}`)
-		},
-		"text inside a message": func(w http.ResponseWriter, _ *http.Request) {
-			envelope(w, 409, `CONFLICT","reason":"SOLD_OUT`, `{}`)
-		},
+		"a yes":                 saying(200, "SOLD_OUT", `{"available":0}`),
+		"text inside a message": saying(409, `CONFLICT","reason":"SOLD_OUT`, `{}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := newAPI(t)
@@ -116,7 +106,7 @@ func TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 	t.Run("another route", func(t *testing.T) {
 		api := newAPI(t)
 		e := start(t, long(api.addr()))
-		api.says(saying("SOLD_OUT", `{"available":2}`))
+		api.says(saying(409, "SOLD_OUT", `{"available":2}`))
 		e.ask(http.MethodPost, "/"+strings.Repeat("0a", 16)+"/decrStock?goodsId=1&decrStock=3",
 			buyerHeaders(t, 1)...)
 		e.path("1", buyerHeaders(t, 1)...)
@@ -129,9 +119,9 @@ func TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 func TestKnownRefusal_Ends(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	api.says(saying("SOLD_OUT", `{"available":0}`))
+	api.says(saying(409, "SOLD_OUT", `{"available":0}`))
 	e.path("1", buyerHeaders(t, 1)...)
-	api.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, 200, "OK", `{}`) })
+	api.says(saying(200, "OK", `{}`))
 	e.becomes("OK", "1", buyerHeaders(t, 1)...)
 }
 
@@ -141,11 +131,11 @@ func TestKnownRefusal_SaleOpensOnTime(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, long(api.addr()))
 	opens := time.Now().Add(time.Second).Truncate(time.Millisecond)
-	api.says(saying("NOT_STARTED",
+	api.says(saying(409, "NOT_STARTED",
 		`{"startAt":"`+opens.UTC().Format("2006-01-02T15:04:05.000Z")+`"}`))
 	e.path("1", buyerHeaders(t, 1)...)
 	e.path("1", buyerHeaders(t, 1)...)
-	api.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, 200, "OK", `{}`) })
+	api.says(saying(200, "OK", `{}`))
 	time.Sleep(time.Until(opens.Add(2 * time.Millisecond)))
 	require.Equal(t, "OK", e.path("1", buyerHeaders(t, 1)...).Reason)
 }

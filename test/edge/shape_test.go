@@ -80,9 +80,9 @@ func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
 	for _, status := range []int{400, 401, 404, 413, 429, 500, 502, 503} {
-		api.says(func(w http.ResponseWriter, _ *http.Request) {
+		api.says(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "7")
-			envelope(w, status, "OF_THE_API", `{"a":1}`)
+			saying(status, "OF_THE_API", `{"a":1}`)(w, r)
 		})
 		for _, path := range []string{"/sales", "/randomPath?goodsId=1"} {
 			a := e.ask(http.MethodGet, path)

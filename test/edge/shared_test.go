@@ -37,12 +37,13 @@ func sharing(t *testing.T, server *servers.RedisServer, rules string) *edge {
 	return start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), rules)))
 }
 
-// sharingClosed is an edge that checks a bucket in Redis. It refuses a request if Redis does not
-// answer.
-func sharingClosed(t *testing.T, server *servers.RedisServer) *edge {
+// sharingBucket returns two edges that check a bucket in Redis. If Redis does not answer, the first
+// lets a request through and the second refuses it.
+func sharingBucket(t *testing.T, server *servers.RedisServer) (lenient, shut *edge) {
 	settings := strings.Replace(asking(t, server.Addr(), bucket),
 		`on_redis_error = "open"`, `on_redis_error = "closed"`, 1)
-	return start(t, open(newAPI(t).addr()).with("settings.lua", settings))
+	s := open(newAPI(t).addr())
+	return sharing(t, server, bucket), start(t, s.with("settings.lua", settings))
 }
 
 // These limits add no permit while a test runs.
@@ -54,10 +55,15 @@ const (
 // published starts a Redis in which an API has published the script.
 func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
 	server := servers.Redis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
-	t.Cleanup(func() { _ = client.Close() })
+	client := clientOf(t, server)
 	publish(t, client)
 	return server, client
+}
+
+func clientOf(t *testing.T, server *servers.RedisServer) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 func publish(t *testing.T, client *redis.Client) {
@@ -140,9 +146,7 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 // limit.
 func TestSharedLimit_SeveralAreChargedTogether(t *testing.T) {
 	server, _ := published(t)
-	e := start(t, open(newAPI(t).addr()).with("settings.lua",
-		asking(t, server.Addr(),
-			window+`{ rule = "tight", by = "goods", bucket = { 0.001, 2 } },`)))
+	e := sharing(t, server, window+`{ rule = "tight", by = "goods", bucket = { 0.001, 2 } },`)
 	for i := range 6 {
 		require.Equal(t, i < 2, e.path("1").Reason == "OK")
 	}
@@ -197,17 +201,18 @@ func TestSharedLimit_ConnectionsToRedisAreKept(t *testing.T) {
 	require.LessOrEqual(t, connections()-before, 2, "one for each worker")
 }
 
-// TestScript_ThatIsGoneIsLoadedByTheAPIOnly flushes the script. The edge then follows its policy
-// for Redis errors and loads no copy of the script. It uses the script again once the API has
-// loaded it.
-func TestScript_ThatIsGoneIsLoadedByTheAPIOnly(t *testing.T) {
-	server, client := published(t)
-	e := sharing(t, server, bucket)
-	shut := sharingClosed(t, server)
-	require.Equal(t, "OK", shut.path("2").Reason)
-	for range 11 {
-		e.path("1")
-	}
+// TestScript_IsLoadedByTheAPIOnly starts the edge before a script is published, and flushes the
+// script later. Both times the edge follows its policy for Redis errors and loads no copy of the
+// script. It uses each script that an API publishes.
+func TestScript_IsLoadedByTheAPIOnly(t *testing.T) {
+	server := servers.Redis(t)
+	client := clientOf(t, server)
+	e, shut := sharingBucket(t, server)
+	require.Equal(t, "OK", e.path("1").Reason)
+	require.Equal(t, "UNAVAILABLE", shut.path("1").Reason)
+	publish(t, client)
+	e.becomes("RATE_LIMITED", "1")
+	shut.becomes("OK", "2")
 	require.NoError(t, client.ScriptFlush(t.Context()).Err())
 	for i := range 20 {
 		require.Equal(t, "OK", e.path(fmt.Sprint(3+i)).Reason, "open: the API decides")
@@ -217,42 +222,29 @@ func TestScript_ThatIsGoneIsLoadedByTheAPIOnly(t *testing.T) {
 		shaped(t, a)
 	}
 	require.Zero(t, calls(t, client, "eval"))
-	require.Zero(t, calls(t, client, "script|load")-1, "only the API loads the script")
+	require.Equal(t, 1, calls(t, client, "script|load"), "only the API loads the script")
 	publish(t, client)
-	require.Equal(t, "OK", shut.path("2").Reason)
+	shut.becomes("OK", "2")
 	e.becomes("RATE_LIMITED", "1")
-}
 
-// TestScript_NewerOneIsTakenUp checks that the edge uses another script that an API publishes. The
-// script here denies every request.
-func TestScript_NewerOneIsTakenUp(t *testing.T) {
-	server, client := published(t)
-	wide := `{ rule = "shared", by = "goods", bucket = { 1000, 1000000 } },`
-	e := sharing(t, server, wide)
-	require.Equal(t, "OK", e.path("1").Reason)
 	newer := must.Get(client.ScriptLoad(t.Context(),
-		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result())(t)
+		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result())(t) // denies every request
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, newer, 0).Err())
-	e.becomes("RATE_LIMITED", "1")
-	require.Equal(t, "5", e.path("1").Header.Get("Retry-After"))
-}
-
-// TestScript_NeverPublishedGoesByThePolicy checks that the edge follows its policy for Redis errors
-// without a published script.
-func TestScript_NeverPublishedGoesByThePolicy(t *testing.T) {
-	server := servers.Redis(t)
-	e := sharing(t, server, bucket)
-	shut := sharingClosed(t, server)
-	require.Equal(t, "OK", e.path("1").Reason)
-	require.Equal(t, "UNAVAILABLE", shut.path("1").Reason)
+	var a answer
+	goods := 100 // each has a full bucket
+	require.Eventually(t, func() bool {
+		goods++
+		a = e.path(fmt.Sprint(goods))
+		return a.Reason == "RATE_LIMITED"
+	}, patience, tick)
+	require.Equal(t, "5", a.Header.Get("Retry-After"))
 }
 
 // TestSharedLimit_WhileRedisIsAway checks that the edge follows its policy while Redis is paused or
 // dead.
 func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 	server, client := published(t)
-	e := sharing(t, server, bucket)
-	shut := sharingClosed(t, server)
+	e, shut := sharingBucket(t, server)
 	require.Equal(t, "OK", e.path("1").Reason)
 	for _, fault := range []struct {
 		name         string

@@ -61,7 +61,7 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{mini.Addr()}, MaxRetries: -1, ContextTimeoutEnabled: true,
 	})
-	orders := memqueue.New(memqueue.Options{})
+	orders := memqueue.New(1)
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
 		RedisStore: redisstore.New(client, redisstore.Options{

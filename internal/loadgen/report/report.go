@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"time"
 
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/verdict"
@@ -37,29 +36,21 @@ type Settings struct {
 	Compress float64 `json:"compress,omitempty"`
 }
 
-// Generator is the cost of the load generator itself and its delay. On one machine the server lacks
-// this time.
+// Generator is the work of the load generator itself and its delay.
 type Generator struct {
-	CPUSeconds    float64 `json:"cpuSeconds"`
-	CPUMicrosCall float64 `json:"cpuMicrosPerCall"`
-	Calls         int64   `json:"calls"`
-	LagP99        float64 `json:"lagP99"` // ms
-	LagMax        float64 `json:"lagMax"` // ms
+	Calls  int64   `json:"calls"`
+	LagP99 float64 `json:"lagP99"` // ms
+	LagMax float64 `json:"lagMax"` // ms
 }
 
-// New assembles a report. cpu is the CPU time of this process during the load. cutShort reports
-// that a signal or the time limit ended the load.
-func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool) Report {
+// New assembles a report. cutShort reports that a signal or the time limit ended the load.
+func New(s Settings, r loadgen.Result, v verdict.Verdict, cutShort bool) Report {
 	r.Started = r.Started.UTC()
-	calls, lag := r.Calls(), r.Of(loadgen.SpanLag)
+	lag := r.Of(loadgen.SpanLag)
 	return Report{
 		Result: r, Schema: Schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v,
-		CutShort: cutShort,
-		Generator: Generator{
-			CPUSeconds:    cpu.Seconds(),
-			CPUMicrosCall: float64(cpu.Microseconds()) / float64(max(1, calls)),
-			Calls:         calls, LagP99: lag.P99, LagMax: lag.Max,
-		},
+		CutShort:  cutShort,
+		Generator: Generator{Calls: r.Calls(), LagP99: lag.P99, LagMax: lag.Max},
 	}
 }
 

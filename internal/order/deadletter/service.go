@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -34,6 +35,13 @@ type Store interface {
 	RestoreOrder(
 		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 	) (order.Order, error)
+}
+
+// Redis reserves units for a requeued order.
+type Redis interface {
+	// View reads the current state of a sale.
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	orderwriter.Settler
 }
 
 // Service resolves dead letters for operators. It is safe for concurrent use.

@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +22,7 @@ type Notifier struct {
 	done      chan struct{}
 	closeOnce sync.Once
 	mu        sync.Mutex
-	goods     map[int64]map[*Subscription]struct{}
+	goods     map[int64]map[string][]*Subscription // by goods id and order number
 }
 
 // Subscription receives the changes of one order.
@@ -40,7 +42,7 @@ const (
 func NewNotifier(store Store, pending Redis, log *slog.Logger) *Notifier {
 	return &Notifier{
 		store: store, pending: pending, log: log,
-		done: make(chan struct{}), goods: make(map[int64]map[*Subscription]struct{}),
+		done: make(chan struct{}), goods: make(map[int64]map[string][]*Subscription),
 	}
 }
 
@@ -53,9 +55,9 @@ func (n *Notifier) Subscribe(goodsID int64, orderSn string, known order.Status) 
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.goods[goodsID] == nil {
-		n.goods[goodsID] = make(map[*Subscription]struct{})
+		n.goods[goodsID] = make(map[string][]*Subscription)
 	}
-	n.goods[goodsID][sub] = struct{}{}
+	n.goods[goodsID][orderSn] = append(n.goods[goodsID][orderSn], sub)
 	return sub
 }
 
@@ -63,8 +65,13 @@ func (n *Notifier) Subscribe(goodsID int64, orderSn string, known order.Status) 
 func (n *Notifier) Unsubscribe(sub *Subscription) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.goods[sub.goodsID], sub)
-	if len(n.goods[sub.goodsID]) == 0 {
+	orders := n.goods[sub.goodsID]
+	orders[sub.orderSn] = slices.DeleteFunc(orders[sub.orderSn],
+		func(s *Subscription) bool { return s == sub })
+	if len(orders[sub.orderSn]) == 0 {
+		delete(orders, sub.orderSn)
+	}
+	if len(orders) == 0 {
 		delete(n.goods, sub.goodsID)
 	}
 }
@@ -83,21 +90,14 @@ func (n *Notifier) Run(ctx context.Context) error {
 
 func (n *Notifier) runOnce(ctx context.Context) {
 	for goodsID, sns := range n.subscribed() {
-		for len(sns) > 0 {
-			chunk := min(pollChunk, len(sns))
-			found, err := n.store.StatusOf(ctx, goodsID, sns[:chunk])
-			if err != nil {
+		for chunk := range slices.Chunk(sns, pollChunk) {
+			if err := n.notify(ctx, goodsID, chunk); err != nil {
 				if ctx.Err() == nil {
 					n.log.WarnContext(ctx, "can't read the status of orders, will retry",
 						"goods_id", goodsID, "err", err)
 				}
 				return
 			}
-			if err := n.notify(ctx, goodsID, found); err != nil && ctx.Err() == nil {
-				n.log.WarnContext(ctx, "can't read changed orders, will retry", "goods_id", goodsID,
-					"err", err)
-			}
-			sns = sns[chunk:]
 		}
 	}
 }
@@ -107,19 +107,18 @@ func (n *Notifier) subscribed() map[int64][]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	all := make(map[int64][]string, len(n.goods))
-	for goodsID, subs := range n.goods {
-		seen := make(map[string]bool, len(subs))
-		for sub := range subs {
-			if !seen[sub.orderSn] {
-				seen[sub.orderSn], all[goodsID] = true, append(all[goodsID], sub.orderSn)
-			}
-		}
+	for goodsID, orders := range n.goods {
+		all[goodsID] = slices.Collect(maps.Keys(orders))
 	}
 	return all
 }
 
-// notify reads the orders that have changed with one statement and sends them.
-func (n *Notifier) notify(ctx context.Context, goodsID int64, found map[string]order.Status) error {
+// notify reads which of the orders have changed, reads those with one statement and sends them.
+func (n *Notifier) notify(ctx context.Context, goodsID int64, sns []string) error {
+	found, err := n.store.StatusOf(ctx, goodsID, sns)
+	if err != nil {
+		return err
+	}
 	changed := n.changed(goodsID, found)
 	if len(changed) == 0 {
 		return nil
@@ -128,36 +127,32 @@ func (n *Notifier) notify(ctx context.Context, goodsID int64, found map[string]o
 	if err != nil {
 		return err
 	}
-	byNumber := make(map[string]order.Order, len(orders))
-	for _, o := range withUncertain(ctx, n.pending, orders) {
-		byNumber[o.OrderSn] = o
-	}
+	orders = withUncertain(ctx, n.pending, orders)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for sub := range n.goods[goodsID] {
-		o, ok := byNumber[sub.orderSn]
-		if !ok || o.Status == sub.known {
-			continue
-		}
-		select {
-		case sub.Changed <- o:
-			sub.known = o.Status
-		default: // the subscriber has not received the last change; a later round sends this one
+	for _, o := range orders {
+		for _, sub := range n.goods[goodsID][o.OrderSn] {
+			if o.Status == sub.known {
+				continue
+			}
+			select {
+			case sub.Changed <- o:
+				sub.known = o.Status
+			default: // the subscriber has not received the last change; a later round sends this one
+			}
 		}
 	}
 	return nil
 }
 
-// changed returns the numbers whose status differs from the last one sent.
-func (n *Notifier) changed(goodsID int64, found map[string]order.Status) []string {
+// changed returns the numbers whose status differs from the last one sent to a subscription.
+func (n *Notifier) changed(goodsID int64, found map[string]order.Status) (sns []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	seen := make(map[string]bool)
-	var sns []string
-	for sub := range n.goods[goodsID] {
-		status, written := found[sub.orderSn]
-		if written && status != sub.known && !seen[sub.orderSn] {
-			seen[sub.orderSn], sns = true, append(sns, sub.orderSn)
+	for sn, status := range found {
+		if slices.ContainsFunc(n.goods[goodsID][sn],
+			func(s *Subscription) bool { return s.known != status }) {
+			sns = append(sns, sn)
 		}
 	}
 	return sns

@@ -92,11 +92,7 @@ func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pe
 		if err != nil {
 			return nil, fmt.Errorf("read pending reservations: %w", err)
 		}
-		sns := make([]string, len(page))
-		for i, p := range page {
-			sns[i] = p.OrderSn
-		}
-		rows, err := r.Store.StatusOf(ctx, result.GoodsID, sns)
+		rows, err := r.Store.StatusOf(ctx, result.GoodsID, order.Numbers(page))
 		if err != nil {
 			return nil, fmt.Errorf("look up pending orders: %w", err)
 		}

@@ -12,12 +12,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Metrics receives the result of each rebuild.
-type Metrics interface {
-	// Rebuilt is called after each rebuild that opened a sale again.
-	Rebuilt(r Result)
-}
-
 // Result is the outcome of one rebuild.
 type Result struct {
 	GoodsID   int64         `json:"goodsId,string"`
@@ -47,7 +41,7 @@ type Rebuilder struct {
 	Opener
 	Outbox  *outbox.Publisher
 	Queue   order.Publisher // for barriers
-	Metrics Metrics         // may be nil
+	Rebuilt func(Result)    // receives each rebuild that opened a sale again; may be nil
 	// PublishTimeout is the longest time from reserving to the end of publishing, of all nodes.
 	PublishTimeout time.Duration
 	Log            *slog.Logger
@@ -132,8 +126,8 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Res
 	result.Epoch, result.Available, result.Shut = sale.Epoch, sale.Stock, time.Since(began)
 	log.InfoContext(ctx, "sale rebuilt, its gate is open", "epoch", sale.Epoch,
 		"available", sale.Stock, "shut_seconds", result.Shut.Seconds(), "lost", result.Lost)
-	if r.Metrics != nil {
-		r.Metrics.Rebuilt(result)
+	if r.Rebuilt != nil {
+		r.Rebuilt(result)
 	}
 	return result, nil
 }

@@ -97,7 +97,7 @@ func (r LedgerReader) comparePage(
 	if len(old) == 0 {
 		return nil
 	}
-	rows, err := r.Store.StatusOf(ctx, v.GoodsID, orderSns(old))
+	rows, err := r.Store.StatusOf(ctx, v.GoodsID, order.Numbers(old))
 	if err != nil {
 		return err
 	}
@@ -113,14 +113,6 @@ func (r LedgerReader) comparePage(
 		}
 	}
 	return nil
-}
-
-func orderSns(list []order.Pending) []string {
-	sns := make([]string, len(list))
-	for i, p := range list {
-		sns[i] = p.OrderSn
-	}
-	return sns
 }
 
 // compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.

@@ -30,7 +30,7 @@ func (r *Reconciler) settle(
 	if len(written) == 0 {
 		return 0, nil
 	}
-	return r.Redis.Settle(ctx, goodsID, orderSns(written))
+	return r.Redis.Settle(ctx, goodsID, order.Numbers(written))
 }
 
 // republish publishes absent reservations that are due. Younger ones are still in flight.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,35 +22,14 @@ import (
 type servers struct {
 	reconcile.Store
 	reconcile.Redis
-	mu                   sync.Mutex
-	mysqlDown, redisDown bool
-	dead                 int64
+	mysqlDown, redisDown atomic.Bool
 	samples              chan reconcile.Sample
 }
 
-var errDown = errors.New("no answer")
-
-func (s *servers) set(change func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change()
-}
-
-// mysql returns the error that all calls to MySQL return.
-func (s *servers) mysql() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mysqlDown {
-		return errors.Join(order.ErrTryAgain, errDown)
-	}
-	return nil
-}
-
-func (s *servers) redis() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.redisDown {
-		return errDown
+// answer returns the error of every call to a server.
+func answer(down *atomic.Bool) error {
+	if down.Load() {
+		return errors.Join(order.ErrTryAgain, errors.New("no answer"))
 	}
 	return nil
 }
@@ -71,11 +50,11 @@ func (s *servers) View(_ context.Context, goodsID int64) (seckill.View, error) {
 		Sale: seckill.Sale{GoodsID: 42, Total: 10}, Gate: seckill.GateOpen, Now: now,
 		Available: 6, Pending: 1, PendingSince: now.Add(-time.Second), Sold: 2,
 		Outbox: 1, OldestAt: now.Add(-2 * time.Second),
-	}, s.redis()
+	}, answer(&s.redisDown)
 }
 
 func (s *servers) Memory(context.Context) (reconcile.Memory, error) {
-	return reconcile.Memory{Used: 5}, s.redis()
+	return reconcile.Memory{Used: 5}, answer(&s.redisDown)
 }
 
 func (s *servers) PendingPage(
@@ -85,20 +64,20 @@ func (s *servers) PendingPage(
 }
 
 func (s *servers) Database(context.Context, int64) (seckill.Database, error) {
-	return seckill.Database{Stock: 7, Active: 11}, s.mysql()
+	return seckill.Database{Stock: 7, Active: 11}, answer(&s.mysqlDown)
 }
 
 func (s *servers) Unreleased(context.Context, int64) (int, time.Time, error) {
-	return 0, time.Time{}, s.mysql()
+	return 0, time.Time{}, answer(&s.mysqlDown)
 }
 
-func (s *servers) CountDeadLetters(context.Context) (int64, error) { return s.dead, s.mysql() }
+func (s *servers) CountDeadLetters(context.Context) (int64, error) {
+	return 3, answer(&s.mysqlDown)
+}
 
 func (s *servers) Sampled(sample reconcile.Sample) { s.samples <- sample }
 
 func (s *servers) Reconciled(reconcile.Report) {}
-
-func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }
 
 // next returns the first sample that begins after the call.
 func (s *servers) next() reconcile.Sample {
@@ -113,7 +92,7 @@ func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 }
 
 func sampleThroughOutages(t *testing.T) {
-	s := &servers{dead: 3, samples: make(chan reconcile.Sample)}
+	s := &servers{samples: make(chan reconcile.Sample)}
 	log := slog.New(slog.DiscardHandler)
 	live := &livesales.List{Store: s, PaymentTimeout: time.Hour, Log: log}
 	live.Refresh(t.Context())
@@ -139,13 +118,13 @@ func sampleThroughOutages(t *testing.T) {
 	require.Equal(t, 2*time.Second, newest.OutboxAge)
 	require.Equal(t, seckill.GateMissing, older.Gate)
 
-	s.set(func() { s.mysqlDown = true })
+	s.mysqlDown.Store(true)
 	sample = s.next()
 	require.EqualValues(t, 3, sample.DeadLetters, "the last known count")
 	require.False(t, sample.Sales[0].Accounted)
 	require.Equal(t, time.Second, sample.Sales[0].PendingAge, "the backlog does not need MySQL")
 
-	s.set(func() { s.redisDown = true })
+	s.redisDown.Store(true)
 	select {
 	case <-s.samples: // the sample in progress
 	case <-time.After(10 * time.Second):

@@ -12,32 +12,27 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// fakeStore is a CounterStore with one sale. A test can take it down.
+// fakeStore is a CounterStore with one sale, of goods 1. A test can take it down.
 type fakeStore struct {
-	goods int64
+	CounterStore
 	down  bool
 	calls int
 	got   Counts
 }
 
-func (s *fakeStore) AddCounts(_ context.Context, counts map[int64]Counts) (map[int64]bool, error) {
+func (s *fakeStore) AddCounts(_ context.Context, counts map[int64]*Counts) error {
 	s.calls++
 	if s.down {
-		return nil, errors.New("down")
+		return errors.New("down")
 	}
-	s.got.Orders += counts[s.goods].Orders
-	for r, n := range counts[s.goods].Refusals {
-		s.got.Refusals[r] += n
-	}
-	return map[int64]bool{s.goods: true}, nil
+	s.got = *counts[1]
+	return nil
 }
-
-func (s *fakeStore) Rates(context.Context, int64) (Rates, error) { return Rates{}, nil }
 
 // TestCounters_FlushOnceForAllCounts checks that counting makes no call to the store, and that one
 // flush adds all counts.
 func TestCounters_FlushOnceForAllCounts(t *testing.T) {
-	store := &fakeStore{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
+	store := &fakeStore{}
 	counters := NewCounters(store, slog.New(slog.DiscardHandler))
 	var all sync.WaitGroup
 	for range 8 {
@@ -51,8 +46,8 @@ func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 	}
 	all.Wait()
 	require.Zero(t, store.calls, "counting costs no call")
-	counters.Flush(t.Context())
-	counters.Flush(t.Context())
+	counters.flush(t.Context())
+	counters.flush(t.Context())
 	require.Equal(t, 1, store.calls, "an empty flush makes no call")
 	require.Equal(t,
 		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}}, store.got)
@@ -61,20 +56,15 @@ func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 // TestCounters_DropInventedGoods checks that requests for invented goods take bounded memory until
 // the next flush. The counters drop the counts of a flush that failed.
 func TestCounters_DropInventedGoods(t *testing.T) {
-	store := &fakeStore{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
+	store := &fakeStore{down: true}
 	counters := NewCounters(store, slog.New(slog.DiscardHandler))
-	counters.Refused(1, seckill.SoldOut)
 	for id := range int64(3 * maxSales) {
-		counters.Refused(10+id, seckill.BadPath)
+		counters.Refused(1+id, seckill.BadPath)
 	}
-	require.EqualValues(t, maxSales, counters.size.Load())
-	counters.Flush(t.Context())
-	require.EqualValues(t, 1, counters.size.Load(), "only the existing sale remains")
-	store.down = true
-	counters.Refused(1, seckill.SoldOut)
-	counters.Flush(t.Context())
+	require.Len(t, counters.goods, maxSales)
+	counters.flush(t.Context())
 	store.down = false
-	counters.Flush(t.Context())
-	require.EqualValues(t, 1, store.got.Refusals[seckill.SoldOut])
-	require.Zero(t, counters.size.Load())
+	counters.Refused(1, seckill.SoldOut)
+	counters.flush(t.Context())
+	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 1}, store.got.Refusals)
 }

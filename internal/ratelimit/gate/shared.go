@@ -13,9 +13,9 @@ import (
 func (g *Gate) takeShared(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
-	waiting := false
-	hit, inFlight := g.takeCached(rule, req, &waiting)
+	hit, inFlight := g.takeCached(rule, req, false)
 	if hit.ok {
+		g.opts.Count(rule.Name, hit.event)
 		return hit.decision, nil
 	}
 	timer := time.NewTimer(g.opts.Deadline)
@@ -23,16 +23,12 @@ func (g *Gate) takeShared(
 	if inFlight == nil {
 		return g.takeDirect(ctx, rule, req, timer.C)
 	}
-	defer func() {
-		if waiting {
-			g.keys.with(req.Key, g.opts.Now(), func(k *keyState) { k.waiting-- })
-		}
-	}()
 	for !hit.ok {
 		if err := g.await(ctx, req.Key, inFlight, timer.C); err != nil {
+			g.keys.with(req.Key, g.opts.Now(), func(k *keyState) { k.waiting-- })
 			return ratelimit.Decision{}, err
 		}
-		hit, inFlight = g.takeCached(rule, req, &waiting)
+		hit, inFlight = g.takeCached(rule, req, true)
 	}
 	return hit.decision, nil
 }
@@ -54,22 +50,25 @@ func (g *Gate) await(
 
 // takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
 // one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
-// before, so requests must not be merged.
+// before, so requests must not be merged. A caller stops waiting as soon as it has an answer, because
+// callSize counts the waiting callers.
 func (g *Gate) takeCached(
-	rule *rules.Compiled, req ratelimit.Request, waiting *bool,
+	rule *rules.Compiled, req ratelimit.Request, waiting bool,
 ) (hit cached, inFlight *call) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
 		k.setParams(req.Params)
 		if hit = k.cached(now, req); hit.ok {
-			g.answered(rule, k, hit, waiting)
+			if waiting {
+				k.waiting--
+			}
 			return
 		}
 		if req.Params.Kind == ratelimit.KindBursty {
 			return
 		}
-		if !*waiting {
-			*waiting, k.waiting = true, k.waiting+1
+		if !waiting {
+			k.waiting++
 		}
 		if k.call == nil {
 			k.call = &call{done: make(chan struct{})}
@@ -78,16 +77,6 @@ func (g *Gate) takeCached(
 		inFlight = k.call
 	})
 	return hit, inFlight
-}
-
-// answered ends a caller's waiting at once, because callSize counts the waiting callers. It counts
-// no event for a caller that waited, because Redis and not the cache decided.
-func (g *Gate) answered(rule *rules.Compiled, k *keyState, hit cached, waiting *bool) {
-	if *waiting {
-		*waiting, k.waiting = false, k.waiting-1
-		return
-	}
-	g.opts.Count(rule.Name, hit.event)
 }
 
 // start begins a call for size permits. Redis may grant any part of them.
@@ -110,50 +99,33 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, size int64, c 
 	})
 }
 
-type answer struct {
-	d   ratelimit.Decision
-	err error
-}
-
-// takeDirect makes a call for one caller alone. It refunds permits that arrive after the caller has
-// stopped waiting.
+// takeDirect makes a call for one caller alone, and caches a denial. It refunds permits that arrive
+// after the caller has stopped waiting.
 func (g *Gate) takeDirect(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request, deadline <-chan time.Time,
 ) (ratelimit.Decision, error) {
-	answers := make(chan answer) // unbuffered: an answer is received or refunded
-	left := make(chan struct{})
-	defer close(left)
+	var d ratelimit.Decision
+	c := &call{done: make(chan struct{})}
 	g.running.Go(func() {
-		d, err := g.batcher.take(item{rule.Name, req})
-		select {
-		case answers <- answer{d, err}:
-		case <-left:
-			if d.Allowed {
+		defer close(c.done)
+		d, c.err = g.batcher.take(item{rule.Name, req})
+	})
+	if err := g.await(ctx, req.Key, c, deadline); err != nil {
+		g.running.Go(func() {
+			if <-c.done; d.Allowed {
 				g.refund(req, d)
 			}
-		}
-	})
-	select {
-	case got := <-answers:
-		if got.err == nil && !got.d.Allowed {
-			g.cacheDenial(rule, req, got.d)
-		}
-		return got.d, got.err
-	case <-deadline:
-		g.batcher.breakers.of(req.Key).record(g.opts.Now(), false)
-		return ratelimit.Decision{}, context.DeadlineExceeded
-	case <-ctx.Done():
-		return ratelimit.Decision{}, ctx.Err()
+		})
+		return ratelimit.Decision{}, err
 	}
-}
-
-// cacheDenial stores a denial in the key's cache.
-func (g *Gate) cacheDenial(rule *rules.Compiled, req ratelimit.Request, d ratelimit.Decision) {
-	now := g.opts.Now()
-	g.keys.with(req.Key, now, func(k *keyState) {
-		k.setParams(req.Params)
-		k.update(now, req, d, leaseSize(rule.Leases, req.Params))
-	})
+	if !d.Allowed {
+		now := g.opts.Now()
+		g.keys.with(req.Key, now, func(k *keyState) {
+			k.setParams(req.Params)
+			k.update(now, req, d, leaseSize(rule.Leases, req.Params))
+		})
+	}
+	return d, nil
 }
 
 // refund returns permits to Redis, independent of the caller's context. It also ends the key's

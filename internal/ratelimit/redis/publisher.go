@@ -61,27 +61,18 @@ func (p *Publisher) Publish(ctx context.Context) error {
 // script. Two releases that run side by side would otherwise overwrite each other's SHA-1 every
 // second.
 func (p *Publisher) Keep(ctx context.Context) error {
-	usable, err := p.usable(ctx)
-	if err != nil || usable {
-		return err
-	}
-	return p.Publish(ctx)
-}
-
-// usable reports whether Redis has loaded the published script.
-func (p *Publisher) usable(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	sha, err := p.client.Get(ctx, ScriptKey).Result()
-	if errors.Is(err, redis.Nil) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("ratelimit: read the published script: %w", err)
+	sha, err := p.client.Get(ctx, ScriptKey).Result() // "" if there is none
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("ratelimit: read the published script: %w", err)
 	}
 	loaded, err := p.client.ScriptExists(ctx, sha).Result()
 	if err != nil {
-		return false, fmt.Errorf("ratelimit: check the published script: %w", err)
+		return fmt.Errorf("ratelimit: check the published script: %w", err)
 	}
-	return len(loaded) == 1 && loaded[0], nil
+	if len(loaded) == 1 && loaded[0] {
+		return nil
+	}
+	return p.Publish(ctx)
 }

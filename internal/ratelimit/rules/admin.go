@@ -82,8 +82,8 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	if err != nil {
 		return Setting{}, err
 	}
-	s.Remaining, s.ResetMillis = ptr(d.Remaining), ptr(
-		(d.ResetAfter + time.Millisecond - 1).Milliseconds())
+	reset := (d.ResetAfter + time.Millisecond - 1).Milliseconds()
+	s.Remaining, s.ResetMillis = &d.Remaining, &reset
 	return s, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +42,7 @@ type Sync struct {
 	script  *redis.Script
 	id      string
 	nodes   atomic.Int64
-	running chan struct{} // one RunOnce at a time
+	running sync.Mutex // held by RunOnce
 	known   map[string]map[string]ratelimit.Limit
 }
 
@@ -49,7 +50,7 @@ type Sync struct {
 func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
 	s := &Sync{
 		client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")),
-		id: rand.Text(), running: make(chan struct{}, 1),
+		id: rand.Text(),
 	}
 	s.nodes.Store(1)
 	return s
@@ -83,12 +84,8 @@ func (s *Sync) leave(ctx context.Context) error {
 // RunOnce reads changes into the Rulebook. An operator's request may call it while Run does. The
 // second call waits, because both write known.
 func (s *Sync) RunOnce(ctx context.Context) error {
-	select {
-	case s.running <- struct{}{}:
-		defer func() { <-s.running }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	s.running.Lock()
+	defer s.running.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version

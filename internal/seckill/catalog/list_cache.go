@@ -15,19 +15,16 @@ const ListTTL = time.Second
 // maxPages bounds the cached pages, because callers choose cursors and page sizes.
 const maxPages = 256
 
-// Lister lists exposed sales; Catalog implements it.
-type Lister interface {
-	// Sales lists exposed sales, newest first: at most limit of those below a goods id (0: from the
-	// top).
-	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
-}
+// Listing lists exposed sales, newest first: at most limit of those below a goods id (0: from the
+// top).
+type Listing func(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 
 // ListCache keeps pages of the public list in a node's memory, so that any number of visitors
 // costs one read per page and second. It is safe for concurrent use.
 type ListCache struct {
-	lister Lister
-	now    func() time.Time
-	pages  *ttlcache.Cache[pageKey, cachedPage]
+	list  Listing
+	now   func() time.Time
+	pages *ttlcache.Cache[pageKey, cachedPage]
 }
 
 type pageKey struct {
@@ -40,20 +37,20 @@ type cachedPage struct {
 	views []seckill.View
 }
 
-// NewListCache returns an empty cache whose ages count by the clock now.
-func NewListCache(lister Lister, now func() time.Time) *ListCache {
+// NewListCache returns an empty cache of a list, as of Catalog.Sales. Ages count by the clock now.
+func NewListCache(list Listing, now func() time.Time) *ListCache {
 	pages := ttlcache.New[pageKey, cachedPage](ttlcache.Options{
 		TTL: ListTTL, MaxEntries: maxPages, LoadTimeout: readDeadline, Now: now,
 	})
-	return &ListCache{lister: lister, now: now, pages: pages}
+	return &ListCache{list: list, now: now, pages: pages}
 }
 
-// Sales lists exposed sales as Lister does. It adds a page's age to each view's Now, so that a
+// Sales lists exposed sales, as the cached list does. It adds a page's age to each view's Now, so that a
 // countdown does not jump when the page is read again.
 func (c *ListCache) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
 	load := func(ctx context.Context) (cachedPage, error) {
 		began := c.now()
-		views, err := c.lister.Sales(ctx, below, limit)
+		views, err := c.list(ctx, below, limit)
 		return cachedPage{began, views}, err
 	}
 	page, err := c.pages.Get(ctx, pageKey{below, limit}, load)

