@@ -69,7 +69,7 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		fmt.Fprintln(stdout, "\nEnvironment:")
-		_ = config.Help(stdout, p) // a failure to write to standard output cannot be reported
+		config.Help(stdout, p)
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
