@@ -25,20 +25,13 @@ type written struct {
 	overlaps atomic.Int64 // writes that began during another write to the same shard
 
 	mu     sync.Mutex
-	by     []string // by shard: the process of the latest write
-	bodies [][]string
-	seen   map[string]bool
+	by     []string   // by shard: the process of the latest write
+	bodies [][]string // by shard, in the order of publishing
 }
 
-func newWritten(t *testing.T, shards int) *written {
-	return &written{
-		t: t, writing: make([]sync.Mutex, shards), by: make([]string, shards),
-		bodies: make([][]string, shards), seen: map[string]bool{},
-	}
-}
-
-// write records one message unless it is known, and acknowledges it.
-func (w *written) write(process string, shard int, ack func() error, body string) {
+// write records a delivery that is later than those before, and acknowledges it. An earlier one is
+// delivered again; if it is new, the broker has changed the order, and the body stays missing.
+func (w *written) write(process string, shard int, stream order.Stream, d order.Delivery) {
 	if !w.writing[shard].TryLock() {
 		w.overlaps.Add(1)
 		w.writing[shard].Lock()
@@ -47,30 +40,35 @@ func (w *written) write(process string, shard int, ack func() error, body string
 	time.Sleep(200 * time.Microsecond) // MySQL takes about as long
 	w.mu.Lock()
 	w.by[shard] = process
-	if !w.seen[body] {
-		w.seen[body], w.bodies[shard] = true, append(w.bodies[shard], body)
+	known := w.bodies[shard]
+	if body := string(d.Body); len(known) == 0 || body > known[len(known)-1] {
+		w.bodies[shard] = append(known, body)
 	}
 	w.mu.Unlock()
-	_ = ack() // an ack may fail on a lost connection; the broker then delivers the message again
+	_ = stream.Ack(d.Tag) // on a lost connection it fails, and the broker delivers d again
 }
 
-// writers lists the processes of the shards' latest writes, each once.
-func (w *written) writers() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(w.by)))
+// awaitWriter waits until each shard's latest write is by this process.
+func (w *written) awaitWriter(process string) {
+	w.t.Helper()
+	eventually(w.t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return !slices.ContainsFunc(w.by, func(by string) bool { return by != process })
+	}, process)
 }
 
-// has reports whether all these messages are written.
-func (w *written) has(bodies map[string]bool) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for body := range bodies {
-		if !w.seen[body] {
-			return false
+// awaitAll waits until these messages are written.
+func (w *written) awaitAll(missing map[string]bool) {
+	w.t.Helper()
+	eventually(w.t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, body := range slices.Concat(w.bodies...) {
+			delete(missing, body)
 		}
-	}
-	return true
+		return len(missing) == 0
+	}, "a confirmed message is not written, or out of order")
 }
 
 // startProcess consumes all shards, as an order-consumer does, until stop or cleanup.
@@ -106,7 +104,7 @@ func (w *written) consume(ctx context.Context, name string, source *rabbit.Sourc
 			if !ok {
 				return
 			}
-			w.write(name, shard, func() error { return stream.Ack(d.Tag) }, string(d.Body))
+			w.write(name, shard, stream, d)
 		case <-ctx.Done():
 			return
 		}
@@ -127,13 +125,6 @@ func goodsOf(shards int) []int64 {
 	return all
 }
 
-// consumer is an entry of the broker's list of consumers.
-type consumer struct {
-	Queue     string  `json:"queue_name"`
-	Active    bool    `json:"active"`
-	Arguments [][]any `json:"arguments"` // name, type, value
-}
-
 // awaitOneActive waits until the broker lists this number of consumers for each shard. All need a
 // priority, and exactly one must be active.
 func awaitOneActive(
@@ -143,22 +134,23 @@ func awaitOneActive(
 	eventually(t, func() bool {
 		out, err := broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
 			"queue_name", "active", "arguments")
-		var all []consumer
+		var all []struct {
+			Queue     string  `json:"queue_name"`
+			Active    bool    `json:"active"`
+			Arguments [][]any `json:"arguments"` // name, type, value
+		}
 		if err != nil || json.Unmarshal([]byte(out), &all) != nil {
 			return false
 		}
-		listed, active := map[string]int{}, map[string]int{}
+		count := map[string]int{}
 		for _, c := range all {
 			if strings.Contains(fmt.Sprint(c.Arguments), "x-priority") {
-				listed[c.Queue]++
-			}
-			if c.Active {
-				active[c.Queue]++
+				count[fmt.Sprint(c.Queue, " active ", c.Active)]++
 			}
 		}
 		for shard := range shards {
 			queue := fmt.Sprint("seckill.orders.", shard)
-			if listed[queue] != consumers || active[queue] != 1 {
+			if count[queue+" active true"] != 1 || count[queue+" active false"] != consumers-1 {
 				return false
 			}
 		}
@@ -174,35 +166,33 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	address := broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
 	opt := rabbit.Options{URLs: []string{address}, Shards: 8}
-	w := newWritten(t, opt.Shards)
+	w := &written{
+		t: t, writing: make([]sync.Mutex, opt.Shards), by: make([]string, opt.Shards),
+		bodies: make([][]string, opt.Shards),
+	}
 	load := startLoad(t, runPublisher(t, opt), goodsOf(opt.Shards)...)
 
 	wire, proxied := through(t, address)
 	throughWire := opt
 	throughWire.URLs = []string{proxied}
 	w.startProcess("mortal", throughWire)
-	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[mortal]" })
+	w.awaitWriter("mortal")
 	stopSurvivor := w.startProcess("survivor", opt)
 	awaitOneActive(t, broker, vhost, opt.Shards, 2)
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
 
 	died := time.Now()
 	wire.Close()
-	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" })
+	w.awaitWriter("survivor")
 	t.Logf("the survivor has all shards %v after the death", time.Since(died))
 	awaitOneActive(t, broker, vhost, opt.Shards, 1)
 
 	w.startProcess("successor", opt)
 	w.overlaps.Store(0)
 	stopSurvivor()
-	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" })
+	w.awaitWriter("successor")
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard during a graceful leave")
 	sent := load.stop()
 	require.NotEmpty(t, sent)
-	eventually(t, func() bool { return w.has(sent) }, "a confirmed message is not written")
-	w.mu.Lock() // unconfirmed messages may still be written
-	defer w.mu.Unlock()
-	for shard, bodies := range w.bodies {
-		require.True(t, slices.IsSorted(bodies), "messages of shard %d are out of order", shard)
-	}
+	w.awaitAll(sent)
 }

@@ -49,10 +49,10 @@ func TestLimiter_AdmitsExactlyItsRate(t *testing.T) {
 			admitted    int
 		}{
 			// The burst of 2 never limits. A refill that rounds down would pass 101.
-			"a refill is not rounded down": {tokenBucket(2, 1), 499 * ms, 100 * time.Second, 201},
+			"not rounded down": {tokenBucket(2, 1), 499 * ms, 100 * time.Second, 201},
 			// 10,000 refilled and 1,000 saved permits, of which the last is still incomplete.
-			"nor below a millisecond":    {tokenBucket(1000, 1), 900 * us, 10 * time.Second, 10_999},
-			"a refill is not rounded up": {tokenBucket(1, 1), ms, 10 * time.Second, 10},
+			"nor below 1 ms": {tokenBucket(1000, 1), 900 * us, 10 * time.Second, 10_999},
+			"not rounded up": {tokenBucket(1, 1), ms, 10 * time.Second, 10},
 			// The interval between permits is not a whole number of milliseconds.
 			"700/s":  {ofTen(700), 100 * us, time.Second, 10 + 699},
 			"999/s":  {ofTen(999), 100 * us, time.Second, 10 + 998},

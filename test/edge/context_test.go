@@ -33,8 +33,8 @@ func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
 	}
 }
 
-// keptOut reports whether a line of .dockerignore excludes a file. The lines name top-level entries,
-// or with **/ files anywhere.
+// keptOut reports whether a line of .dockerignore excludes a file. The lines name top-level
+// entries, or with **/ files anywhere.
 func keptOut(file, ignored string) bool {
 	for pattern := range strings.Lines(ignored) {
 		pattern, anywhere := strings.CutPrefix(strings.TrimSpace(pattern), "**/")

@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestEdgeParams_EqualTheAPIs compares edge/params.lua with internal/ratelimit, number by number. The
-// edge leaves the second list to the API.
+// TestEdgeParams_EqualTheAPIs compares edge/params.lua with internal/ratelimit, number by number.
+// The edge leaves the second list to the API.
 func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	s := open(newAPI(t).addr()).with("exempt.conf", "geo $edge_exempt { default 0; }\n")
 	e := start(t, withParams(s))
@@ -25,7 +25,7 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 		`{"algorithm":"reserve","permitsPerSecond":700,"maxBurstSeconds":1.5,"maxWaitMillis":250}`,
 		`{"algorithm":"reserve","permitsPerSecond":0.3,"maxWaitMillis":60000}`,
 		`{"algorithm":"reserve","permitsPerSecond":100000,"maxBurstSeconds":0.000001}`,
-		`{"algorithm":"token_bucket","permitsPerSecond":20,"maxBurstSeconds":1,"maxWaitMillis":500}`,
+		`{"algorithm":"token_bucket","permitsPerSecond":20,"maxBurstSeconds":1,"maxWaitMillis":5}`,
 		`{"algorithm":"token_bucket","permitsPerSecond":33.33,"burst":7}`,
 		`{"algorithm":"token_bucket","permitsPerSecond":1000000,"maxBurstSeconds":86400}`,
 		`{"algorithm":"token_bucket","permitsPerSecond":0.001,"burst":10}`,

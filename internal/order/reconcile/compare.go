@@ -41,21 +41,19 @@ func (r LedgerReader) compareAll(
 func (r LedgerReader) compare(
 	ctx context.Context, v seckill.View,
 ) (d seckill.Differences, f findings, err error) {
-	oldest, err := r.Store.OldestUnreleasedMove(ctx, v.GoodsID)
+	unreleased, oldest, err := r.Store.Unreleased(ctx, v.GoodsID)
 	if err != nil {
 		return d, f, err
 	}
-	if !oldest.IsZero() && time.Since(oldest) > tolerance {
-		if d.Unreleased, err = r.Store.CountUnreleased(ctx, v.GoodsID); err != nil {
-			return d, f, err
-		}
+	if unreleased > 0 && time.Since(oldest) > tolerance {
+		d.Unreleased = unreleased
 	}
 	if v.Pending > 0 {
 		if f, err = r.comparePending(ctx, v); err != nil {
 			return d, f, err
 		}
 	}
-	if !oldest.IsZero() {
+	if unreleased > 0 {
 		f.failed = nil // a stock move already returns their units
 	}
 	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue)
@@ -131,8 +129,8 @@ func (r LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool,
 	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {
 		return false, err
 	}
-	oldest, err := r.Store.OldestUnreleasedMove(ctx, before.GoodsID)
-	return oldest.IsZero(), err
+	unreleased, _, err := r.Store.Unreleased(ctx, before.GoodsID)
+	return unreleased == 0, err
 }
 
 // totals are the figures of a view that do not change while the sale is idle.

@@ -33,8 +33,8 @@ func TestScripts_HeadersNameAllArguments(t *testing.T) {
 	require.Panics(t, func() { lua.Source("none") })
 }
 
-// TestScript_GroupIsAdmittedTogetherOrNotAtAll runs the script as nginx does, with several limits in
-// a group. Each group sees the permits that the one before it left.
+// TestScript_GroupIsAdmittedTogetherOrNotAtAll runs the script as nginx does, with several limits
+// in a group. Each group sees the permits that the one before it left.
 func TestScript_GroupIsAdmittedTogetherOrNotAtAll(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	decide := redis.NewScript(lua.Source("ratelimit_decide"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -66,38 +67,39 @@ func bodies(ds []order.Delivery) []string {
 	return all
 }
 
-// publishEach publishes one message after the other. Their order is then known.
-func publishEach(ctx context.Context, p order.Publisher, all []string) error {
-	for _, body := range all {
-		if err := p.Publish(ctx, goods, []byte(body)); err != nil {
-			return err
+// publishInOrder publishes one message after the other. confirmed requires that the queue confirms
+// all of them.
+func publishInOrder(t *testing.T, p order.Publisher, id int64, bodies ...string) (confirmed func()) {
+	return publishing(t, func(ctx context.Context, all *errgroup.Group) {
+		all.Go(func() error {
+			for _, body := range bodies {
+				if err := p.Publish(ctx, id, []byte(body)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// publishAll publishes n messages at once.
+func publishAll(t *testing.T, p order.Publisher, n int) (confirmed func()) {
+	return publishing(t, func(ctx context.Context, all *errgroup.Group) {
+		for i := range n {
+			all.Go(func() error { return p.Publish(ctx, goods, fmt.Append(nil, "message ", i)) })
 		}
-	}
-	return nil
+	})
 }
 
-// publishing is n publishes in flight.
-type publishing struct {
-	t       *testing.T
-	n       int
-	results chan error
-}
-
-// publishAll starts n concurrent publishes.
-func publishAll(t *testing.T, p order.Publisher, n int) publishing {
+func publishing(
+	t *testing.T, start func(context.Context, *errgroup.Group),
+) (confirmed func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
-	results := make(chan error, n)
-	for i := range n {
-		go func() { results <- p.Publish(ctx, goods, []byte(fmt.Sprint("message ", i))) }()
-	}
-	return publishing{t: t, n: n, results: results}
-}
-
-// confirmed waits for all publishes and requires that the queue confirms them.
-func (p publishing) confirmed() {
-	p.t.Helper()
-	for range p.n {
-		require.NoError(p.t, <-p.results)
+	var all errgroup.Group
+	start(ctx, &all)
+	return func() {
+		t.Helper()
+		require.NoError(t, all.Wait())
 	}
 }

@@ -43,26 +43,25 @@ const goods = int64(42)
 func keepsOrder(t *testing.T, q Queue) {
 	c := consume(t, q, order.Shard(goods, q.Shards()))
 	var want []string
-	published := make(chan error, 1)
 	for i := range 100 {
 		want = append(want, fmt.Sprint("message ", i))
 	}
-	go func() { published <- publishEach(t.Context(), q, want) }()
+	confirmed := publishInOrder(t, q, goods, want...)
 	require.Equal(t, want, c.takeAndAck(len(want)))
-	require.NoError(t, <-published)
+	confirmed()
 }
 
 // acksMultiple acknowledges the third of five deliveries. The next stream must get only the last
 // two.
 func acksMultiple(t *testing.T, q Queue) {
-	sent := publishAll(t, q, 5)
+	confirmed := publishAll(t, q, 5)
 	c := consume(t, q, order.Shard(goods, q.Shards()))
 	first := c.take(5)
 	require.NoError(t, c.stream.Ack(first[2].Tag))
 	require.NoError(t, c.stream.Close())
 	c = consume(t, q, order.Shard(goods, q.Shards()))
 	require.Equal(t, bodies(first[3:]), c.takeAndAck(2))
-	sent.confirmed()
+	confirmed()
 }
 
 // redeliversInOrder requires that a second stream gets the messages of a closed stream again, in
@@ -70,7 +69,7 @@ func acksMultiple(t *testing.T, q Queue) {
 // because dead letters report them.
 func redeliversInOrder(t *testing.T, q Queue) {
 	began := time.Now().Truncate(time.Second)
-	sent := publishAll(t, q, 50)
+	confirmed := publishAll(t, q, 50)
 	c := consume(t, q, order.Shard(goods, q.Shards()))
 	first := c.take(20)
 	for _, d := range first {
@@ -92,7 +91,7 @@ func redeliversInOrder(t *testing.T, q Queue) {
 	byTag := func(a, b order.Delivery) int { return cmp.Compare(a.Tag, b.Tag) }
 	require.True(t, slices.IsSortedFunc(second, byTag))
 	require.NoError(t, c.stream.Ack(second[49].Tag))
-	sent.confirmed()
+	confirmed()
 }
 
 // oneActiveStream requires that only one of two streams gets deliveries. Two concurrent writers
@@ -101,7 +100,7 @@ func oneActiveStream(t *testing.T, q Queue) {
 	shard := order.Shard(goods, q.Shards())
 	a := consume(t, q, shard)
 	b := consume(t, q, shard)
-	sent := publishAll(t, q, 10)
+	confirmed := publishAll(t, q, 10)
 	held := a.take(10)
 	select {
 	case d := <-b.stream.Deliveries():
@@ -111,14 +110,14 @@ func oneActiveStream(t *testing.T, q Queue) {
 	require.NoError(t, a.stream.Ack(held[3].Tag))
 	require.NoError(t, a.stream.Close())
 	require.Equal(t, bodies(held[4:]), b.takeAndAck(6))
-	sent.confirmed()
+	confirmed()
 }
 
 func manyAtOnce(t *testing.T, q Queue) {
 	c := consume(t, q, order.Shard(goods, q.Shards()))
-	sent := publishAll(t, q, 1000)
+	confirmed := publishAll(t, q, 1000)
 	got := c.takeAndAck(1000)
-	sent.confirmed()
+	confirmed()
 	slices.Sort(got)
 	require.Len(t, slices.Compact(got), 1000)
 }
@@ -129,10 +128,9 @@ func keepsShards(t *testing.T, q Queue) {
 	for id := range int64(20) {
 		shard := order.Shard(id, q.Shards())
 		c := consume(t, q, shard)
-		published := make(chan error, 1)
-		go func() { published <- q.Publish(t.Context(), id, []byte(fmt.Sprint(id))) }()
+		confirmed := publishInOrder(t, q, id, fmt.Sprint(id))
 		require.Equal(t, []string{fmt.Sprint(id)}, c.takeAndAck(1))
-		require.NoError(t, <-published)
+		confirmed()
 		require.NoError(t, c.stream.Close())
 	}
 }
@@ -158,8 +156,7 @@ func keepsBytes(t *testing.T, q Queue) {
 		all[i] = byte(i)
 	}
 	c := consume(t, q, order.Shard(goods, q.Shards()))
-	published := make(chan error, 1)
-	go func() { published <- q.Publish(t.Context(), goods, all) }()
+	confirmed := publishInOrder(t, q, goods, string(all))
 	require.Equal(t, []string{string(all)}, c.takeAndAck(1))
-	require.NoError(t, <-published)
+	confirmed()
 }
