@@ -13,12 +13,7 @@ import (
 
 // settings are the flags as the report shows them.
 func (p *loadTest) settings() report.Settings {
-	s := report.Settings{
-		Plan: p.Plan, Loop: "closed", Ramp: p.Ramp.Seconds(), Stock: p.stock, Permits: p.permits,
-	}
-	if p.Rate > 0 {
-		s.Loop = "open"
-	}
+	s := report.Settings{Plan: p.Plan, Stock: p.stock, Permits: p.permits}
 	if p.profile != "" {
 		s.Compress = p.compress
 	}

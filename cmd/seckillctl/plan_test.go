@@ -32,7 +32,7 @@ func TestPlan_PrintsATableAndJSON(t *testing.T) {
 func TestPlan_ReadsACalibrationFile(t *testing.T) {
 	costs, err := capacity.BuiltIn()
 	require.NoError(t, err)
-	costs.Provenance.Machine = "another machine"
+	costs.Measured = "another machine"
 	body, err := json.Marshal(costs)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "costs.json")

@@ -59,20 +59,17 @@ const (
 
 // exitError is an error with an exit code, which app.Main reads.
 type exitError struct {
+	error
 	code int
-	err  error
 }
 
-// Error returns the text of the error.
-func (c *exitError) Error() string { return c.err.Error() }
-
 // Unwrap returns the error.
-func (c *exitError) Unwrap() error { return c.err }
+func (c *exitError) Unwrap() error { return c.error }
 
 // ExitCode returns the exit code of the program.
 func (c *exitError) ExitCode() int { return c.code }
 
-func usage(err error) error { return &exitError{code: codeUsage, err: err} }
+func usage(err error) error { return &exitError{err, codeUsage} }
 
 // withExitCode adds the exit code that belongs to an error. It maps the refusals of all packages in
 // one place, so that commands return errors unchanged.
@@ -83,13 +80,13 @@ func withExitCode(err error) error {
 	}
 	switch reason := seckill.ReasonOf(err); {
 	case errors.Is(err, rebuild.ErrRebuilding):
-		return &exitError{code: codeRebuilding, err: err}
+		return &exitError{err, codeRebuilding}
 	case errors.As(err, &field), reason == seckill.BadRequest:
 		return usage(err)
 	case reason != "" && reason != seckill.Unavailable,
 		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired), errors.Is(err,
 			order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
-		return &exitError{code: codeRefused, err: err}
+		return &exitError{err, codeRefused}
 	}
 	return err
 }

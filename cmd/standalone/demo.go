@@ -130,11 +130,8 @@ func soldExactly(r report.Report) error {
 // have to sign by hand on the first day.
 func (d demo) invite(goodsID string) {
 	merchant, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
-	if err != nil {
-		return
-	}
-	anyBuyer, err := d.buyerToken(1)
-	if err != nil {
+	anyBuyer, errBuyer := d.buyerToken(1)
+	if err != nil || errBuyer != nil {
 		return
 	}
 	fmt.Fprintf(d.out, `

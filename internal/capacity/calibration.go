@@ -12,18 +12,11 @@ var builtIn []byte
 // Calibration holds what a piece of work costs on one machine, and the bytes that it takes on any.
 // The names are those of a plan: "API: GET /sales/{goodsId}", "MySQL tables".
 type Calibration struct {
-	Provenance Provenance         `json:"provenance"`
-	Costs      map[string]Cost    `json:"costs"`
-	Bytes      map[string]float64 `json:"bytes"`
-}
-
-// Provenance names the machine, date and command of a measurement. A plan shows it, because costs
-// of another machine may be off by a factor of two.
-type Provenance struct {
-	Machine string `json:"machine"`
-	Date    string `json:"date"` // YYYY-MM-DD
-	Command string `json:"command"`
-	Notes   string `json:"notes,omitempty"`
+	// Measured names the machine, date and command. A plan shows it, because costs of another
+	// machine may be off by a factor of two.
+	Measured string             `json:"measured"`
+	Costs    map[string]Cost    `json:"costs"`
+	Bytes    map[string]float64 `json:"bytes"`
 }
 
 // Cost is the processor time of one piece of work in microseconds. A request also has its size in

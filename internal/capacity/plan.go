@@ -59,10 +59,10 @@ type Amount struct {
 
 // Plan is the table of costs of a sale.
 type Plan struct {
-	Rows    []Row      `json:"rows"`
-	Parts   []Part     `json:"parts"`
-	Amounts []Amount   `json:"amounts"`
-	Costs   Provenance `json:"costs"`
+	Rows    []Row    `json:"rows"`
+	Parts   []Part   `json:"parts"`
+	Amounts []Amount `json:"amounts"`
+	Costs   string   `json:"costs"` // where and when they were measured
 }
 
 // check reports all fields out of range together. NaN fails these comparisons as well.
@@ -94,7 +94,7 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	if err := s.check(); err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Costs: c.Provenance}
+	p := Plan{Costs: c.Measured}
 	orders := math.Min(s.Buyers, math.Floor(s.Units/s.PerBuyer))
 	streams := orders * s.Streams
 	for _, w := range s.work(orders, streams) {

@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 )
 
@@ -22,21 +23,19 @@ func (p Plan) Text(to io.Writer) error {
 	for _, a := range p.Amounts {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.What, digits(a.Count), digits(a.Bytes), digits(a.MB))
 	}
-	fmt.Fprintf(w, "\ncosts: %s, %s, %s\n", p.Costs.Machine, p.Costs.Date, p.Costs.Command)
+	fmt.Fprintf(w, "\ncosts: %s\n", p.Costs)
 	return w.Flush()
 }
 
 // digits writes three significant digits, with commas between thousands. More digits would seem
 // more exact than a measured cost is.
 func digits(x float64) string {
-	if x < 999.5 {
-		return fmt.Sprintf("%.3g", x)
+	text := fmt.Sprintf("%.3g", x)
+	rounded, err := strconv.ParseFloat(text, 64)
+	if err != nil || rounded < 1000 {
+		return text
 	}
-	unit := 1.0
-	for x/unit >= 999.5 {
-		unit *= 10
-	}
-	text := fmt.Sprintf("%.0f", float64(int64(x/unit+0.5))*unit)
+	text = fmt.Sprintf("%.0f", rounded)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -100,25 +97,16 @@ func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	return s
 }
 
-// errorClass names the reason why a call has no answer. A report lists classes, because the texts
-// of errors contain addresses and ports that differ in each call.
+// errorClass names the reason why a call has no answer: the innermost error, because the texts of
+// the others contain addresses and ports that differ in each call.
 func errorClass(a apiclient.Answer, err error) string {
-	timeout, timedOut := errors.AsType[net.Error](err)
-	switch {
-	case a.Status != 0:
+	if a.Status != 0 {
 		return fmt.Sprintf("status %d with an unknown body", a.Status)
-	case timedOut && timeout.Timeout():
-		return "timeout"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF),
-		errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection lost"
-	case errors.Is(err, apiclient.ErrRemote):
-		return "not a loopback address"
-	default:
-		return "other"
 	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err.Error()
 }
 
 // addArrival records a started buyer and its lag. The lag belongs to the generator: a large one

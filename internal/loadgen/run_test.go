@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -194,12 +196,12 @@ func TestPlanKind_FollowsSharesAndSeed(t *testing.T) {
 
 func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	for said, err := range map[string]error{
-		"timeout": os.ErrDeadlineExceeded, "refused": syscall.ECONNREFUSED, "connection lost": io.ErrUnexpectedEOF,
-		"not a loopback address": apiclient.ErrRemote, "other": errors.New("odd"),
+		"i/o timeout": os.ErrDeadlineExceeded, "connection refused": syscall.ECONNREFUSED,
+		"the address is not a loopback one": apiclient.ErrRemote,
 	} {
-		require.Equal(t, said, errorClass(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
+		require.Equal(t, said, errorClass(apiclient.Answer{},
+			&url.Error{Op: "Post", Err: &net.OpError{Op: "dial", Err: err}}))
 	}
-	require.Equal(t, "timeout", errorClass(apiclient.Answer{}, context.DeadlineExceeded))
 	require.Equal(t, "status 502 with an unknown body",
 		errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
 
@@ -210,7 +212,7 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 		r := Run(t.Context(), p)
 		path := of(t, r, buyer.StepPath)
 		require.Equal(t, path.Count, path.Errors)
-		require.Equal(t, map[string]int64{"error: refused": path.Count}, path.Answers)
+		require.Equal(t, map[string]int64{"error: connection refused": path.Count}, path.Answers)
 		require.Equal(t, 10, r.Count(buyer.GaveUp))
 		require.Empty(t, r.Holders, "a buyer without a purchase request cannot hold an order")
 	})

@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"testing"
@@ -25,17 +24,12 @@ func BenchmarkCalibrate(b *testing.B) {
 		return
 	}
 	c := &calibrator{fixture: newFixture(b), sums: map[string]usage{}}
-	rounds := 0
-	for ; b.Loop(); rounds++ {
+	for b.Loop() {
 		c.round()
 	}
 	result := must.Get(capacity.BuiltIn())(b)
 	c.setCosts(result.Costs)
-	result.Provenance = capacity.Provenance{
-		Machine: place(), Date: time.Now().UTC().Format(time.DateOnly), Command: "make calibrate",
-		Notes: fmt.Sprintf("%d rounds; one API and one consumer, load generator and servers on the "+
-			"same processors", rounds),
-	}
+	result.Measured = place() + time.Now().UTC().Format(", 2006-01-02, make calibrate")
 	text := must.Get(json.MarshalIndent(result, "", "  "))(b)
 	require.NoError(b, os.WriteFile(file, append(text, '\n'), 0o644))
 }

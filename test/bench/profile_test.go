@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"fmt"
-	"io"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -23,7 +21,11 @@ func profile(b *testing.B, p *installation.Program, name string, run func() meas
 	}
 	require.NoError(b, os.MkdirAll(dir, 0o755))
 	taken := make(chan error, 1)
-	go func() { taken <- fetchProfile(p.OpsAddr(), filepath.Join(dir, name+".pprof")) }()
+	url := "http://" + p.OpsAddr() + "/debug/pprof/profile?seconds=8"
+	go func() {
+		file := filepath.Join(dir, name+".pprof")
+		taken <- exec.CommandContext(b.Context(), "curl", "-sSfo", file, url).Run()
+	}()
 	for {
 		select {
 		case err := <-taken:
@@ -33,20 +35,4 @@ func profile(b *testing.B, p *installation.Program, name string, run func() meas
 			run()
 		}
 	}
-}
-
-func fetchProfile(addr, file string) error {
-	resp, err := http.Get("http://" + addr + "/debug/pprof/profile?seconds=8")
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	profile, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("profile: %s", resp.Status)
-	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, profile, 0o644)
 }

@@ -16,7 +16,7 @@ import (
 
 // manySalesFaults run eighteen more sales, and hit only some of them.
 func manySalesFaults() []fault {
-	cluster := installation.Options{Topology: installation.Topology{RedisCluster: true}}
+	cluster := installation.Options{Topology: installation.RedisCluster}
 	among := func(name string, hit hitSome) fault {
 		return fault{
 			name: name, options: cluster, spread: 20 * time.Second, inject: amongManySales(hit),

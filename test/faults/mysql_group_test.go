@@ -16,7 +16,7 @@ import (
 
 // groupFaults hit the primary of a MySQL group, which elects another after 5 to 8 s.
 func groupFaults() []fault {
-	group := installation.Options{Topology: installation.Topology{MySQLGroup: true}}
+	group := installation.Options{Topology: installation.MySQLGroup}
 	ownDisk := installation.Options{Topology: group.Topology, OwnSQL: true}
 	spread := 20 * time.Second
 	return []fault{

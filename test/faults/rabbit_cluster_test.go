@@ -13,10 +13,7 @@ import (
 
 // rabbitNodeFaults hit nodes of a RabbitMQ cluster; run.Rabbit leads the sale's queue.
 func rabbitNodeFaults() []fault {
-	own := installation.Options{
-		OwnRabbit: true,
-		Topology:  installation.Topology{RabbitCluster: true},
-	}
+	own := installation.Options{OwnRabbit: true, Topology: installation.RabbitCluster}
 	short, medium, long := 15*time.Second, 25*time.Second, 30*time.Second
 	return []fault{
 		{

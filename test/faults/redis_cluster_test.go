@@ -16,8 +16,7 @@ import (
 func clusterFaults() []fault {
 	cluster := func(busWires bool, env ...string) installation.Options {
 		return installation.Options{
-			Topology: installation.Topology{RedisCluster: true},
-			BusWires: busWires, Env: env,
+			Topology: installation.RedisCluster, BusWires: busWires, Env: env,
 		}
 	}
 	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second

@@ -126,7 +126,7 @@ func (s scale) at(v float64) float64 {
 	return s.low + part*(s.high-s.low)
 }
 
-// ticks are powers of ten, or at most six steps of 1, 2 or 5 times a power of ten.
+// ticks are powers of ten, or at most six steps of 1, 2, 4 or 8 times a power of ten.
 func (s scale) ticks() (ticks []tick) {
 	add := func(v float64) {
 		ticks = append(ticks, tick{At: s.at(v), Label: fmt.Sprintf("%.6g", v)})
@@ -137,12 +137,12 @@ func (s scale) ticks() (ticks []tick) {
 		}
 		return ticks
 	}
-	step := math.Pow(10, math.Floor(math.Log10(s.to/5)))
-	for i := 0; s.to/step > 6; i++ {
-		step *= []float64{2, 2.5, 2}[i%3]
+	step := math.Pow(10, math.Floor(math.Log10(s.to/2)))
+	for s.to/step > 6 {
+		step *= 2
 	}
-	for i := 0; float64(i)*step <= s.to*1.001; i++ {
-		add(float64(i) * step)
+	for v := 0.0; v <= s.to*1.001; v += step {
+		add(v)
 	}
 	return ticks
 }

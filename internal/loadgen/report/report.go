@@ -46,6 +46,10 @@ type Generator struct {
 // New assembles a report. cutShort reports that a signal or the time limit ended the load.
 func New(s Settings, r loadgen.Result, v verdict.Verdict, cutShort bool) Report {
 	r.Started = r.Started.UTC()
+	s.Loop, s.Ramp = "closed", s.Plan.Ramp.Seconds()
+	if s.Rate > 0 {
+		s.Loop = "open"
+	}
 	lag := r.Of(loadgen.SpanLag)
 	return Report{
 		Result: r, Schema: Schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v,

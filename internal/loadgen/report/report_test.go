@@ -62,7 +62,7 @@ func sample() Report {
 	plan := loadgen.Plan{
 		Bases: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Buyers: 30, Rate: 10, Users: 1,
 	}
-	settings := Settings{Plan: plan, Loop: "open", Stock: 10, Permits: 5, Compress: 60}
+	settings := Settings{Plan: plan, Stock: 10, Permits: 5, Compress: 60}
 	r := New(settings, result, v, false)
 	r.Notes = []string{"read this"}
 	return r

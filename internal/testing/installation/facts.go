@@ -2,7 +2,6 @@ package installation
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-
-	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // Facts is MySQL's state of one sale. Tests read it directly.
@@ -24,20 +21,20 @@ type Facts struct {
 
 // Facts reads a sale's facts.
 func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
-	ask := func(query string, into ...any) {
-		require.NoError(t, r.db.QueryRowContext(t.Context(), query, goods).Scan(into...))
-	}
-	ask(`SELECT stock, total FROM sales WHERE goods_id = ?`, &f.Stock, &f.Total)
-	ask(`SELECT COUNT(*), COALESCE(SUM(quantity), 0), COUNT(DISTINCT buyer_id) FROM orders
-		WHERE goods_id = ? AND status IN ('created', 'paid')`, &f.Orders, &f.Units, &f.Buyers)
-	ask(`SELECT COALESCE(SUM(held), 0), COALESCE(MAX(held), 0) FROM
-		(SELECT SUM(held) AS held FROM buyer_holdings WHERE goods_id = ?
-			GROUP BY buyer_id) AS buyers`,
-		&f.Held, &f.MostHeld)
-	ask(`SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = 'failed'`, &f.Failed)
-	ask(`SELECT COUNT(*) FROM dead_letters WHERE goods_id = ?`, &f.Dead)
-	ask(`SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL`, &f.NotGiven)
-	ask(`SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = 'open'`, &f.OpenCuts)
+	const holds = "FROM orders WHERE goods_id = s.goods_id AND status IN ('created', 'paid')"
+	const held = "FROM (SELECT SUM(held) AS held FROM buyer_holdings WHERE goods_id = ? " +
+		"GROUP BY buyer_id) AS buyers"
+	r.read(t, &f, `SELECT s.stock, s.total, (SELECT COUNT(*) `+holds+`) AS orders,
+		(SELECT COALESCE(SUM(quantity), 0) `+holds+`) AS units,
+		(SELECT COUNT(DISTINCT buyer_id) `+holds+`) AS buyers,
+		(SELECT COALESCE(SUM(held), 0) `+held+`) AS held,
+		(SELECT COALESCE(MAX(held), 0) `+held+`) AS most_held,
+		(SELECT COUNT(*) FROM orders WHERE goods_id = s.goods_id AND status = 'failed') AS failed,
+		(SELECT COUNT(*) FROM dead_letters WHERE goods_id = s.goods_id) AS dead,
+		(SELECT COUNT(*) FROM stock_moves WHERE goods_id = s.goods_id AND given_at IS NULL)
+			AS not_given,
+		(SELECT COUNT(*) FROM stock_cuts WHERE goods_id = s.goods_id AND state = 'open') AS open_cuts
+		FROM sales s WHERE s.goods_id = ?`, goods, goods, goods)
 	return f
 }
 
@@ -48,12 +45,10 @@ type OrderRow struct {
 }
 
 // OrderRows reads all orders of a goods with any status.
-func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
-	return rowsOf(t, r, func(rows *sql.Rows) (o OrderRow, err error) {
-		err = rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
-		return o, err
-	}, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders WHERE goods_id = ?`,
-		goods)
+func (r *Installation) OrderRows(t testing.TB, goods string) (orders []OrderRow) {
+	r.read(t, &orders, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders
+		WHERE goods_id = ?`, goods)
+	return orders
 }
 
 // OrderSns returns the numbers of a goods' active orders.
@@ -69,44 +64,31 @@ func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 
 // Held returns the units that each buyer holds according to MySQL.
 func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
+	var rows []struct{ BuyerID, Held int64 }
+	r.read(t, &rows, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
 	held := make(map[int64]int64)
-	rowsOf(t, r, func(rows *sql.Rows) (buyer int64, err error) {
-		var units int64
-		err = rows.Scan(&buyer, &units)
-		held[buyer] += units
-		return buyer, err
-	}, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
+	for _, row := range rows {
+		held[row.BuyerID] += row.Held
+	}
 	return held
 }
 
 // DeadLetters returns the order numbers of the dead letters in MySQL, for every goods and for
 // unknown goods.
-func (r *Installation) DeadLetters(t testing.TB) []string {
-	return rowsOf(t, r, func(rows *sql.Rows) (sn string, err error) {
-		err = rows.Scan(&sn)
-		return sn, err
-	}, `SELECT order_sn FROM dead_letters`)
+func (r *Installation) DeadLetters(t testing.TB) (sns []string) {
+	r.read(t, &sns, `SELECT order_sn FROM dead_letters`)
+	return sns
 }
 
-func rowsOf[R any](
-	t testing.TB, r *Installation, scan func(*sql.Rows) (R, error), query string, args ...any,
-) (all []R) {
-	rows := must.Get(r.db.QueryContext(t.Context(), query, args...))(t)
-	defer rows.Close()
-	for rows.Next() {
-		row := must.Get(scan(rows))(t)
-		all = append(all, row)
-	}
-	require.NoError(t, rows.Err())
-	return all
+func (r *Installation) read(t testing.TB, into any, query string, args ...any) {
+	require.NoError(t, r.db.WithContext(t.Context()).Raw(query, args...).Scan(into).Error)
 }
 
 // SQLDo runs a statement as the administrator.
 func (r *Installation) SQLDo(t testing.TB, statement string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
-	_, err := r.db.ExecContext(ctx, statement)
-	require.NoError(t, err, statement)
+	require.NoError(t, r.db.WithContext(ctx).Exec(statement).Error, statement)
 }
 
 // RedisFacts is Redis' state of a goods. It is consistent only without concurrent changes, because

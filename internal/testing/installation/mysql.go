@@ -26,10 +26,10 @@ var groups atomic.Int64 //nolint:gochecknoglobals // so is what it numbers
 // startSQL creates a database on the suite's MySQL or on one of the installation's own.
 func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	switch {
-	case o.OwnSQL && o.Topology.MySQLGroup:
+	case o.OwnSQL && o.Topology.Has(MySQLGroup):
 		r.ownGroup(t)
 		return
-	case o.Topology.MySQLGroup:
+	case o.Topology.Has(MySQLGroup):
 		r.onGroup(t, suite.MySQLGroup(t))
 		return
 	case o.OwnSQL:

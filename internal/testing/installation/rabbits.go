@@ -22,9 +22,9 @@ const shards = 4
 // startRabbit starts a broker or a cluster, or uses the suite's.
 func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
 	switch {
-	case o.Topology.RabbitCluster && o.OwnRabbit:
+	case o.Topology.Has(RabbitCluster) && o.OwnRabbit:
 		r.Rabbits = servers.RabbitCluster(t)
-	case o.Topology.RabbitCluster:
+	case o.Topology.Has(RabbitCluster):
 		r.Rabbits = suite.RabbitCluster(t)
 	case o.OwnRabbit:
 		r.Rabbit = servers.RabbitMQ(t)

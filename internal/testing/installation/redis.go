@@ -27,7 +27,7 @@ const clusterRefresh = 200 * time.Millisecond
 // Cluster, Redis is one of the masters until a sale exists. Then it is the master that stores the
 // sale.
 func (r *Installation) startRedis(t testing.TB, o Options) {
-	if !o.Topology.RedisCluster {
+	if !o.Topology.Has(RedisCluster) {
 		r.Redis = servers.Redis(t, o.Redis...)
 		return
 	}

@@ -2,67 +2,51 @@ package installation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Topology selects the servers that run as clusters. The installation's handle of such a server
+// Topology is the set of servers that run as clusters. The installation's handle of such a server
 // (Redis, Rabbit, SQL) is the important member for the sale. This is the master that stores it, the
 // node that leads its queue, or the primary.
-type Topology struct {
-	RedisCluster  bool // three masters, each with a replica
-	RabbitCluster bool // three nodes with quorum queues
-	MySQLGroup    bool // three members with a single primary
-}
+type Topology uint8
 
-// These are the names of a Topology's parts for ParseTopology and String.
+// The clusters.
 const (
-	redisCluster  = "redis-cluster"
-	rabbitCluster = "rabbit-cluster"
-	mysqlGroup    = "mysql-group"
+	RedisCluster  Topology = 1 << iota // three masters, each with a replica
+	RabbitCluster                      // three nodes with quorum queues
+	MySQLGroup                         // three members with a single primary
 )
 
-// ParseTopology parses a comma-separated list of redis-cluster, rabbit-cluster and mysql-group.
-// "clusters" stands for all three, "" for none.
-func ParseTopology(list string) (l Topology, err error) {
+// clusterNames are the names of the clusters, in their order.
+func clusterNames() []string { return []string{"redis-cluster", "rabbit-cluster", "mysql-group"} }
+
+// ParseTopology parses a comma-separated list of names. "clusters" stands for all three, "" for
+// none.
+func ParseTopology(list string) (set Topology, err error) {
 	for name := range strings.SplitSeq(list, ",") {
-		switch name {
-		case "":
-		case redisCluster:
-			l.RedisCluster = true
-		case rabbitCluster:
-			l.RabbitCluster = true
-		case mysqlGroup:
-			l.MySQLGroup = true
-		case "clusters":
-			l = Topology{true, true, true}
-		default:
-			return l, fmt.Errorf("there is no topology %q", name)
+		i := slices.Index(clusterNames(), name)
+		switch {
+		case i >= 0:
+			set |= 1 << i
+		case name == "clusters":
+			set = RedisCluster | RabbitCluster | MySQLGroup
+		case name != "":
+			return set, fmt.Errorf("there is no topology %q", name)
 		}
 	}
-	return l, nil
+	return set, nil
 }
 
-// With adds the clusters of another topology.
-func (l Topology) With(other Topology) Topology {
-	return Topology{
-		l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster,
-		l.MySQLGroup || other.MySQLGroup,
-	}
-}
+// Has reports whether a server is a cluster.
+func (s Topology) Has(cluster Topology) bool { return s&cluster != 0 }
 
 // String returns the list for ParseTopology. It is "" if all servers are single.
-func (l Topology) String() string {
+func (s Topology) String() string {
 	var names []string
-	for _, part := range []struct {
-		has  bool
-		name string
-	}{
-		{l.RedisCluster, redisCluster},
-		{l.RabbitCluster, rabbitCluster},
-		{l.MySQLGroup, mysqlGroup},
-	} {
-		if part.has {
-			names = append(names, part.name)
+	for i, name := range clusterNames() {
+		if s.Has(1 << i) {
+			names = append(names, name)
 		}
 	}
 	return strings.Join(names, ",")

@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// portMapper is an in-process replacement of Erlang's port mapper (epmd) for one node. It reports
-// each peer's port to its node. A port may be that of a wire, so a test can cut the traffic between
-// two nodes while clients reach both.
+// portMapper is an in-process replacement of Erlang's port mapper (epmd) for one node. A node would
+// start epmd as a daemon, which outlives the test. It reports each peer's port to its node. A port
+// may be that of a wire, so a test can cut the traffic between two nodes while clients reach both.
 //
 // It implements the requests that nodes and their command line tools need: ALIVE2_REQ,
 // PORT_PLEASE2_REQ and NAMES_REQ (Erlang/OTP, ERTS User's Guide, Distribution Protocol).
@@ -108,8 +108,11 @@ func portReply(name string, ports map[string]uint16) []byte {
 	return append(append(out, name...), 0, 0)
 }
 
-// close ends the port mapper and all its connections.
+// close ends the port mapper and all its connections. It has no effect on nil.
 func (m *portMapper) close() {
+	if m == nil {
+		return
+	}
 	_ = m.listener.Close()
 	m.end()
 	m.running.Wait()

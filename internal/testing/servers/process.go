@@ -3,7 +3,6 @@ package servers
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -172,24 +171,10 @@ func (p *Process) String() string { return p.LogTail(16 << 10) }
 
 // LogTail returns the last n bytes of the child's output for messages. If the file is not readable,
 // it returns the reason.
-func (p *Process) LogTail(n int64) string {
-	text, err := tail(p.File, n)
+func (p *Process) LogTail(n int) string {
+	text, err := os.ReadFile(p.File)
 	if err != nil {
 		return fmt.Sprintf("(no log: %v)", err)
 	}
-	return string(text)
-}
-
-func tail(path string, n int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() // read only
-	if info, err := file.Stat(); err == nil && info.Size() > n {
-		if _, err := file.Seek(-n, io.SeekEnd); err != nil {
-			return nil, err
-		}
-	}
-	return io.ReadAll(file)
+	return string(text[max(0, len(text)-n):])
 }

@@ -14,12 +14,12 @@ import (
 )
 
 // RabbitServer is a private rabbitmq-server with the management plugin for its HTTP API. It is a
-// single broker with its own epmd, or a node of RabbitNodes.
+// single broker, or a node of RabbitNodes.
 type RabbitServer struct {
 	*Server
-	epmd  *Process     // nil if the cluster has port mappers
-	nodes *RabbitNodes // nil for a single broker
-	ports rabbitPorts
+	mapper *portMapper  // stands in for epmd
+	nodes  *RabbitNodes // nil for a single broker
+	ports  rabbitPorts
 }
 
 type rabbitPorts struct{ amqp, management, distribution, epmd int }
@@ -31,47 +31,45 @@ func RabbitMQ(tb testing.TB) *RabbitServer {
 }
 
 // StartRabbitMQ runs a rabbitmq-server with its data and log in dir. It returns when the broker
-// accepts connections. The caller stops it. A private epmd runs beside it. Otherwise the node would
-// start epmd as a daemon, which outlives the test.
+// accepts connections. The caller stops it.
 func StartRabbitMQ(ctx context.Context, dir string) (*RabbitServer, error) {
-	epmd, err := exec.LookPath("epmd")
-	if err != nil {
-		return nil, fmt.Errorf("epmd is %w (%w)", ErrMissing, err)
-	}
 	return withProgram(ctx, "rabbitmq-server", func(path string) (*RabbitServer, error) {
 		r, err := newRabbit(path, dir)
 		if err != nil {
 			return nil, err
 		}
 		r.prepare = func(context.Context) error { return r.configure("") }
-		r.epmd = &Process{
-			Path: epmd,
-			Args: []string{"-address", "127.0.0.1", "-port", strconv.Itoa(r.ports.epmd)},
-			Env:  r.proc.Env, Dir: dir, File: filepath.Join(dir, "epmd.log"),
-		}
-		return r, nil
+		r.mapper, err = startPortMapper(r.ports.epmd, map[string]uint16{
+			r.shortName(): uint16(r.ports.distribution),
+		})
+		return r, err
 	})
 }
 
 // Name returns the Erlang node's name. It contains the port, so it is unique on the machine.
 func (r *RabbitServer) Name() string {
-	return fmt.Sprintf("seckill%d@localhost", r.ports.distribution)
+	return r.shortName() + "@localhost"
 }
+
+func (r *RabbitServer) shortName() string { return fmt.Sprintf("seckill%d", r.ports.distribution) }
 
 // URL returns the broker's AMQP address with its default vhost.
 func (r *RabbitServer) URL() string {
 	return fmt.Sprintf("amqp://guest:guest@%s/", loopback(r.ports.amqp))
 }
 
-// Stop ends the broker in an orderly way (about 6 s) and then its epmd.
-func (r *RabbitServer) Stop() error { return errors.Join(r.Server.Stop(), r.endEpmd()) }
+// Stop ends the broker in an orderly way (about 6 s), for good.
+func (r *RabbitServer) Stop() error {
+	err := r.Server.Stop()
+	r.mapper.close()
+	return err
+}
 
-// discard kills the broker and its epmd before the deletion of their data.
-func (r *RabbitServer) discard() error { return errors.Join(r.Server.discard(), r.endEpmd()) }
-
-// Restart works as Server.Restart. It also starts an epmd that Stop ended.
-func (r *RabbitServer) Restart(ctx context.Context) error {
-	return errors.Join(r.startEpmd(), r.Server.Restart(ctx))
+// discard kills the broker before the deletion of its data.
+func (r *RabbitServer) discard() error {
+	err := r.Server.discard()
+	r.mapper.close()
+	return err
 }
 
 // RestartEmpty works as Server.RestartEmpty. All vhosts, queues, messages and accounts but guest
@@ -81,7 +79,7 @@ func (r *RabbitServer) RestartEmpty(ctx context.Context) error {
 	if r.nodes != nil {
 		return r.nodes.restartEmpty(ctx, r)
 	}
-	return errors.Join(r.startEpmd(), r.Server.RestartEmpty(ctx))
+	return r.Server.RestartEmpty(ctx)
 }
 
 // Ctl runs rabbitmqctl on this broker and returns its output. Erlang's start takes half a second,
@@ -100,27 +98,6 @@ func (r *RabbitServer) tool(ctx context.Context, name string, args ...string) (s
 		err = fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
 	}
 	return string(out), err
-}
-
-func (r *RabbitServer) first(ctx context.Context) error {
-	if err := r.startEpmd(); err != nil {
-		return err
-	}
-	return r.Server.first(ctx)
-}
-
-func (r *RabbitServer) startEpmd() error {
-	if r.epmd == nil || r.epmd.Running() {
-		return nil
-	}
-	return r.epmd.Start()
-}
-
-func (r *RabbitServer) endEpmd() error {
-	if r.epmd == nil {
-		return nil
-	}
-	return r.epmd.Kill()
 }
 
 // isReady returns nil when this node serves HTTP and accepts AMQP connections. It detects another

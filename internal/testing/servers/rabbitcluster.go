@@ -35,8 +35,7 @@ const (
 type RabbitNodes struct {
 	Nodes []*RabbitServer
 
-	mappers []*portMapper
-	wires   map[[2]int]*netfault.Proxy // by source and destination node
+	wires map[[2]int]*netfault.Proxy // by source and destination node
 }
 
 // RabbitCluster starts a cluster for one test (about 15 s) and stops it at cleanup.
@@ -93,14 +92,12 @@ func (c *RabbitNodes) connect() error {
 				}
 				c.wires[[2]int{i, j}], port = w, w.Port()
 			}
-			name, _, _ := strings.Cut(peer.Name(), "@")
-			ports[name] = uint16(port)
+			ports[peer.shortName()] = uint16(port)
 		}
-		mapper, err := startPortMapper(node.ports.epmd, ports)
-		if err != nil {
+		var err error
+		if node.mapper, err = startPortMapper(node.ports.epmd, ports); err != nil {
 			return err
 		}
-		c.mappers = append(c.mappers, mapper)
 	}
 	return nil
 }
@@ -163,9 +160,6 @@ func (c *RabbitNodes) Log() string { return logsOf(c.Nodes) }
 // discard kills all nodes before the deletion of their data.
 func (c *RabbitNodes) discard() error {
 	err := discardAll(c.Nodes)
-	for _, m := range c.mappers {
-		m.close()
-	}
 	for _, w := range c.wires {
 		w.Close()
 	}

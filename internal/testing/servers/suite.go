@@ -129,17 +129,25 @@ func shared[S handle](tb testing.TB, s *Suite, name string, start starter[S]) S 
 	return server
 }
 
+// startShared starts a server in a temporary directory. The path of a Unix socket must be short, so
+// the directory is not that of tb.TempDir, which contains the test's name.
 func startShared[S handle](
 	ctx context.Context, s *Suite, name string, start starter[S],
 ) (handle, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	server, discard, err := startIn(ctx, name, start)
+	dir, err := os.MkdirTemp("", "seckill-"+name+"-")
 	if err != nil {
 		return nil, err
 	}
+	server, err := start(ctx, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.discards = append(s.discards, discard)
+	s.discards = append(s.discards, func() error {
+		return errors.Join(server.discard(), os.RemoveAll(dir))
+	})
 	return server, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 )
@@ -18,34 +17,16 @@ type handle interface {
 // starter starts a server with its data and log in a directory.
 type starter[S handle] func(ctx context.Context, dir string) (S, error)
 
-// startIn starts a server in a temporary directory. The path of a Unix socket must be short, so
-// startIn does not use tb.TempDir, which contains the test's name. discard ends the server and
-// deletes the directory.
-func startIn[S handle](
-	ctx context.Context, name string, start starter[S],
-) (server S, discard func() error, err error) {
-	dir, err := os.MkdirTemp("", "seckill-"+name+"-")
-	if err != nil {
-		return server, nil, err
-	}
-	if server, err = start(ctx, dir); err != nil {
-		return server, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return server, func() error { return errors.Join(server.discard(), os.RemoveAll(dir)) }, nil
-}
-
 // forTest starts a server for one test. Cleanup stops it and prints its log if the test failed.
 func forTest[S handle](tb testing.TB, name string, start starter[S]) S {
 	tb.Helper()
-	server, discard, err := startIn(tb.Context(), name, start)
-	check(tb, err)
-	tb.Cleanup(func() {
-		showLog(tb, name, server)
-		if err := discard(); err != nil {
+	own := NewSuite()
+	tb.Cleanup(func() { // after the cleanup that shows the log
+		if err := own.Close(); err != nil {
 			tb.Errorf("servers: %v", err)
 		}
 	})
-	return server
+	return shared(tb, own, name, start)
 }
 
 func check(tb testing.TB, err error) {
