@@ -125,7 +125,7 @@ func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
 }
 
 func newCatalog(s *fakeRedis) *catalog.Catalog {
-	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s, s)
+	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s)
 }
 
 // during runs a rush, changes the sale after 100 ms and continues for 200 ms.
