@@ -161,8 +161,8 @@ func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
 	})
 }
 
-// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. A shut gate is not cached,
-// so they see it open at the next read.
+// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. The cache holds no shut
+// gate, so they see it open at the next read.
 func TestCatalog_ChangesAppearWithinTTL(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(*seckill.View)
