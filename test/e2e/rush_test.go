@@ -31,7 +31,7 @@ func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p bu
 // rushFor is rushOn for an existing sale. Buyers repeat a request whose connection breaks, for
 // example because the server closes an idle connection. The HTTP client does not repeat a POST.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
-	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
+	p.GoodsID, p.Token, p.RetryErrors = goods, r.BuyerToken, true
 	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	p.Bases = r.Bases()
 	report := must.Get(buyers.Run(t.Context(), p))(t)
