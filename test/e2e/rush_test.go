@@ -60,16 +60,16 @@ func settled(
 }
 
 // exact checks that everything was sold and that all servers have the same numbers.
-func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
-	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
+func (r rushed) exact(t *testing.T, units, orders, winners int64) {
+	require.Zero(t, r.report.Sum(func(result buyers.Result) int {
 		return result.Unavailable
 	}), "answers of 503")
-	r.gone(t, units, orders, buyers)
+	r.gone(t, units, orders, winners)
 }
 
 // gone is exact for a rush in which buyers may have been answered 503.
-func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
-	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
+func (r rushed) gone(t *testing.T, units, orders, winners int64) {
+	require.Zero(t, r.report.Sum(func(result buyers.Result) int {
 		return result.ServerErrors
 	}), "answers of 5xx")
 	require.Zero(t, r.report.Count(buyer.GaveUp))
@@ -78,7 +78,7 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 		[]int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
 	require.Equal(t, []int64{0, units}, []int64{r.ledger.Database.Stock, r.ledger.Database.Active})
 	require.Equal(t, installation.Facts{
-		Total: units, Orders: orders, Units: units, Buyers: buyers, Held: units,
+		Total: units, Orders: orders, Units: units, Buyers: winners, Held: units,
 		MostHeld: r.facts.MostHeld,
 	}, r.facts)
 }
