@@ -40,19 +40,15 @@ func judge(
 			return nil, err
 		}
 		after := held[l.BuyerID] + l.Quantity
-		var err error
 		switch {
 		case after > sale.MaxPerBuyerLimit:
-			err = p.fail(l, b, order.FailedOverLimit)
+			p.fail(l, b, order.FailedOverLimit)
 		case l.Quantity > sale.Stock-p.sold:
-			err = p.fail(l, b, order.FailedOversold)
+			p.fail(l, b, order.FailedOversold)
 		default:
 			// The batch's later lines of this buyer count on top of this one.
 			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
 			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 	return p, nil
@@ -69,13 +65,8 @@ func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time
 // fail adds an order that a rule refuses. Its dead letter has the delivery history of its message.
 func (p *batchPlan) fail(
 	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
-) error {
-	deadLetter, err := deadLetterOf(b, l, reason)
-	if err != nil {
-		return err
-	}
-	p.addFailed(l, b.Epochs[l.OrderSn], deadLetter)
-	return nil
+) {
+	p.addFailed(l, b.Epochs[l.OrderSn], deadLetterOf(b, l, reason))
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
@@ -102,11 +93,7 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 		if err := validate(l); err != nil {
 			return err
 		}
-		deadLetter, err := deadLetterOf(b, l, order.FailedLost)
-		if err != nil {
-			return err
-		}
-		p.claimTombstone(l, b.Epochs[l.OrderSn], deadLetter)
+		p.claimTombstone(l, b.Epochs[l.OrderSn], deadLetterOf(b, l, order.FailedLost))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 		salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 	require.EqualValues(t, 10, h.sale(sale.GoodsID).Total,
 		"the total stays until Redis releases the units")
-	require.Equal(t, today, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
+	h.requireUnreleased(sale.GoodsID, 1, today)
 	require.Equal(t, []inventory.StockCut{*cut},
 		must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), 10))(t),
 		"the open cut holds everything that EndCut needs")
@@ -100,7 +100,7 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	}
 	require.Empty(t, h.moves(sale.GoodsID))
 	h.requireBalanced(sale.GoodsID)
-	require.Zero(t, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
+	h.requireUnreleased(sale.GoodsID, 0, time.Time{})
 }
 
 // TestEndCut_RefusalUndoesTheCut checks that a refusal by Redis undoes the cut for good.

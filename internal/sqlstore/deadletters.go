@@ -31,10 +31,7 @@ func (s *Store) WriteFailed(
 		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn,
 			errDoesNotFit)
 	}
-	deadLetter, err := withDefaults(dead, goodsID, line, reason, now)
-	if err != nil {
-		return order.Outcome{}, wrapError("write a failed order", err)
-	}
+	deadLetter := withDefaults(dead, goodsID, line, reason, now)
 	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
 		return writeFailed(tx, goodsID, truncateLine(line), epoch, deadLetter, now)
 	})
@@ -105,7 +102,7 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 // deadLetterOf returns the dead letter of one order of a batch.
 func deadLetterOf(
 	b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason,
-) (order.DeadLetter, error) {
+) order.DeadLetter {
 	from := b.Deliveries[l.OrderSn]
 	d := order.DeadLetter{
 		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
@@ -118,18 +115,16 @@ func deadLetterOf(
 func withDefaults(
 	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 	now time.Time,
-) (order.DeadLetter, error) {
+) order.DeadLetter {
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = now
 	}
-	if d.Body != nil {
-		return d, nil
+	if d.Body == nil {
+		d.Body = order.EncodeOrder(goodsID, l)
 	}
-	var err error
-	d.Body, err = order.EncodeOrder(goodsID, l)
-	return d, err
+	return d
 }
 
 func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {

@@ -44,17 +44,6 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }
 
-func (h fixture) TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
-	sale := h.exposed(10, 5)
-	l := h.line(sale, 1, 1)
-	h.writeAll(sale.GoodsID, l)
-	require.Equal(t,
-		order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
-		h.writeFailed(sale.GoodsID, l, order.FailedLost))
-	require.Empty(t, h.moves(sale.GoodsID))
-	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
-}
-
 // TestWriteFailed_AcceptsUnknownGoods checks that an order of a sale that does not exist can be
 // written as failed.
 func (h fixture) TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {

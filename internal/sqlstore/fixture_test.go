@@ -306,6 +306,15 @@ func (h fixture) moves(goodsID int64) []order.StockMove {
 	return slices.DeleteFunc(list, func(m order.StockMove) bool { return m.GoodsID != goodsID })
 }
 
+// requireUnreleased requires the number of unreleased moves and cuts, and the oldest one's time.
+func (h fixture) requireUnreleased(goodsID int64, n int, oldest time.Time) {
+	h.t.Helper()
+	got, at, err := h.Unreleased(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	require.Equal(h.t, n, got)
+	require.Equal(h.t, oldest, at)
+}
+
 // requireConflict requires a Conflict.
 func requireConflict(t testing.TB, err error) {
 	t.Helper()

@@ -14,26 +14,6 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestReceive_PaysAnOrderOnce checks that a repeated payment returns the paid order unchanged. A
-// payment at payBy or later is refused.
-func (h fixture) TestReceive_PaysAnOrderOnce(t *testing.T) {
-	sale := h.exposed(10, 5)
-	sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
-	now := today.Add(5 * time.Minute)
-	paid := must.Get(h.Pay(sale.GoodsID, sn, now))(t)
-	require.Equal(t, order.Paid, paid.Status)
-	require.Equal(t, now, paid.PaidAt)
-	require.Equal(t, paid, must.Get(h.Pay(sale.GoodsID, sn, today.Add(time.Hour)))(t))
-	_, err := h.CancelOne(sale.GoodsID, sn, now)
-	requireConflict(t, err)
-	_, err = h.Pay(sale.GoodsID, late, today.Add(16*time.Minute))
-	requireConflict(t, err) // payBy has passed
-	_, err = h.Pay(sale.GoodsID, "0", now)
-	require.ErrorIs(t, err, order.ErrNoSuchOrder)
-	require.Empty(t, h.moves(sale.GoodsID))
-	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
-}
-
 // TestCancel_ReturnsUnitsOnce checks that the first cancellation writes a stock move of the present
 // epoch. A repetition writes no other.
 func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
@@ -137,11 +117,8 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 		list := must.Get(h.UnreleasedMoves(t.Context(), before, limit))(t)
 		return mapSlice(list, func(m order.StockMove) string { return m.ID })
 	}
-	oldest := func(goodsID int64) time.Time {
-		return must.Get(h.OldestUnreleasedMove(t.Context(), goodsID))(t)
-	}
-	require.Equal(t, today, oldest(sale.GoodsID))
-	require.Zero(t, oldest(sale.GoodsID+1))
+	h.requireUnreleased(sale.GoodsID, 3, today)
+	h.requireUnreleased(sale.GoodsID+1, 0, time.Time{})
 	require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
 	require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
 	require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
@@ -152,8 +129,7 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
 	require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
-	require.Equal(t, 1, must.Get(h.CountUnreleased(t.Context(), sale.GoodsID))(t))
-	require.Equal(t, today.Add(2*time.Second), oldest(sale.GoodsID))
+	h.requireUnreleased(sale.GoodsID, 1, today.Add(2*time.Second))
 }
 
 func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
