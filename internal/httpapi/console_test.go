@@ -13,18 +13,20 @@ import (
 )
 
 func TestConsolePages_AreForSellers(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
+	seller := h.cookie(merchant())
 	for _, c := range []struct {
 		path, cookie string
 		status       int
 	}{
 		{"/console", "", 303},
 		{"/console", h.cookie(buyer()), 403},
-		{"/console", h.cookie(merchant()), 200},
-		{"/console/sales/43", h.cookie(merchant()), 200},
-		{"/console/sales/x", h.cookie(merchant()), 404},
-		{"/console/sales/-1", h.cookie(merchant()), 404},
-		{"/console/operations", h.cookie(merchant()), 403},
+		{"/console", seller, 200},
+		{"/console/sales/43", seller, 200},
+		{"/console/sales/x", seller, 404},
+		{"/console/sales/-1", seller, 404},
+		{"/console/operations", seller, 403},
 		{"/console/operations", h.cookie(operator()), 200},
 	} {
 		res, body := h.openPage(c.path, "Cookie", c.cookie)
@@ -38,14 +40,12 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 	}
 }
 
-// TestSaleEvents_SendSnapshots checks that a sale's event stream sends snapshots. Without a
-// snapshot it sends the reason.
 func TestSaleEvents_SendSnapshots(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
-	f := h.fixture()
-	events := func(goods int64) string { return "/admin/sales/" + text(goods) + "/events" }
-	req := must.Get(http.NewRequestWithContext(t.Context(), "GET", h.url+events(f.GoodsID), nil))(t)
-	req.Header.Set("Cookie", h.cookie(f.Merchant))
+	events := "/admin/sales/" + h.sell(nil) + "/events"
+	req := must.Get(http.NewRequestWithContext(t.Context(), "GET", h.url+events, nil))(t)
+	req.Header.Set("Cookie", h.cookie(merchant()))
 	res := must.Get(h.client.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	require.Equal(t, http.StatusOK, res.StatusCode)
@@ -63,6 +63,6 @@ func TestSaleEvents_SendSnapshots(t *testing.T) {
 	require.Positive(t, p.Figures.Total)
 	require.True(t, p.Ledger.Balanced)
 
-	require.Equal(t, "FORBIDDEN", h.as(f.OtherMerchant, "GET", events(f.GoodsID), "").Reason)
-	require.Equal(t, "NOT_FOUND", h.as(f.Merchant, "GET", events(f.NoGoods), "").Reason)
+	require.Equal(t, "FORBIDDEN", h.as(otherMerchant(), "GET", events, "").Reason)
+	require.Equal(t, "NOT_FOUND", h.as(merchant(), "GET", "/admin/sales/44/events", "").Reason)
 }

@@ -162,15 +162,15 @@ func attributes(client clientInfo, route string, goodsID int64, by seckill.Actor
 // limitRoute applies a route's rules before its handler. A goods id counts only where the goods
 // exists: callers could otherwise create a bucket per invented id.
 func (a *api) limitRoute(ctx context.Context, rt route, r *request) error {
-	if a.RouteLimiter == nil || rt.unlimited || rt.unchecked {
+	if rt.unlimited || rt.unchecked {
 		return nil
 	}
 	goodsID := int64(0)
-	if r.Has("goodsId") && a.RouteLimiter.CountsByGoods(ctx) {
+	if r.Has("goodsId") && a.Limiter.CountsByGoods(ctx) {
 		id, ok := params.Decimal(r.Raw("goodsId"))
 		if ok && id > 0 && a.requireExposed(ctx, id) == nil {
 			goodsID = id
 		}
 	}
-	return a.RouteLimiter.LimitRoute(ctx, goodsID, r.actor)
+	return a.Limiter.LimitRoute(ctx, goodsID, r.actor)
 }

@@ -28,6 +28,7 @@ func (h *fixture) cookie(who actor) string {
 }
 
 func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	c := h.enter(buyer())
 	require.Equal(t, "session", c.Name)
@@ -48,6 +49,7 @@ func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
 }
 
 func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	cookie := []string{"Cookie", h.cookie(buyer())}
 	h.want(200, h.ask("GET", "/orders", "", cookie...))
@@ -65,6 +67,7 @@ func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
 // site caused, reads included. Browsers send the cookie with such requests. Programs send no header
 // that names a site, so the API accepts their cookie.
 func TestAuthenticate_RefusesOtherSites(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	cookie := h.cookie(buyer())
 	host := strings.TrimPrefix(h.url, "http://")
@@ -94,6 +97,7 @@ func TestAuthenticate_RefusesOtherSites(t *testing.T) {
 }
 
 func TestCreateSession_RefusesBadTokens(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for name, c := range map[string]struct {
 		target, body, reason, field string
@@ -122,6 +126,7 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 // TestCreateSession_FitsACookie checks a token that is larger than a cookie may be. The session
 // stores only the claims that the API reads.
 func TestCreateSession_FitsACookie(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	long := actor{
 		ID: 1<<63 - 1, Role: seckill.Merchant,
