@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -152,47 +150,4 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 		paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED", OrderStatus: "cancelled"}, p)
 	require.Equal(t, 1, h.bank.gave(sn))
 	h.exact(goods, 5, 5, 0)
-}
-
-// TestPayment_RacesWithCancelAndCallback sends pay, cancel and a callback concurrently over HTTP.
-// The ledger stays exact in Redis and MySQL. The provider refunds every rejected payment exactly
-// one time.
-func TestPayment_RacesWithCancelAndCallback(t *testing.T) {
-	const many = 60
-	h := open(t)
-	goods := h.exposed(fmt.Sprint(many), "1")
-	sold, back := 0, []string{}
-	for i := range int64(many) {
-		sn := h.buys(buyer(i+1), goods, "1")
-		var paidIt, cancelled reply
-		var answered paid
-		var g errgroup.Group
-		g.Go(func() error {
-			paidIt = h.as(buyer(i+1), "POST", "/orders/"+sn+"/pay", "")
-			return nil
-		})
-		g.Go(func() error {
-			cancelled = h.as(buyer(i+1), "POST", "/orders/"+sn+"/cancel", "")
-			return nil
-		})
-		g.Go(func() error { _, answered = h.callback("c-"+fmt.Sprint(i), sn, 1999); return nil })
-		require.NoError(t, g.Wait())
-		isPaid := paidIt.Status == http.StatusOK
-		require.NotEqual(t, isPaid, cancelled.Status == http.StatusOK, "%s\n%s\n%+v", paidIt.raw,
-			cancelled.raw, answered)
-		if isPaid {
-			sold++
-		}
-		if answered.State != "kept" {
-			back = append(back, answered.PaymentID)
-		} else {
-			require.True(t, isPaid)
-		}
-	}
-	for _, id := range back {
-		h.eventually(func() bool { return h.bank.gave(id) == 1 },
-			"the payment was not refunded exactly one time")
-	}
-	h.exact(goods, many, int64(many-sold), int64(sold))
-	t.Logf("of %d: %d paid, %d cancelled", many, sold, many-sold)
 }

@@ -97,8 +97,10 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 
 func TestLoad_WarnsOfUnknownNames(t *testing.T) {
 	_, warnings, err := Load(API,
-		[]string{secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1",
-			"SECKILL_HTPP_ADR=:1"})
+		[]string{
+			secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1",
+			"SECKILL_HTPP_ADR=:1",
+		})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"SECKILL_HTPP_ADR is not a setting; did you mean SECKILL_HTTP_ADDR?",

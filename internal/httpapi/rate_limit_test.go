@@ -155,6 +155,8 @@ func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 		r := h.want(400, h.as(op, "PUT", path, body))
 		require.Equal(t, field, dataOf[struct{ Field string }](h, r).Field, body)
 	}
+	r := h.want(200, h.as(op, "GET", path, ""))
+	require.Equal(t, "rule", dataOf[struct{ Source string }](h, r).Source, "nothing has changed")
 }
 
 // It is not parallel, because it must see the wait of two seconds.

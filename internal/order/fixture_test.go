@@ -176,16 +176,16 @@ func (h *fixture) pending(goods int64, sns ...string) (lines []reservation.Order
 	return lines
 }
 
-// commit writes pending orders to MySQL and leaves them pending, as a consumer that stops there.
-func (h *fixture) commit(goods int64, sns ...string) {
+// commit writes orders of epoch 1 to MySQL and settles none, as a consumer that stops there.
+func (h *fixture) commit(goods int64, lines ...reservation.OrderLine) {
 	h.t.Helper()
 	now := time.Now()
 	b := orderwriter.Batch{
-		GoodsID: goods, Lines: h.pending(goods, sns...), Epochs: make(map[string]int64), Now: now,
+		GoodsID: goods, Lines: lines, Epochs: make(map[string]int64), Now: now,
 		PayBy: now.Add(time.Hour),
 	}
-	for _, sn := range sns {
-		b.Epochs[sn] = 1
+	for _, l := range lines {
+		b.Epochs[l.OrderSn] = 1
 	}
 	_, err := h.store.WriteBatch(h.t.Context(), b)
 	require.NoError(h.t, err)

@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // TestQuery_UnsettledCommitIsQueued checks that the order query reports an order as queued until
@@ -18,7 +19,7 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 7, 1)}
-	h.commit(sale.GoodsID, sns...)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sns...)...)
 	_, err := h.redis.Settle(t.Context(), sale.GoodsID, sns[1:])
 	require.NoError(t, err)
 
@@ -63,7 +64,7 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 1)
-	h.commit(sale.GoodsID, sn)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 
 	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
@@ -81,7 +82,7 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 8, 2)}
-	h.commit(sale.GoodsID, sns...)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sns...)...)
 	require.Equal(t, order.Queued, h.find(7, sns[0]).Status)
 
 	_, err := h.Payments.Pay(t.Context(), buyer(7), sns[0])
@@ -93,4 +94,29 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	h.settles(sale.GoodsID, 4, 1)
 	require.Equal(t, order.Paid, h.find(7, sns[0]).Status)
 	require.Equal(t, order.Cancelled, h.find(8, sns[1]).Status)
+}
+
+// rebuiltReader reads a sale that is rebuilt before the answer.
+type rebuiltReader func() seckill.View
+
+func (rebuild rebuiltReader) Sale(context.Context, int64) (seckill.View, error) {
+	return rebuild(), nil
+}
+
+// TestFind_OrderWrittenByRebuildIsNotFailed checks that the order query finds an order that a
+// rebuild wrote between the reads of Redis and MySQL.
+func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 1)
+	l := h.numbered(sale.GoodsID, 1, 7)
+	orders := &query.Service{
+		Store: h.store, Redis: h.redis, Minter: h.minter,
+		Reader: rebuiltReader(func() seckill.View {
+			h.commit(sale.GoodsID, l)
+			return seckill.View{Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen}
+		}),
+	}
+	o, err := orders.Find(t.Context(), buyer(7), l.OrderSn)
+	require.NoError(t, err)
+	require.Equal(t, order.Created, o.Status)
 }

@@ -9,9 +9,9 @@ import (
 // TestShard_NeverChanges checks that the shards of some goods stay the same. Two releases that run
 // side by side must agree on them.
 func TestShard_NeverChanges(t *testing.T) {
-	for goodsID, want := range map[int64][3]int{1: {
-		0, 1, 1,
-	}, 42: {0, 1, 5}, 1_700_000_000_000_001: {0, 2, 2}} {
+	for goodsID, want := range map[int64][3]int{
+		1: {0, 1, 1}, 42: {0, 1, 5}, 1_700_000_000_000_001: {0, 2, 2},
+	} {
 		got := [3]int{order.Shard(goodsID, 1), order.Shard(goodsID, 4), order.Shard(goodsID, 16)}
 		if got != want {
 			t.Errorf("goods %d: shards %v, want %v", goodsID, got, want)

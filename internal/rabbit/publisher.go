@@ -42,20 +42,15 @@ func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) err
 		ctx, cancel = context.WithTimeout(ctx, p.opt.PublishTimeout)
 		defer cancel()
 	}
-	return wrap(p.publish(ctx, order.Shard(goodsID, p.opt.Shards), body), "publish to RabbitMQ")
-}
-
-// publish fails at once without a connection, because the outbox has the reservation and the relay
-// will publish it.
-func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	err := ctx.Err()
+	switch conn := p.conn.Load(); {
+	case err != nil:
+	case conn != nil:
+		err = conn.publish(ctx, order.Shard(goodsID, p.opt.Shards), body)
+	default: // the outbox has the reservation, and the relay will publish it
+		err = fmt.Errorf("%w: %s", order.ErrQueueDown, *p.reason.Load())
 	}
-	conn := p.conn.Load()
-	if conn == nil {
-		return fmt.Errorf("%w: %s", order.ErrQueueDown, *p.reason.Load())
-	}
-	return conn.publish(ctx, shard, body)
+	return wrap(err, "publish to RabbitMQ")
 }
 
 // Up reports whether the connection accepts messages of every shard now.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
@@ -19,13 +20,6 @@ import (
 
 // anyWait exceeds the longest wait that any limit allows.
 const anyWait = time.Duration(math.MaxInt64)
-
-// store is the common interface of Memory and the Redis store.
-type store interface {
-	TakeEach(ctx context.Context, requests ...ratelimit.Request) ([]ratelimit.Decision, error)
-	Peek(ctx context.Context, request ratelimit.Request) (ratelimit.Decision, error)
-	Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error
-}
 
 func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
 	terms, err := l.Params()
@@ -36,12 +30,12 @@ func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
 // limiter is one key of a store. The test moves the store's clock.
 type limiter struct {
 	t     require.TestingT
-	store store
+	store gate.Store
 	key   string
 	terms ratelimit.Params
 }
 
-func newLimiter(t require.TestingT, s store, key string, l ratelimit.Limit) *limiter {
+func newLimiter(t require.TestingT, s gate.Store, key string, l ratelimit.Limit) *limiter {
 	made := &limiter{t: t, store: s, key: key}
 	made.setLimit(l)
 	return made
@@ -63,7 +57,9 @@ func (l *limiter) take(n int64, maxWait time.Duration) ratelimit.Decision {
 }
 
 func (l *limiter) peek(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.Peek(context.Background(), l.request(n, maxWait))
+	d, err := l.store.(interface {
+		Peek(context.Context, ratelimit.Request) (ratelimit.Decision, error)
+	}).Peek(context.Background(), l.request(n, maxWait))
 	require.NoError(l.t, err)
 	return d
 }

@@ -150,11 +150,6 @@ func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	})
 }
 
-// numbers returns the lines' order numbers, in their order.
-func numbers(lines []reservation.OrderLine) []string {
-	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
-}
-
 // buyers returns the lines' buyers without duplicates.
 func buyers(lines []reservation.OrderLine) []int64 {
 	ids := mapSlice(lines, func(l reservation.OrderLine) int64 { return l.BuyerID })

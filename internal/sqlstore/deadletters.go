@@ -70,11 +70,7 @@ func writeFailed(
 // AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
 	row := rowOfDeadLetter(deadLetter)
-	err := s.read(ctx).Create(&row).Error
-	if isDuplicate(err) {
-		return nil
-	}
-	return wrapError("add a dead letter", err)
+	return wrapError("add a dead letter", createOnce(s.read(ctx), &row))
 }
 
 // DeadLetters lists at most limit dead letters, oldest first, with ids after the given one (empty:

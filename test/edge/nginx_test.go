@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -96,6 +97,10 @@ func TestSettings_DeployedAreWellFormed(t *testing.T) {
 	require.NoError(t, err, said)
 	require.Contains(t, said, "test is successful")
 	require.NotContains(t, said, "[warn]")
+	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
+	require.Contains(t, string(text),
+		`{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`,
+		"TestSharedLimit_TenInAWindowOverAllEdges uses a longer window")
 }
 
 // TestSettings_WrongLimitKeepsNginxFromStarting checks that nginx reports an invalid shared limit

@@ -22,17 +22,7 @@ type findings struct {
 	written []order.Pending // active, and still pending in Redis
 	failed  []order.Pending // failed, and still pending in Redis
 	absent  []order.Pending // no row: in flight, or lost with the queue
-}
-
-// overdue returns the absent reservations that are old enough to be published again.
-func (f findings) overdue(now time.Time) []order.Pending {
-	var list []order.Pending
-	for _, p := range f.absent {
-		if now.Sub(p.At) > republishAfter {
-			list = append(list, p)
-		}
-	}
-	return list
+	overdue []order.Pending // those of absent that are old enough to be published again
 }
 
 // compareAll compares order numbers and, with nothing in flight, totals.
@@ -66,7 +56,7 @@ func (r LedgerReader) compare(
 	if unreleased > 0 {
 		f.failed = nil // a stock move already returns their units
 	}
-	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue(v.Now))
+	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue)
 	return d, f, nil
 }
 
@@ -106,6 +96,9 @@ func (r LedgerReader) comparePage(
 		switch {
 		case !written:
 			f.absent = append(f.absent, p)
+			if v.Now.Sub(p.At) > republishAfter {
+				f.overdue = append(f.overdue, p)
+			}
 		case status == order.Failed:
 			f.failed = append(f.failed, p)
 		default:

@@ -63,6 +63,8 @@ func (s *servers) PendingPage(
 	return nil, 0, nil
 }
 
+func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }
+
 func (s *servers) Database(context.Context, int64) (seckill.Database, error) {
 	return seckill.Database{Stock: 7, Active: 11}, answer(&s.mysqlDown)
 }

@@ -180,16 +180,6 @@ func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	require.True(t, ask("192.0.2.2"))
 }
 
-func TestGate_OwnLimitReplacesTheRules(t *testing.T) {
-	g := inMemory(t, hotRule, nil)
-	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
-	for i := range 10 {
-		out, err := g.Decide(t.Context(), goods(5), gate.Check{Rule: "plain", Own: &limit})
-		require.NoError(t, err)
-		require.Equal(t, i < 2, out.Allowed)
-	}
-}
-
 func TestGate_InvalidRequestsAreErrors(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	_, err := g.Decide(t.Context(), rules.Attributes{}, gate.Check{Rule: "none"})
@@ -197,29 +187,6 @@ func TestGate_InvalidRequestsAreErrors(t *testing.T) {
 	_, err = g.Decide(t.Context(), goods(5), gate.Check{Rule: "plain", Own: &ratelimit.Limit{}})
 	var wrong *ratelimit.FieldError
 	require.ErrorAs(t, err, &wrong)
-}
-
-func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
-	for _, store := range []string{"redis", "memory"} {
-		t.Run(store, func(t *testing.T) {
-			var shared gate.Store = ratelimit.NewMemory(nil)
-			if store == "redis" {
-				shared = redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil)
-			}
-			g := newGate(t, book(t, waitRule), shared, gate.Options{Deadline: unhurried})
-			require.True(t, decide(t, g, "wait", goods(1)).Allowed)
-			for range 5 { // without a refund each would wait 10 s longer than the last
-				out := decide(t, g, "wait", goods(1))
-				require.True(t, out.Allowed)
-				require.Greater(t, out.Decision.Wait, 5*time.Second)
-				require.LessOrEqual(t, out.Decision.Wait, 10*time.Second)
-				ctx, cancel := context.WithCancel(t.Context())
-				cancel()
-				require.ErrorIs(t, out.Wait(ctx), context.Canceled)
-				g.Close() // Close waits for the refund
-			}
-		})
-	}
 }
 
 func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {

@@ -81,26 +81,6 @@ func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	require.EqualValues(t, 2, *got.Remaining)
 }
 
-func TestAdmin_InvalidChangeChangesNothing(t *testing.T) {
-	n := startNodeParts(t, servers.Redis(t).Addr(), liveRule)
-	rate, magic := -1.0, ratelimit.Algorithm("magic")
-	before, err := n.admin.Get(t.Context(), "r", "1")
-	require.NoError(t, err)
-	for field, change := range map[string]rules.Change{
-		"permitsPerSecond": {PermitsPerSecond: &rate}, "algorithm": {Algorithm: &magic},
-	} {
-		_, err := n.admin.Set(t.Context(), "r", "1", change)
-		var wrong *ratelimit.FieldError
-		require.ErrorAs(t, err, &wrong)
-		require.Equal(t, field, wrong.Field)
-	}
-	_, err = n.admin.Set(t.Context(), "none", "1", rules.Change{})
-	require.ErrorIs(t, err, rules.ErrNoRule)
-	after, err := n.admin.Get(t.Context(), "r", "1")
-	require.NoError(t, err)
-	require.Equal(t, before, after)
-}
-
 // TestSync_CountsNodes checks that a node's count rises when another node starts and falls when
 // that node stops.
 func TestSync_CountsNodes(t *testing.T) {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/batcher"
@@ -60,11 +61,7 @@ func (r *SaleReader) readBatch(
 	if v.View, err = r.redis.View(ctx, goodsID); err != nil {
 		return nil, err
 	}
-	views := make([]sharedView, len(callers))
-	for i := range views {
-		views[i] = v
-	}
-	return views, nil
+	return slices.Repeat([]sharedView{v}, len(callers)), nil
 }
 
 // Sale returns the current state of one sale. It returns NotFound for an unknown sale and for a

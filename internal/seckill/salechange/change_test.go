@@ -30,22 +30,16 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		reason seckill.Reason
 		field  string
 	}{
-		"a draft's title": {draft, Change{
-			Title: new("coffee"), Price: new(int64(0)),
-		}, "", ""},
-		"an exposed sale's title": {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed sale's price": {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
-		"a closed sale": {closed, Change{
-			EndAt: new(now.Add(time.Minute)),
-		}, seckill.Conflict, ""},
-		"times while it sells":    {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
-		"an end before the start": {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
-		"a cut to what is sold":   {exposed, Change{StockDelta: -4}, "", ""},
-		"a cut of what is sold":   {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
-		"a draft of nothing": {draft, Change{
-			StockDelta: -10,
-		}, seckill.BadRequest, "stockDelta"},
-		"more than there may be": {exposed, Change{
+		"a draft's title":       {draft, Change{Title: new("mate"), Price: new(int64(0))}, "", ""},
+		"an exposed title":      {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
+		"an exposed price":      {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
+		"a closed sale":         {closed, Change{EndAt: new(now)}, seckill.Conflict, ""},
+		"times while it sells":  {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
+		"an end at the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
+		"a cut to what is sold": {exposed, Change{StockDelta: -4}, "", ""},
+		"a cut of what is sold": {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
+		"a draft of nothing":    {draft, Change{StockDelta: -10}, seckill.BadRequest, "stockDelta"},
+		"more than allowed": {exposed, Change{
 			StockDelta: seckill.MaxStock,
 		}, seckill.BadRequest, "stockDelta"},
 		"a rate's burst": {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
@@ -53,7 +47,7 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 			PermitsPerSecond: new(0.0),
 		}}, seckill.BadRequest, "rate.permitsPerSecond"},
 		"nothing at all": {exposed, Change{}, "", ""},
-		"a limit beyond its bounds": {draft, Change{
+		"a limit too high": {draft, Change{
 			PerBuyerLimit: new(int64(1001)),
 		}, seckill.BadRequest, "perBuyerLimit"},
 	} {

@@ -69,7 +69,9 @@ func bodies(ds []order.Delivery) []string {
 
 // publishInOrder publishes one message after the other. confirmed requires that the queue confirms
 // all of them.
-func publishInOrder(t *testing.T, p order.Publisher, id int64, bodies ...string) (confirmed func()) {
+func publishInOrder(
+	t *testing.T, p order.Publisher, id int64, bodies ...string,
+) (confirmed func()) {
 	return publishing(t, func(ctx context.Context, all *errgroup.Group) {
 		all.Go(func() error {
 			for _, body := range bodies {
