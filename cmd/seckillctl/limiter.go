@@ -79,7 +79,7 @@ func (c *setLimiterCmd) Run(s *session) error {
 // changeOf parses name=value pairs. A value is a number, a boolean, or else a string. JSON then
 // checks names and types, so that the command line refuses what the API would refuse.
 func changeOf(fields []string) (c rules.Change, err error) {
-	values := make(map[string]json.RawMessage, len(fields))
+	values := make(map[string]any, len(fields))
 	for _, f := range fields {
 		name, value, ok := strings.Cut(f, "=")
 		if !ok {

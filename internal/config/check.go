@@ -10,11 +10,13 @@ import (
 )
 
 // check compares every setting with the rules in its validate tag. It does not stop at the first
-// violation, so that an operator corrects a deployment once. An error has the setting's unit and
-// the limit that it exceeds; a secret's value prints as ***.
+// violation, so that an operator corrects a deployment once. Of a secret an error has the length
+// and never the value.
 func (c *Config) check(settings []Setting) []error {
 	rules := validator.New()
-	problems := []error{rules.RegisterValidation("addr", isAddr)}
+	problems := []error{
+		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
+	}
 	v := reflect.ValueOf(c).Elem()
 	for _, s := range settings {
 		x := v.FieldByIndex(s.index)

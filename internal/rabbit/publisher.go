@@ -78,13 +78,7 @@ func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
 	if conn == nil {
 		return order.ErrQueueDown
 	}
-	// The caller's end must not abort the connection, which others use.
-	err := conn.conn.withTimeout(context.WithoutCancel(ctx), setupTimeout,
-		func() error { return conn.conn.mark(shard) })
-	if err != nil {
-		conn.conn.disconnect() // the next connection reports the shard again
-	}
-	return wrap(err, "mark shard %d as republished", shard)
+	return wrap(conn.mark(shard), "mark shard %d as republished", shard)
 }
 
 // Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil.

@@ -21,6 +21,10 @@ type publisherConnection struct {
 	blocked  chan amqp.Blocking
 	returned chan struct{} // a message was returned: the topology must be declared again
 	closed   chan struct{} // closed when serve has ended
+
+	// topology is held from a declaration until new queues have been reported. A mark in between
+	// would hide a new queue.
+	topology sync.Mutex
 }
 
 // openPublisherConnection connects, declares the topology and opens the channels.
