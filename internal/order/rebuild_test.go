@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -32,24 +31,6 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
 		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
-}
-
-// TestRebuild_WritesPendingOrders checks that a rebuild writes every pending order before it begins
-// the next epoch.
-func TestRebuild_WritesPendingOrders(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(3, 1)
-	h.queue.down.Store(true)
-	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
-	h.queue.down.Store(false)
-	require.NoError(t,
-		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // as a rebuild that did not finish
-	h.runWorkers(settings())
-	for i, sn := range promised {
-		h.becomes(int64(i+1), sn, order.Created)
-	}
-	h.settles(sale.GoodsID, 1, 2)
-	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
 // TestRebuild_LateOrdersTakeRemainingUnits checks that orders of a lost epoch take the units that
@@ -124,44 +105,6 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.settles(sale.GoodsID, 5, 0)
 	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
-}
-
-// TestRebuild_StaleTokenIsFenced checks that MySQL refuses an epoch to a rebuilder whose token is
-// not the newest.
-func TestRebuild_StaleTokenIsFenced(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 1)
-	opener := rebuild.Opener{Store: h.store, Redis: h.redis}
-	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
-	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
-	require.NoError(t, err)
-	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
-	require.ErrorIs(t, err, rebuild.ErrFenced)
-	_, err = opener.Open(t.Context(), sale.GoodsID, rebuild.FirstToken)
-	require.ErrorIs(t, err, rebuild.ErrFenced)
-	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-}
-
-// TestReleaser_AppliesMoveAfterCrash checks that the releaser applies a stock move after a crash
-// between the commit of a cancellation and the release.
-func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 5)
-	stop := h.runWorkers(settings())
-	sn := h.buy(sale.GoodsID, 7, 5)
-	h.becomes(7, sn, order.Created)
-	h.settles(sale.GoodsID, 0, 5)
-	stop()
-	done, err := h.store.Cancel(t.Context(), sale.GoodsID, []string{sn}, h.find(7, sn).CreatedAt)
-	require.NoError(t, err)
-	require.NotNil(t, done[0].Move)
-	require.Zero(t, h.ledger(sale.GoodsID).Available)
-	h.runWorkers(settings())
-	h.settles(sale.GoodsID, 5, 0)
 }
 
 // TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash

@@ -51,7 +51,7 @@ func (partialRedis) IssuePaths(
 // master from MySQL. It fails only if every master has failed.
 func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	h := partialRedis{down: map[int64]bool{1: true}}
-	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h, h)
+	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h)
 	views, err := sales.Sales(t.Context(), 0, 3)
 	require.NoError(t, err)
 	for i, want := range []int64{5, 7, 5} {

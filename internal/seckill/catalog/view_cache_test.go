@@ -125,7 +125,7 @@ func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
 }
 
 func newCatalog(s *fakeRedis) *catalog.Catalog {
-	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s, s)
+	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s)
 }
 
 // during runs a rush, changes the sale after 100 ms and continues for 200 ms.
@@ -161,8 +161,8 @@ func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
 	})
 }
 
-// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. A shut gate is not cached,
-// so they see it open at the next read.
+// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. The cache holds no shut
+// gate, so they see it open at the next read.
 func TestCatalog_ChangesAppearWithinTTL(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(*seckill.View)
