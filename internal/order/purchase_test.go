@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestPurchase_SucceedsWhileQueueIsDown checks that the purchase service accepts orders without the
@@ -29,8 +30,7 @@ func TestPurchase_SucceedsWhileQueueIsDown(t *testing.T) {
 	require.Equal(t, "韩梅梅", o.Name)
 	require.WithinDuration(t, o.CreatedAt.Add(time.Hour), o.PayBy, time.Second)
 	h.settles(sale.GoodsID, 7, 3)
-	_, err = h.Payments.Pay(t.Context(), buyer(7), sn)
-	require.NoError(t, err)
+	must.Get(h.Payments.Pay(t.Context(), buyer(7), sn))(t)
 	h.becomes(7, sn, order.Paid)
 	h.settles(sale.GoodsID, 7, 3)
 	require.Eventually(t, func() bool { // the relay removes the entry after the order is settled
@@ -46,14 +46,11 @@ func TestPlace_RepeatedPathReturnsSameOrder(t *testing.T) {
 	sale := h.exposeSale(10, 5)
 	h.runWorkers(settings())
 	p := h.request(sale.GoodsID, 7, 1)
-	first, err := h.Purchases.Place(t.Context(), p)
-	require.NoError(t, err)
+	first := must.Get(h.Purchases.Place(t.Context(), p))(t)
 	h.becomes(7, first, order.Created)
-	_, err = h.Payments.Cancel(t.Context(), buyer(7), first)
-	require.NoError(t, err)
+	must.Get(h.Payments.Cancel(t.Context(), buyer(7), first))(t)
 	p.Quantity = 4
-	again, err := h.Purchases.Place(t.Context(), p)
-	require.NoError(t, err)
+	again := must.Get(h.Purchases.Place(t.Context(), p))(t)
 	require.Equal(t, first, again)
 	h.settles(sale.GoodsID, 10, 0)
 }
@@ -129,16 +126,14 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
 	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, unwritable, oversold))
 	for range 2 { // a consumer takes both messages and stops without an ack
-		stream, err := h.queue.Open(t.Context(), 0)
-		require.NoError(t, err)
+		stream := must.Get(h.queue.Open(t.Context(), 0))(t)
 		<-stream.Deliveries()
 		<-stream.Deliveries()
 		require.NoError(t, stream.Close())
 	}
 	h.runWorkers(settings())
 	require.Eventually(t, func() bool { return len(h.deadLetters()) == 3 }, within, tick)
-	deadLetters, err := h.DeadLetters.List(t.Context(), "", 10)
-	require.NoError(t, err)
+	deadLetters := must.Get(h.DeadLetters.List(t.Context(), "", 10))(t)
 	reasons := map[order.FailureReason]bool{}
 	for _, d := range deadLetters {
 		reasons[d.Reason] = true
@@ -193,8 +188,7 @@ func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
 	h.runWorkers(settings())
-	sn, err := h.Purchases.Place(t.Context(), p)
-	require.NoError(t, err)
+	sn := must.Get(h.Purchases.Place(t.Context(), p))(t)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)
 }

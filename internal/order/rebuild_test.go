@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestRebuild_RestoresLostSale checks that the rebuilder restores a sale from MySQL after Redis
@@ -72,8 +73,7 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	require.EqualValues(t, 1, o.Quantity, "the message completes the row of the tombstone")
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "the late message is stored once as a dead letter")
-	revived, err := h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID)
-	require.NoError(t, err)
+	revived := must.Get(h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID))(t)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }
@@ -89,16 +89,11 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tombstone := order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: late.OrderSn,
-			BuyerID: 9,
-		}, GoodsID: sale.GoodsID, Epoch: 1,
-		Status: order.Failed, FailureReason: order.FailedLost,
+		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9},
+		GoodsID:   sale.GoodsID, Epoch: 1, Status: order.Failed, FailureReason: order.FailedLost,
 	}
-	_, err := h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
-	require.NoError(t, err)
-	_, err = h.store.WriteTombstone(t.Context(), tombstone)
-	require.NoError(t, err)
+	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late}))(t)
+	must.Get(h.store.WriteTombstone(t.Context(), tombstone))(t)
 	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status,
 		"a tombstone shows the order to any buyer who has its number")
 	h.runWorkers(settings())
@@ -123,8 +118,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
-	report, err := reconciler.Reconcile(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
+	report := must.Get(reconciler.Reconcile(t.Context(), sale.GoodsID))(t)
 	require.Equal(t, reconcile.Report{
 		GoodsID: sale.GoodsID, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
 	}, report)
@@ -135,8 +129,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 // confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
 // lost them.
 func (h *fixture) confirmAll(goods int64) {
-	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
-	require.NoError(h.t, err)
+	entries := must.Get(h.redis.Unconfirmed(h.t.Context(), goods, 0, 100))(h.t)
 	for _, e := range entries {
 		require.NoError(h.t, h.redis.Confirmed(h.t.Context(), goods, e.ID))
 	}

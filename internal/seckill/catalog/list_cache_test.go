@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
@@ -24,20 +25,17 @@ func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			views, err := cache.Sales(t.Context(), 0, 20)
-			require.NoError(t, err)
+			views := must.Get(cache.Sales(t.Context(), 0, 20))(t)
 			require.EqualValues(t, 20, views[0].GoodsID)
 		})
 	}
 	wg.Wait()
 	require.EqualValues(t, 1, calls.Load())
 	clock = clock.Add(999 * time.Millisecond)
-	views, err := cache.Sales(t.Context(), 0, 20)
-	require.NoError(t, err)
+	views := must.Get(cache.Sales(t.Context(), 0, 20))(t)
 	require.EqualValues(t, 1, calls.Load())
 	require.Equal(t, clock, views[0].Now, "the cache adds the page's age")
 	clock = clock.Add(time.Millisecond)
-	_, err = cache.Sales(t.Context(), 0, 20)
-	require.NoError(t, err)
+	must.Get(cache.Sales(t.Context(), 0, 20))(t)
 	require.EqualValues(t, 2, calls.Load())
 }

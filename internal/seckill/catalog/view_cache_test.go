@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // readTime is the time of one read of the fake Redis.
@@ -220,8 +221,7 @@ func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 		sales := newCatalog(s)
 		for units := range int64(20) {
 			s.change(func(v *seckill.View) { v.Available = units })
-			v, err := sales.Sale(t.Context(), 42)
-			require.NoError(t, err)
+			v := must.Get(sales.Sale(t.Context(), 42))(t)
 			require.Equal(t, units, v.Available)
 		}
 	})
@@ -233,8 +233,7 @@ func TestIssuePath_SucceedsAcrossRebuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
 		sales := newCatalog(s)
-		v, err := sales.Admit(t.Context(), 42)
-		require.NoError(t, err)
+		v := must.Get(sales.Admit(t.Context(), 42))(t)
 		s.change(func(v *seckill.View) { v.Epoch++ })
 		path, expires, err := sales.IssuePath(t.Context(), v, 7)
 		require.NoError(t, err)
