@@ -85,6 +85,7 @@ type api struct {
 // New returns the handler of all routes.
 func New(deps Deps) http.Handler {
 	a := newAPI(deps)
+	a.list = catalog.NewListCache(deps.Catalog.Sales, time.Now)
 	return a.engine(slices.Concat(a.probes(), a.routes(), a.pages()))
 }
 
@@ -97,7 +98,7 @@ func Probes(ready Readiness, log *slog.Logger) http.Handler {
 
 func newAPI(deps Deps) *api {
 	return &api{
-		Deps: deps, list: catalog.NewListCache(deps.Catalog.Sales, time.Now),
+		Deps: deps,
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: time.Now,
 		}),

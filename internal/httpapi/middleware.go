@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -22,7 +23,8 @@ const maxRequestID = 64
 func (a *api) requestMiddleware(c *gin.Context) {
 	started := time.Now()
 	rc := &requestContext{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
-	ctx := withRequestContext(logging.WithRequestID(c.Request.Context(), rc.requestID), rc)
+	ctx := context.WithValue(
+		logging.WithRequestID(c.Request.Context(), rc.requestID), requestContextKey{}, rc)
 	if a.Trace != nil {
 		traced, end := a.Trace(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
 		ctx = traced
@@ -50,13 +52,8 @@ func requestID(given []string) string {
 }
 
 func isInvalidIDRune(r rune) bool {
-	switch {
-	case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z',
-		r == '.', r == '_', r == '-':
-		return false
-	default:
-		return true
-	}
+	return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyz"+
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ._-", r)
 }
 
 // setSecurityHeaders follows OWASP's REST security cheat sheet: no sniffing, framing or caching.

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // counter is a store whose cancellations take 50 ms. It records how many run at the same time.
@@ -46,8 +47,7 @@ func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	for i, sn := range sns {
 		h.becomes(int64(i+1), sn, order.Created)
 	}
-	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
-	require.NoError(t, err)
+	must.Get(h.Payments.Pay(t.Context(), buyer(1), sns[0]))(t)
 	store := &counter{Store: h.store}
 	payments := payment.NewService(h.Orders, store, h.releaser(), nil, h.parts.Log)
 	var running sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestReceive_QueuedOrderIsConflictUntilWritten checks that the payment service refuses a callback
@@ -32,8 +33,7 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	require.Equal(t, time.Second, refusal.RetryAfter)
 	h.runWorkers(settings())
 	h.becomes(7, sn, order.Created)
-	r, err := h.Payments.Receive(t.Context(), "p-1", sn, 500)
-	require.NoError(t, err)
+	r := must.Get(h.Payments.Receive(t.Context(), "p-1", sn, 500))(t)
 	require.Equal(t, payment.Kept, r.State)
 	require.Equal(t, order.Paid, h.find(7, sn).Status)
 	for _, invented := range []string{"", "o-1", strings.Repeat("0", 58), sn[:57] + "x"} {

@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestQuery_UnsettledCommitIsQueued checks that the order query reports an order as queued until
@@ -20,14 +21,11 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 7, 1)}
 	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sns...)...)
-	_, err := h.redis.Settle(t.Context(), sale.GoodsID, sns[1:])
-	require.NoError(t, err)
+	must.Get(h.redis.Settle(t.Context(), sale.GoodsID, sns[1:]))(t)
 
 	for range 2 {
-		mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
-		require.NoError(t, err)
-		theirs, err := h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
-		require.NoError(t, err)
+		mine := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
+		theirs := must.Get(h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10))(t)
 		for _, list := range [][]order.Order{mine, theirs} {
 			require.Equal(t, []order.Status{order.Created, order.Queued},
 				[]order.Status{list[0].Status, list[1].Status})
@@ -52,8 +50,7 @@ func (h *fixture) streams(goods int64, sns []string) {
 	}()
 	require.Equal(h.t, order.Created, (<-sure.Changed).Status)
 	require.Empty(h.t, unsure.Changed, "the order is not settled yet")
-	_, err := h.redis.Settle(h.t.Context(), goods, sns)
-	require.NoError(h.t, err)
+	must.Get(h.redis.Settle(h.t.Context(), goods, sns))(h.t)
 	require.Equal(h.t, order.Created, (<-unsure.Changed).Status)
 }
 
@@ -69,8 +66,7 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 
 	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
 	require.Equal(t, order.Created, h.find(7, sn).Status)
-	mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
-	require.NoError(t, err)
+	mine := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
 	require.Equal(t, order.Created, mine[0].Status)
 }
 
@@ -85,12 +81,9 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sns...)...)
 	require.Equal(t, order.Queued, h.find(7, sns[0]).Status)
 
-	_, err := h.Payments.Pay(t.Context(), buyer(7), sns[0])
-	require.NoError(t, err)
-	_, err = h.Payments.Cancel(t.Context(), buyer(8), sns[1])
-	require.NoError(t, err)
-	_, err = h.redis.Settle(t.Context(), sale.GoodsID, sns)
-	require.NoError(t, err)
+	must.Get(h.Payments.Pay(t.Context(), buyer(7), sns[0]))(t)
+	must.Get(h.Payments.Cancel(t.Context(), buyer(8), sns[1]))(t)
+	must.Get(h.redis.Settle(t.Context(), sale.GoodsID, sns))(t)
 	h.settles(sale.GoodsID, 4, 1)
 	require.Equal(t, order.Paid, h.find(7, sns[0]).Status)
 	require.Equal(t, order.Cancelled, h.find(8, sns[1]).Status)
@@ -116,7 +109,6 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 			return seckill.View{Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen}
 		}),
 	}
-	o, err := orders.Find(t.Context(), buyer(7), l.OrderSn)
-	require.NoError(t, err)
+	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
 	require.Equal(t, order.Created, o.Status)
 }

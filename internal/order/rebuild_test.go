@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestRebuild_RestoresLostSale checks that the rebuilder restores a sale from MySQL after Redis
@@ -32,24 +32,6 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
 		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
-}
-
-// TestRebuild_WritesPendingOrders checks that a rebuild writes every pending order before it begins
-// the next epoch.
-func TestRebuild_WritesPendingOrders(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(3, 1)
-	h.queue.down.Store(true)
-	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
-	h.queue.down.Store(false)
-	require.NoError(t,
-		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // as a rebuild that did not finish
-	h.runWorkers(settings())
-	for i, sn := range promised {
-		h.becomes(int64(i+1), sn, order.Created)
-	}
-	h.settles(sale.GoodsID, 1, 2)
-	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
 // TestRebuild_LateOrdersTakeRemainingUnits checks that orders of a lost epoch take the units that
@@ -91,8 +73,7 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	require.EqualValues(t, 1, o.Quantity, "the message completes the row of the tombstone")
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "the late message is stored once as a dead letter")
-	revived, err := h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID)
-	require.NoError(t, err)
+	revived := must.Get(h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID))(t)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }
@@ -108,60 +89,17 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tombstone := order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: late.OrderSn,
-			BuyerID: 9,
-		}, GoodsID: sale.GoodsID, Epoch: 1,
-		Status: order.Failed, FailureReason: order.FailedLost,
+		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9},
+		GoodsID:   sale.GoodsID, Epoch: 1, Status: order.Failed, FailureReason: order.FailedLost,
 	}
-	_, err := h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
-	require.NoError(t, err)
-	_, err = h.store.WriteTombstone(t.Context(), tombstone)
-	require.NoError(t, err)
+	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late}))(t)
+	must.Get(h.store.WriteTombstone(t.Context(), tombstone))(t)
 	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status,
 		"a tombstone shows the order to any buyer who has its number")
 	h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.settles(sale.GoodsID, 5, 0)
 	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
-}
-
-// TestRebuild_StaleTokenIsFenced checks that MySQL refuses an epoch to a rebuilder whose token is
-// not the newest.
-func TestRebuild_StaleTokenIsFenced(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 1)
-	opener := rebuild.Opener{Store: h.store, Redis: h.redis}
-	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
-	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
-	require.NoError(t, err)
-	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
-	require.ErrorIs(t, err, rebuild.ErrFenced)
-	_, err = opener.Open(t.Context(), sale.GoodsID, rebuild.FirstToken)
-	require.ErrorIs(t, err, rebuild.ErrFenced)
-	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-}
-
-// TestReleaser_AppliesMoveAfterCrash checks that the releaser applies a stock move after a crash
-// between the commit of a cancellation and the release.
-func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 5)
-	stop := h.runWorkers(settings())
-	sn := h.buy(sale.GoodsID, 7, 5)
-	h.becomes(7, sn, order.Created)
-	h.settles(sale.GoodsID, 0, 5)
-	stop()
-	done, err := h.store.Cancel(t.Context(), sale.GoodsID, []string{sn}, h.find(7, sn).CreatedAt)
-	require.NoError(t, err)
-	require.NotNil(t, done[0].Move)
-	require.Zero(t, h.ledger(sale.GoodsID).Available)
-	h.runWorkers(settings())
-	h.settles(sale.GoodsID, 5, 0)
 }
 
 // TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
@@ -180,8 +118,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
-	report, err := reconciler.Reconcile(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
+	report := must.Get(reconciler.Reconcile(t.Context(), sale.GoodsID))(t)
 	require.Equal(t, reconcile.Report{
 		GoodsID: sale.GoodsID, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
 	}, report)
@@ -192,8 +129,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 // confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
 // lost them.
 func (h *fixture) confirmAll(goods int64) {
-	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
-	require.NoError(h.t, err)
+	entries := must.Get(h.redis.Unconfirmed(h.t.Context(), goods, 0, 100))(h.t)
 	for _, e := range entries {
 		require.NoError(h.t, h.redis.Confirmed(h.t.Context(), goods, e.ID))
 	}

@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // lagging is a Redis whose replicas may lack the latest reservations.
@@ -32,20 +33,16 @@ func (l *lagging) Reserve(
 	return g, err
 }
 
-func serviceOver(h *fixture, redis purchase.ReservationStore) *purchase.Service {
-	sales := catalog.NewSaleReader(h.redis, h.store)
-	return purchase.NewService(sales, redis, h.queue, h.minter, nil, nil, nil, time.Second,
-		h.parts.Log)
-}
-
 // TestPlace_UnreplicatedReservationIsUnavailable checks that the purchase service answers 503 while
-// too few replicas have a reservation. A later retry returns the same order.
+// too few replicas have a reservation. A later retry returns the same order. A refusal needs no
+// replicas.
 func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	h.runWorkers(settings())
 	goods := h.exposeSale(5, 1).GoodsID
 	redis := &lagging{ReservationStore: h.redis}
-	service := serviceOver(h, redis)
+	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), redis, h.queue,
+		h.minter, nil, nil, nil, time.Second, h.parts.Log)
 	p := h.request(goods, 7, 1)
 
 	redis.behind.Store(true)
@@ -54,25 +51,11 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
 	h.settles(goods, 4, 1) // the order is written all the same
-	redis.behind.Store(false)
-	sn, err := service.Place(t.Context(), p)
-	require.NoError(t, err)
-	h.becomes(7, sn, order.Created)
-}
-
-// TestPlace_RefusalNeedsNoReplicas checks that the purchase service returns a refusal at once even
-// if replicas lag.
-func TestPlace_RefusalNeedsNoReplicas(t *testing.T) {
-	h := newFixture(t)
-	goods := h.exposeSale(1, 1).GoodsID
-	redis := &lagging{ReservationStore: h.redis}
-	redis.behind.Store(true)
-	service := serviceOver(h, redis)
-	_, err := service.Place(t.Context(), purchase.Request{
-		GoodsID:  goods,
-		Buyer:    buyer(8),
-		Path:     "0123456789abcdef0123456789abcdef",
-		Quantity: 1,
-	})
+	other := p
+	other.Buyer = buyer(8)
+	_, err := service.Place(t.Context(), other)
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
+	redis.behind.Store(false)
+	sn := must.Get(service.Place(t.Context(), p))(t)
+	h.becomes(7, sn, order.Created)
 }

@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // exec runs a statement on the test's own connection to the database.
@@ -18,14 +19,12 @@ func (h *fixture) exec(statement string, args ...any) {
 	db, err := sql.Open("sqlite", h.file) // the store registers this driver
 	require.NoError(h.t, err)
 	defer db.Close()
-	_, err = db.ExecContext(h.t.Context(), statement, args...)
-	require.NoError(h.t, err)
+	must.Get(db.ExecContext(h.t.Context(), statement, args...))(h.t)
 }
 
 func (h *fixture) retired(goods int64) bool {
 	h.t.Helper()
-	sale, err := h.store.Sale(h.t.Context(), goods)
-	require.NoError(h.t, err)
+	sale := must.Get(h.store.Sale(h.t.Context(), goods))(h.t)
 	return sale.Retired
 }
 
@@ -46,14 +45,13 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "an order may still be paid")
-	_, err := h.Payments.Pay(t.Context(), buyer(7), sn)
-	require.NoError(t, err)
+	must.Get(h.Payments.Pay(t.Context(), buyer(7), sn))(t)
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.True(t, h.retired(sale.GoodsID))
 
 	h.exec(`UPDATE sales SET retired_at = ?`, time.Now().Add(-10*time.Minute).UnixMilli())
 	require.NoError(t, retirer.RunOnce(t.Context()))
-	_, err = h.redis.View(t.Context(), sale.GoodsID)
+	_, err := h.redis.View(t.Context(), sale.GoodsID)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	h.mini.FastForward(24 * time.Hour)
 	require.Empty(t, h.mini.Keys(), "the used path expires after a day and leaves no other key")

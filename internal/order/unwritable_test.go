@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestRebuild_UnwritableOrderDoesNotBlockSale checks that a rebuild finishes although the database
@@ -35,8 +36,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "several attempts leave one dead letter")
 	require.Equal(t, bad, deadLetters[0].OrderSn)
-	m, err := order.Decode(deadLetters[0].Body)
-	require.NoError(t, err)
+	m := must.Get(order.Decode(deadLetters[0].Body))(t)
 	require.Equal(t, []reservation.OrderLine{
 		{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"},
 	}, m.Orders)

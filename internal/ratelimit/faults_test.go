@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
@@ -161,15 +162,13 @@ func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
 
 func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
-	r := redislimit.New(client, nil)
-	terms := termsOf(t, tokenBucket(1, 5))
-	for _, n := range []int64{0, -1, -1 << 62} {
-		ask := ratelimit.Request{Key: "k", Params: terms, N: n}
-		_, err := r.TakeEach(t.Context(), ask)
-		require.ErrorIs(t, err, ratelimit.ErrPermits)
-		_, err = r.Peek(t.Context(), ask)
-		require.ErrorIs(t, err, ratelimit.ErrPermits)
-		require.ErrorIs(t, r.Refund(t.Context(), time.Now(), ask), ratelimit.ErrPermits)
+	for _, s := range []gate.Store{ratelimit.NewMemory(nil), redislimit.New(client, nil)} {
+		for _, n := range []int64{0, -1, -1 << 62} {
+			ask := newLimiter(t, s, "k", tokenBucket(1, 5)).request(n, 0)
+			_, err := s.TakeEach(t.Context(), ask)
+			require.ErrorIs(t, err, ratelimit.ErrPermits)
+			require.ErrorIs(t, s.Refund(t.Context(), time.Now(), ask), ratelimit.ErrPermits)
+		}
 	}
 	require.Zero(t, client.Exists(t.Context(), "k").Val())
 }

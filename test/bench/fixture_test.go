@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -113,7 +112,7 @@ func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 			target := fmt.Sprintf("/%s/decrStock?goodsId=%s", grants[i].Path, goods)
 			requests = append(requests, post(target, f.token(id)))
 		}
-		_, err := f.store.IssuePaths(f.b.Context(), number(goods), 1, time.Minute, grants)
+		_, err := f.store.IssuePaths(f.b.Context(), installation.Number(f.b, goods), 1, time.Minute, grants)
 		require.NoError(f.b, err)
 	}
 	return requests[:n]
@@ -124,7 +123,7 @@ func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 func (f *fixture) written(goods string) {
 	f.b.Helper()
 	require.Eventually(f.b, func() bool {
-		v, err := f.store.View(f.b.Context(), number(goods))
+		v, err := f.store.View(f.b.Context(), installation.Number(f.b, goods))
 		return err == nil && v.Pending == 0
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
@@ -145,10 +144,4 @@ func (f *fixture) answerOf(goods string) (http.Header, string) {
 		resp.Header.Del(own)
 	}
 	return resp.Header, string(body)
-}
-
-// number reads a goods id that the API made.
-func number(goods string) int64 {
-	n, _ := strconv.ParseInt(goods, 10, 64)
-	return n
 }

@@ -22,6 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // floorSetting holds the floor program's settings as JSON. The floor program is this test binary,
@@ -53,7 +54,7 @@ func (f *fixture) startFloor(soldOut string) floor {
 	made := floor{goods: f.sale(endless)}
 	header, body := f.answerOf(soldOut)
 	text, err := json.Marshal(floorSpec{
-		Redis: f.Redis.Addr(), AMQP: f.AMQP, GoodsID: number(made.goods),
+		Redis: f.Redis.Addr(), AMQP: f.AMQP, GoodsID: installation.Number(f.b, made.goods),
 		SoldOut: header, SoldOutBody: body,
 	})
 	require.NoError(f.b, err)

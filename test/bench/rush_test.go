@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // rushBuyers is the number of buyers. A rush has a tenth as many units.
@@ -64,7 +66,7 @@ func (r *rush) ours(buyers int) measurement {
 	})
 	r.written(goods)
 	m := measurement{buyers, time.Since(began), r.cpu() - spent}
-	left, err := r.store.View(r.b.Context(), number(goods))
+	left, err := r.store.View(r.b.Context(), installation.Number(r.b, goods))
 	require.NoError(r.b, err)
 	require.Zero(r.b, left.Available, "units were left in a rush of ten buyers for each")
 	for _, n := range counts {

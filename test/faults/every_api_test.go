@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // requireEveryAPISells requires each API to sell a unit over the run's order queue. The run itself
@@ -32,7 +33,7 @@ func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
 	queue := order.Shard(r.goodsID(t), r.shards)
 	for {
 		goods := r.PutUp(t, units, 1)
-		if (order.Shard(number(t, goods), r.shards) == queue) == same {
+		if (order.Shard(installation.Number(t, goods), r.shards) == queue) == same {
 			return goods
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
@@ -91,17 +90,14 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 }
 
 // recorded converts one buyer's answers for the checker.
-func recorded(b buyer.Result) check.Buyer {
+func recorded(b buyers.Result) check.Buyer {
 	c := check.Buyer{
 		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors,
-		MissingRetryAfter: b.NoRetryAfter,
+		MissingRetryAfter: b.NoRetryAfter, Statuses: b.Statuses,
 	}
 	for _, p := range b.Accepted {
 		c.Promises = append(c.Promises,
 			check.Promise{Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received})
-	}
-	for _, seen := range b.Statuses {
-		c.Statuses = append(c.Statuses, seen.Status)
 	}
 	return c
 }

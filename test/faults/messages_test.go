@@ -113,13 +113,7 @@ func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 }
 
 func (r *run) goodsID(t *testing.T) int64 {
-	return number(t, r.goods)
-}
-
-func number(t *testing.T, goodsID string) int64 {
-	t.Helper()
-	goods := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
-	return goods
+	return installation.Number(t, r.goods)
 }
 
 // publish sends messages to the orders' exchange with the routing key of a goods.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -112,7 +111,7 @@ func requireBusyAnswers(t *testing.T, r *run, report buyers.Report) {
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, report.Sum(func(b buyer.Result) int {
+	require.Positive(t, report.Sum(func(b buyers.Result) int {
 		return b.Unavailable
 	}), "no answer was 503")
 }

@@ -30,8 +30,8 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d answers with 503, %d broken connections, %d buyers gave up, %d refused, in %s",
-		report.Sum(func(b buyer.Result) int { return b.Unavailable }),
-		report.Sum(func(b buyer.Result) int { return b.ConnectionErrors }),
+		report.Sum(func(b buyers.Result) int { return b.Unavailable }),
+		report.Sum(func(b buyers.Result) int { return b.ConnectionErrors }),
 		report.Count(buyer.GaveUp), report.Count(buyer.Refused),
 		report.Took.Round(time.Millisecond))
 	if *outFlag != "" {

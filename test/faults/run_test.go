@@ -96,10 +96,7 @@ func execute(t *testing.T, f fault, seed uint64) {
 	}()
 	f.inject(t, r)
 	t.Logf("%d of %d units were promised when the fault ended", r.promised.Load(), r.units)
-	recovery, waited := r.awaitRecovery(t)
-	if recovery > slowRecovery {
-		r.logSlowRecovery(t, recovery, waited)
-	}
+	recovery := r.awaitRecovery(t)
 	if f.afterRecovery != nil {
 		f.afterRecovery(t, r)
 	}

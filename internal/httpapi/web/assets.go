@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"mime"
 	"path"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func pack(bodies map[string][]byte) (*assets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("assets: compress %s: %w", name, err)
 		}
-		a.byName[name] = Asset{Type: mediaType(name), Body: bodies[name], Gzip: zipped}
+		a.byName[name] = Asset{Type: mime.TypeByExtension(path.Ext(name)), Body: bodies[name], Gzip: zipped}
 	}
 	a.version = hex.EncodeToString(sum.Sum(nil)[:8])
 	return a, nil
@@ -78,20 +79,6 @@ func compress(body []byte) ([]byte, error) {
 	}
 	err = w.Close() // writes the trailer
 	return out.Bytes(), err
-}
-
-// mediaType returns the Content-Type, which browsers need because of nosniff.
-func mediaType(name string) string {
-	switch path.Ext(name) {
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	default:
-		return "application/octet-stream"
-	}
 }
 
 // modules returns a script and all scripts that it imports, so that a page can preload them at

@@ -98,10 +98,8 @@ func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
 	o, err := s.Store.WriteTombstone(ctx, order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: orderSn,
-			BuyerID: by.ID,
-		}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID},
+		GoodsID:   n.GoodsID, Epoch: n.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
 	})
 	switch {
@@ -126,11 +124,7 @@ func (s *Service) Mine(
 
 // OfGoods lists the orders of a sale that the actor manages, newest first. The status "" means all.
 func (s *Service) OfGoods(
-	ctx context.Context,
-	by seckill.Actor,
-	goodsID int64,
-	status order.Status,
-	before string,
+	ctx context.Context, by seckill.Actor, goodsID int64, status order.Status, before string,
 	limit int,
 ) ([]order.Order, error) {
 	if _, err := s.Sales.Get(ctx, by, goodsID); err != nil {

@@ -109,28 +109,23 @@ func (r LedgerReader) comparePage(
 }
 
 // compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.
+// MySQL's totals are comparable if nothing moved in Redis since the view: they are then of the same
+// state.
 func (r LedgerReader) compareTotals(
-	ctx context.Context, v seckill.View, db seckill.Database,
+	ctx context.Context, before seckill.View, db seckill.Database,
 ) (int, error) {
-	if db.Stock == v.Available && db.Active == v.Sold {
+	if db.Stock == before.Available && db.Active == before.Sold {
 		return 0, nil
 	}
-	idle, err := r.stillIdle(ctx, v)
-	if idle {
-		return 1, err
-	}
-	return 0, err
-}
-
-// stillIdle reports whether nothing moved in Redis since a view without pending reservations.
-// MySQL's totals, read in between, are then of the same state and comparable.
-func (r LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool, error) {
 	after, err := r.Redis.View(ctx, before.GoodsID)
 	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {
-		return false, err
+		return 0, err
 	}
 	unreleased, _, err := r.Store.Unreleased(ctx, before.GoodsID)
-	return unreleased == 0, err
+	if err != nil || unreleased > 0 {
+		return 0, err
+	}
+	return 1, nil
 }
 
 // totals are the figures of a view that do not change while the sale is idle.

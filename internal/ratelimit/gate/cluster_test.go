@@ -67,19 +67,3 @@ func TestSlotOf_EqualsRedis(t *testing.T) {
 		require.Equal(t, want, gate.SlotOf(key), "%q", key)
 	}
 }
-
-// TestGate_ClusterKeysShareAHashTag checks that the keys of one call share a slot. Otherwise a
-// cluster answers CROSSSLOT.
-func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
-	cluster := env.RedisCluster(t)
-	require.NoError(t, cluster.FlushAll(t.Context()))
-	client := redis.NewClusterClient(
-		&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
-	t.Cleanup(func() { _ = client.Close() })
-	g := newGate(t, book(t, hotRule), redislimit.New(client, nil),
-		gate.Options{Cluster: true, Deadline: unhurried})
-	for id := range int64(50) { // in many slots, each with a lane of its own
-		out := decide(t, g, "hot", goods(id+1))
-		require.True(t, out.Allowed && !out.Degraded)
-	}
-}

@@ -16,14 +16,13 @@ import (
 type Catalog struct {
 	reader *SaleReader
 	redis  PathStore
-	store  SaleStore
 	cache  viewCache
 	paths  *batcher.Batcher[pathKey, reservation.PathGrant, time.Time]
 }
 
-// NewCatalog returns a catalog of the sales that reader and store serve.
-func NewCatalog(reader *SaleReader, redis PathStore, store SaleStore) *Catalog {
-	c := &Catalog{reader: reader, redis: redis, store: store}
+// NewCatalog returns a catalog of the sales that reader serves.
+func NewCatalog(reader *SaleReader, redis PathStore) *Catalog {
+	c := &Catalog{reader: reader, redis: redis}
 	c.paths = batcher.New(reservation.MaxBatch, c.pathBatch)
 	return c
 }
@@ -75,7 +74,7 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 // is down, the list shows its sales with the data of MySQL. One master must not make the whole list
 // unavailable.
 func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
-	sales, err := c.store.ExposedSales(ctx, below, limit)
+	sales, err := c.reader.store.ExposedSales(ctx, below, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the sales can't be listed", err)
 	}

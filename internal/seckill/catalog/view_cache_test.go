@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // readTime is the time of one read of the fake Redis.
@@ -125,7 +126,7 @@ func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
 }
 
 func newCatalog(s *fakeRedis) *catalog.Catalog {
-	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s, s)
+	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s)
 }
 
 // during runs a rush, changes the sale after 100 ms and continues for 200 ms.
@@ -161,8 +162,8 @@ func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
 	})
 }
 
-// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. A shut gate is not cached,
-// so they see it open at the next read.
+// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. The cache holds no shut
+// gate, so they see it open at the next read.
 func TestCatalog_ChangesAppearWithinTTL(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(*seckill.View)
@@ -220,8 +221,7 @@ func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 		sales := newCatalog(s)
 		for units := range int64(20) {
 			s.change(func(v *seckill.View) { v.Available = units })
-			v, err := sales.Sale(t.Context(), 42)
-			require.NoError(t, err)
+			v := must.Get(sales.Sale(t.Context(), 42))(t)
 			require.Equal(t, units, v.Available)
 		}
 	})
@@ -233,8 +233,7 @@ func TestIssuePath_SucceedsAcrossRebuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
 		sales := newCatalog(s)
-		v, err := sales.Admit(t.Context(), 42)
-		require.NoError(t, err)
+		v := must.Get(sales.Admit(t.Context(), 42))(t)
 		s.change(func(v *seckill.View) { v.Epoch++ })
 		path, expires, err := sales.IssuePath(t.Context(), v, 7)
 		require.NoError(t, err)

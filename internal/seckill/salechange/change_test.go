@@ -14,13 +14,8 @@ import (
 func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	draft := seckill.NewSale{
-		Title:         "tea",
-		Price:         5,
-		Stock:         10,
-		StartAt:       now,
-		EndAt:         now.Add(time.Hour),
-		PerBuyerLimit: 3,
-		Rate:          seckill.DefaultRate(),
+		Title: "tea", Price: 5, Stock: 10, StartAt: now, EndAt: now.Add(time.Hour),
+		PerBuyerLimit: 3, Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
 	exposed, closed := draft, draft
 	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six sold

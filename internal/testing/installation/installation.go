@@ -3,6 +3,7 @@ package installation
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -155,6 +156,11 @@ func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end 
 	}))(t)
 	r.Aim(t, goods)
 	return goods
+}
+
+// Number returns a goods id as a number.
+func Number(t testing.TB, goods string) int64 {
+	return must.Get(strconv.ParseInt(goods, 10, 64))(t)
 }
 
 // Drained waits until a sale has no pending orders, and returns its ledger.

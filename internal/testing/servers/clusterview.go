@@ -31,13 +31,11 @@ func (n clusterNode) has(flag string) bool { return slices.Contains(n.flags, fla
 
 func (n clusterNode) owns(slot int) bool {
 	return slices.ContainsFunc(n.slots, func(text string) bool {
-		from, to, ok := strings.Cut(text, "-")
-		if !ok {
-			to = from
+		var first, last int
+		if read, _ := fmt.Sscanf(text, "%d-%d", &first, &last); read < 2 {
+			last = first
 		}
-		first, err1 := strconv.Atoi(from)
-		last, err2 := strconv.Atoi(to)
-		return err1 == nil && err2 == nil && first <= slot && slot <= last
+		return text[0] != '[' && first <= slot && slot <= last
 	})
 }
 
