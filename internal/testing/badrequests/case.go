@@ -43,7 +43,7 @@ type Case struct {
 
 // Check sends the case to a server, such as "http://127.0.0.1:8080", and reports every error in the
 // response, or nil. The client must check exchanges against the OpenAPI document, as
-// apicheck.Client does: Check looks at the values only. It must not follow redirects.
+// apicheck.Client does: Check reads the values only. It must not follow redirects.
 func Check(ctx context.Context, client *http.Client, baseURL string, c Case) error {
 	req, err := http.NewRequestWithContext(ctx, c.Method, baseURL+c.Target,
 		strings.NewReader(c.Body))
