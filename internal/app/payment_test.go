@@ -121,7 +121,7 @@ func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 		}, p)
 	}
 	h.eventually(func() bool {
-		return strings.Contains(h.log.String(), "payment not refunded, will retry")
+		return strings.Contains(h.textOf(h.log), "payment not refunded, will retry")
 	}, "no refund was tried")
 	_, p := h.callback("p-late", sn, 1999) // the refunder's own test covers the retry
 	require.Equal(t, "refunding", p.State)

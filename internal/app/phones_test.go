@@ -57,7 +57,7 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	ann := buyer(1)
 	r := h.tries(ann, goods, "1")
 	require.Equal(t, "UNAVAILABLE", r.Reason, "no worker writes orders yet: %s", r.raw)
-	inRedis, inMessage := h.everything(), h.queue.all()
+	inRedis, inMessage := h.everything(), h.textOf(h.messages)
 	require.Contains(t, inRedis, ann.Name)
 	require.NotContains(t, inRedis, ann.Phone)
 	require.Contains(t, inMessage, ann.Name)
@@ -81,7 +81,7 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	onDisk := h.files()
 	require.Contains(t, onDisk, ann.Name)
 	require.NotContains(t, onDisk, ann.Phone)
-	require.NotContains(t, h.log.String(), ann.Phone)
+	require.NotContains(t, h.textOf(h.log), ann.Phone)
 
 	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").raw, `"phoneNumber":"`+ann.Phone+`"`)
 	_, event := h.stream(ann, sn).next()

@@ -105,21 +105,6 @@ func FuzzTokens_Verify(f *testing.F) {
 	})
 }
 
-func BenchmarkTokens_Verify(b *testing.B) {
-	for name, cacheSize := range map[string]int{"cached": 100, "uncached": 0} {
-		tokens := must.Get(New(secret, cacheSize, time.Now))(b)
-		ann := seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
-		token := must.Get(tokens.Sign(ann, time.Hour))(b)
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := tokens.Verify(token); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestTokensVerify_CacheIsBoundedAndKeepsUsedTokens(t *testing.T) {
 	tokens, _ := newTokens(t, 10)
 	sign := func(id int64) string {

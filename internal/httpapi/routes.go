@@ -55,7 +55,7 @@ func (a *api) routes() []route {
 		sales, sale = "/admin/sales", "/admin/sales/:goodsId"
 		one         = "/orders/:orderSn"
 		limiter     = "/admin/limiters/:type/*key"
-		letters     = "/admin/dead-letters"
+		deadLetters = "/admin/dead-letters"
 		session     = "/session"
 		put, patch  = http.MethodPut, http.MethodPatch
 		stream      = http.MethodGet // without HEAD
@@ -122,8 +122,8 @@ func (a *api) routes() []route {
 		{methods: read, path: limiter, unlimited: true, handle: a.getLimiter},
 		{methods: put, path: limiter, unlimited: true, fields: ofLimiter, handle: a.setLimiter},
 		{methods: remove, path: limiter, unlimited: true, handle: a.deleteLimiter},
-		{methods: read, path: letters, fields: page, handle: a.listDeadLetters},
-		{methods: post, path: letters + "/:id/requeue", handle: a.requeueDeadLetter},
-		{methods: remove, path: letters + "/:id", handle: a.discardDeadLetter},
+		{methods: read, path: deadLetters, fields: page, handle: a.listDeadLetters},
+		{methods: post, path: deadLetters + "/:id/requeue", handle: a.requeueDeadLetter},
+		{methods: remove, path: deadLetters + "/:id", handle: a.discardDeadLetter},
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -90,6 +91,7 @@ func newFixture(t *testing.T) *fixture {
 		minter: ordersn.NewMinter(settings().OrderSecret),
 	}
 	h.parts = app.Parts{
+		Provider:   paymentprovider.Test{},
 		Redis:      client,
 		RedisStore: h.redis,
 		Store:      store,

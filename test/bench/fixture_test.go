@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -37,7 +38,7 @@ type fixture struct {
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
 	r := installation.Start(b, env, installation.Options{})
-	client := connect.Redis([]string{r.Redis.Addr()}, "")
+	client := connect.RedisOf(config.Redis{Addrs: []string{r.Redis.Addr()}})
 	b.Cleanup(func() { _ = client.Close() })
 	return &fixture{
 		Installation: r, b: b, client: client, api: r.APIs[0].Addr,

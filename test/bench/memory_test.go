@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -33,7 +34,7 @@ func once(b *testing.B, measure func()) {
 // measures again after the orders are written.
 func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
-		client := connect.Redis([]string{servers.Redis(b).Addr()}, "")
+		client := connect.RedisOf(config.Redis{Addrs: []string{servers.Redis(b).Addr()}})
 		s := newSaleStore(b, client, 1)
 		empty := s.usedMB(b)
 		outbox, sns := s.sell(b, unitsOfMillion)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
@@ -30,7 +31,7 @@ const (
 // processor time is that of Redis.
 func BenchmarkReserve(b *testing.B) {
 	server := env.Redis(b)
-	client := connect.Redis([]string{server.Addr()}, "")
+	client := connect.RedisOf(config.Redis{Addrs: []string{server.Addr()}})
 	b.Cleanup(func() { _ = client.Close() })
 	cpu := cpuOf(server.Pid())
 	for i, size := range []int{1, 16, 256} {

@@ -138,7 +138,7 @@ func (n *Notifier) notify(ctx context.Context, goodsID int64, sns []string) erro
 			select {
 			case sub.Changed <- o:
 				sub.known = o.Status
-			default: // the subscriber has not received the last change; a later round sends this one
+			default: // the subscriber has not received the last change; a later round sends this
 			}
 		}
 	}

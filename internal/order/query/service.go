@@ -99,8 +99,8 @@ func (s *Service) writeTombstone(
 ) (order.Order, error) {
 	o, err := s.Store.WriteTombstone(ctx, order.Order{
 		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID},
-		GoodsID:   n.GoodsID, Epoch: n.Epoch,
-		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
+		GoodsID:   n.GoodsID, Epoch: n.Epoch, Status: order.Failed,
+		FailureReason: order.FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
 	})
 	switch {
 	case err != nil:

@@ -83,7 +83,7 @@ func (cs *Counters) Took(goodsID, orders int64) {
 	}
 }
 
-// of returns the counts of a sale, or nil if maxSales others have counts. The caller holds the lock.
+// of returns the counts of a sale, or nil if maxSales others have counts. The caller holds mu.
 func (cs *Counters) of(goodsID int64) *Counts {
 	c := cs.goods[goodsID]
 	if c == nil && len(cs.goods) < maxSales {

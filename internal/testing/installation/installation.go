@@ -2,15 +2,13 @@ package installation
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gorm.io/driver/mysql"
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
@@ -63,7 +61,7 @@ type Installation struct {
 
 	apiEnv, consumerEnv []string // settings of running and of joining programs
 	hosts               bool
-	db                  *gorm.DB
+	db                  *sql.DB
 }
 
 // Start builds the programs, migrates the database and starts all servers and programs. The test's
@@ -78,11 +76,10 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	if binaries(t); o.Failover { // after all servers: see the sentinels' failover-timeout
 		r.watchOver(t, o.Redis)
 	}
-	r.db = must.Get(gorm.Open(mysql.Open(r.DSN), &gorm.Config{Logger: logger.Discard}))(t)
-	db := must.Get(r.db.DB())(t)
+	r.db = must.Get(sql.Open("mysql", r.DSN))(t)
 	// After a failover an idle connection would reach the old primary.
-	db.SetMaxIdleConns(-1)
-	t.Cleanup(func() { _ = db.Close() })
+	r.db.SetMaxIdleConns(-1)
+	t.Cleanup(func() { _ = r.db.Close() })
 	r.Tokens = must.Get(auth.New([]byte(Secret), 0, time.Now))(t)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
 	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
