@@ -85,10 +85,12 @@ func changeOf(fields []string) (c rules.Change, err error) {
 		if !ok {
 			return c, fmt.Errorf("%q is not name=value", f)
 		}
-		if !json.Valid([]byte(value)) { // neither a number nor true or false
-			value = strconv.Quote(value)
+		values[name] = value
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			values[name] = n
+		} else if flag, err := strconv.ParseBool(value); err == nil {
+			values[name] = flag
 		}
-		values[name] = json.RawMessage(value)
 	}
 	text, err := json.Marshal(values)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/go-playground/validator/v10"
 )
@@ -23,16 +25,32 @@ func (c *Config) check(settings []Setting) []error {
 		if s.Required && x.IsZero() {
 			problems = append(problems, fmt.Errorf("%s: is required: %s", s.Name, s.Help))
 		}
-		err := rules.Var(x.Interface(), s.field.Tag.Get("validate"))
-		if broken, ok := errors.AsType[validator.ValidationErrors](err); ok {
-			problems = append(problems, fmt.Errorf("%s: is %v, must be %s (%s %s)", s.Name, x,
-				s.Unit, broken[0].Tag(), broken[0].Param()))
+		rule := s.field.Tag.Get("validate")
+		broken, _ := errors.AsType[validator.ValidationErrors](rules.Var(x.Interface(), rule))
+		for _, b := range broken {
+			is := fmt.Sprintf("%q", fmt.Sprint(b.Value()))
+			if secret, ok := b.Value().(Secret); ok {
+				is = fmt.Sprintf("%d bytes long", len(secret))
+			}
+			problems = append(problems,
+				fmt.Errorf("%s: is %s, must be %s", s.Name, is, requirement.Replace(rule)))
 		}
 	}
 	if _, err := c.Auth.Phones(); err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_PHONE_KEYS: %w", err))
 	}
 	return problems
+}
+
+// requirement turns a validate tag into words.
+var requirement = strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
+	"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
+	"bytes=32", "at least 32 bytes long")
+
+// isLong counts bytes, where the validator's min counts characters.
+func isLong(f validator.FieldLevel) bool {
+	least, err := strconv.Atoi(f.Param())
+	return err == nil && f.Field().Len() >= least
 }
 
 // isAddr accepts host:port. The host may be empty, which means all interfaces, and may have

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -71,6 +70,18 @@ func statusOf(r seckill.Reason) int {
 	}
 }
 
+// messageOf returns the message of a success.
+func messageOf(r seckill.Reason) string {
+	switch r {
+	case reasonQueued:
+		return "queued"
+	case reasonCreated:
+		return "created"
+	default:
+		return "ok"
+	}
+}
+
 // writeResponse writes a handler's successful result. Only what is public may be cached;
 // setSecurityHeaders has forbidden it for everything else.
 func (a *api) writeResponse(c *gin.Context, res response) {
@@ -88,8 +99,7 @@ func (a *api) writeResponse(c *gin.Context, res response) {
 	}
 	status := statusOf(res.reason)
 	a.writeEnvelope(c, envelope{
-		Code: status, Reason: res.reason, Message: strings.ToLower(string(res.reason)),
-		Data: res.data,
+		Code: status, Reason: res.reason, Message: messageOf(res.reason), Data: res.data,
 	}, status)
 }
 

@@ -196,7 +196,7 @@ func TestPlanKind_FollowsSharesAndSeed(t *testing.T) {
 
 func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	for said, err := range map[string]error{
-		"i/o timeout": os.ErrDeadlineExceeded, "connection refused": syscall.ECONNREFUSED,
+		"timeout": os.ErrDeadlineExceeded, "connection refused": syscall.ECONNREFUSED,
 		"the address is not a loopback one": apiclient.ErrRemote,
 	} {
 		require.Equal(t, said, errorClass(apiclient.Answer{},

@@ -48,7 +48,10 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 
 // EncodeOrder encodes the message of one order.
 func EncodeOrder(goodsID int64, l reservation.OrderLine) []byte {
-	entry, _ := EncodeLine(l) // a line holds only strings and numbers: no error
+	entry, err := EncodeLine(l)
+	if err != nil {
+		panic(err) // a line holds only strings and numbers
+	}
 	return EncodeOrders(goodsID, JoinEntries([][]byte{entry}))
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"mime"
 	"path"
 	"slices"
 	"strings"
@@ -62,10 +61,25 @@ func pack(bodies map[string][]byte) (*assets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("assets: compress %s: %w", name, err)
 		}
-		a.byName[name] = Asset{Type: mime.TypeByExtension(path.Ext(name)), Body: bodies[name], Gzip: zipped}
+		a.byName[name] = Asset{Type: mediaType(name), Body: bodies[name], Gzip: zipped}
 	}
 	a.version = hex.EncodeToString(sum.Sum(nil)[:8])
 	return a, nil
+}
+
+// mediaType returns the Content-Type, which browsers need because of nosniff. The tables of package
+// mime depend on the machine.
+func mediaType(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	default:
+		return "application/octet-stream"
+	}
 }
 
 func compress(body []byte) ([]byte, error) {

@@ -3,6 +3,7 @@ package stats
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -49,13 +50,14 @@ const (
 	flushDeadline = 500 * time.Millisecond
 )
 
-// CountedReasons are the reasons that are counted.
-func CountedReasons() []seckill.Reason {
-	return []seckill.Reason{
-		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
-		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
-	}
+// countedReasons are the reasons that are counted.
+var countedReasons = []seckill.Reason{
+	seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
+	seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
 }
+
+// CountedReasons are the reasons that are counted.
+func CountedReasons() []seckill.Reason { return slices.Clone(countedReasons) }
 
 // NewCounters returns counters that flush to store.
 func NewCounters(store CounterStore, log *slog.Logger) *Counters {
@@ -64,12 +66,12 @@ func NewCounters(store CounterStore, log *slog.Logger) *Counters {
 
 // Refused counts a refusal if its reason is one of CountedReasons.
 func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
-	if !slices.Contains(CountedReasons(), reason) {
+	if !slices.Contains(countedReasons, reason) {
 		return
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if c := cs.of(goodsID); c != nil {
+	if c := cs.of(goodsID, maxSales); c != nil {
 		c.Refusals[reason]++
 	}
 }
@@ -78,15 +80,13 @@ func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
 func (cs *Counters) Took(goodsID, orders int64) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if c := cs.of(goodsID); c != nil {
-		c.Orders += orders
-	}
+	cs.of(goodsID, math.MaxInt).Orders += orders // only sales that exist have orders
 }
 
-// of returns the counts of a sale, or nil if maxSales others have counts. The caller holds mu.
-func (cs *Counters) of(goodsID int64) *Counts {
+// of returns the counts of a sale, or nil if as many others as most have counts. The caller holds mu.
+func (cs *Counters) of(goodsID int64, most int) *Counts {
 	c := cs.goods[goodsID]
-	if c == nil && len(cs.goods) < maxSales {
+	if c == nil && len(cs.goods) < most {
 		c = &Counts{Refusals: make(map[seckill.Reason]int64)}
 		cs.goods[goodsID] = c
 	}
