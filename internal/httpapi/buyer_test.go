@@ -150,6 +150,7 @@ func TestLists_ArePagedNewestFirst(t *testing.T) {
 	var sales, orders []string
 	for range 5 {
 		sales = append([]string{h.sell(nil)}, sales...)
+		time.Sleep(2 * time.Millisecond) // the ids of one millisecond have no order
 	}
 	for range 5 {
 		orders = append([]string{h.order(buyer(), sales[0], 1)}, orders...)

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,15 +54,21 @@ func TestRateLimits_SaleStateComesBeforeTheLimit(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", h.path(who, "99").Reason)
 }
 
-// It is not parallel, because the limit is refilled while a request is served.
+// It is not parallel and sends several requests at once, because the limit is refilled meanwhile.
 func TestRateLimits_PathHasAShareForEachUser(t *testing.T) {
 	h := newFixture(t)
-	goods, passed := h.sell(nil), 0
-	for passed < 2000 && h.path(buyer(), goods).Status == http.StatusOK {
-		passed++
+	goods, passed := h.sell(nil), atomic.Int64{}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for passed.Load() < 2000 && h.path(buyer(), goods).Status == http.StatusOK {
+				passed.Add(1)
+			}
+		})
 	}
-	require.GreaterOrEqual(t, passed, 20)
-	require.Less(t, passed, 2000,
+	all.Wait()
+	require.GreaterOrEqual(t, passed.Load(), int64(20))
+	require.Less(t, passed.Load(), int64(2000),
 		"20/s with one second of burst; another user has a limit of its own")
 	h.want(200, h.path(otherBuyer(), goods))
 }

@@ -80,6 +80,7 @@ func (h fixture) TestCloseSale_ClosesOnce(t *testing.T) {
 		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour)))(t),
 		"a repeated close changes nothing")
 	require.Equal(t, closed, h.sale(sale.GoodsID))
+	h.writeOrder(sale, 9) // an order that was taken before the close
 }
 
 func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {

@@ -220,6 +220,7 @@ func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
 // small and the large load: cost = calls × call + items × item.
 func (c *calibrator) split(piece, cpu, calls string) (call, item float64) {
 	few, many := c.sums[piece+" few"], c.sums[piece+" many"]
+	require.Positive(c.b, few[calls]*many[calls], "nothing was counted as %s", calls)
 	call = (few[cpu]*many[done] - many[cpu]*few[done]) /
 		(few[calls]*many[done] - many[calls]*few[done])
 	call = max(0, call)

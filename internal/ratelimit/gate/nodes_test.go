@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -95,15 +96,19 @@ func TestGate_TwoNodesShareOneRate(t *testing.T) {
 		length = 2 * time.Second
 	}
 	addr := servers.Redis(t).Addr()
-	b, err := rules.New(rules.Defaults()...)
-	require.NoError(t, err)
+	var admitted [2]atomic.Int64 // permits that are valid by the end
+	var gates [2]*gate.Gate
+	for i := range gates {
+		b := must.Get(rules.New(rules.Defaults()...))(t)
+		gates[i] = newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
+			gate.Options{Deadline: unhurried})
+		_, err := gates[i].Decide(t.Context(), goods(2), gate.Check{Rule: "randomPath"})
+		require.NoError(t, err, "it must be connected before the time runs")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
-	var admitted [2]atomic.Int64 // permits that are valid by the end
 	var all sync.WaitGroup
-	for i := range admitted {
-		g := newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
-			gate.Options{Deadline: unhurried})
+	for i, g := range gates {
 		for range 100 {
 			all.Go(func() { admitted[i].Add(callUntil(ctx, g)) })
 		}

@@ -69,11 +69,6 @@ func TestMariaDB_ExternalServerKeepsItsDatabases(t *testing.T) {
 	require.Equal(t, 7, read[int](t, theirs, "SELECT id FROM seckill_theirs.kept"))
 }
 
-func TestOwnMariaDB_IsNeverExternal(t *testing.T) {
-	t.Setenv(servers.EnvExternalSQL, "nobody@tcp(127.0.0.1:1)/")
-	require.NotZero(t, servers.OwnMariaDB(t).Pid())
-}
-
 func databases(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	return read[string](t, db,

@@ -28,13 +28,6 @@ func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMariaDB)
 }
 
-// OwnMariaDB works as MariaDB for tests that stop the server or change its settings. It never uses
-// an external server.
-func OwnMariaDB(tb testing.TB) *SQLServer {
-	tb.Helper()
-	return forTest(tb, "mariadb", startMariaDB)
-}
-
 // StartMySQL runs the mysqld of scripts/mysql-fetch with its data and log in dir. It returns when
 // the server answers. The caller stops it. If EnvExternalSQL is set, it returns that server's
 // handle instead.

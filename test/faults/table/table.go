@@ -57,7 +57,8 @@ type row struct {
 
 func tableOf(in io.Reader) (string, error) {
 	var rows []*row
-	for lines := bufio.NewScanner(in); lines.Scan(); {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
 		run, err := parse(lines.Text())
 		if err != nil {
 			return "", fmt.Errorf("line %q: %w", lines.Text(), err)
@@ -76,7 +77,7 @@ func tableOf(in io.Reader) (string, error) {
 	for _, r := range rows {
 		table += r.String()
 	}
-	return table, nil
+	return table, lines.Err()
 }
 
 // parse reads the line of one run. Its name is the fault, and the clusters on which it ran.
