@@ -19,6 +19,10 @@ func (c *Config) check(settings []Setting) []error {
 	problems := []error{
 		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
 	}
+	// It turns a validate tag into words.
+	requirement := strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
+		"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
+		"bytes=32", "at least 32 bytes long")
 	v := reflect.ValueOf(c).Elem()
 	for _, s := range settings {
 		x := v.FieldByIndex(s.index)
@@ -41,11 +45,6 @@ func (c *Config) check(settings []Setting) []error {
 	}
 	return problems
 }
-
-// requirement turns a validate tag into words.
-var requirement = strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
-	"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
-	"bytes=32", "at least 32 bytes long")
 
 // isLong counts bytes, where the validator's min counts characters.
 func isLong(f validator.FieldLevel) bool {

@@ -36,10 +36,11 @@ type CounterStore interface {
 // Counting therefore costs no call. A crash of the node or of Redis may lose the counts of one
 // second. A flush is not repeated, so no count is added twice. It is safe for concurrent use.
 type Counters struct {
-	store CounterStore
-	log   *slog.Logger
-	mu    sync.Mutex
-	goods map[int64]*Counts // since the last flush
+	store   CounterStore
+	log     *slog.Logger
+	counted []seckill.Reason
+	mu      sync.Mutex
+	goods   map[int64]*Counts // since the last flush
 }
 
 const (
@@ -50,23 +51,24 @@ const (
 	flushDeadline = 500 * time.Millisecond
 )
 
-// countedReasons are the reasons that are counted.
-var countedReasons = []seckill.Reason{
-	seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
-	seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
-}
-
 // CountedReasons are the reasons that are counted.
-func CountedReasons() []seckill.Reason { return slices.Clone(countedReasons) }
+func CountedReasons() []seckill.Reason {
+	return []seckill.Reason{
+		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
+		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
+	}
+}
 
 // NewCounters returns counters that flush to store.
 func NewCounters(store CounterStore, log *slog.Logger) *Counters {
-	return &Counters{store: store, log: log, goods: make(map[int64]*Counts)}
+	return &Counters{
+		store: store, log: log, counted: CountedReasons(), goods: make(map[int64]*Counts),
+	}
 }
 
 // Refused counts a refusal if its reason is one of CountedReasons.
 func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
-	if !slices.Contains(countedReasons, reason) {
+	if !slices.Contains(cs.counted, reason) {
 		return
 	}
 	cs.mu.Lock()
