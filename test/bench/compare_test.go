@@ -35,13 +35,12 @@ func compare(b *testing.B, measure, unit string, ours contender, floors ...conte
 	}
 	b.ReportMetric(0, "ns/op") // the time of a round is no useful figure
 	for i, floor := range floors {
-		r := row{
+		results.rows = append(results.rows, row{
 			measure: measure, unit: unit, floor: floor.name,
 			oursRate: medianRate(rounds[0]), floorRate: medianRate(rounds[i+1]),
 			ratio:   medianOf(rounds[0], rounds[i+1], measurement.perSecond),
 			oursCPU: cpuEach(rounds[0]), floorCPU: cpuEach(rounds[i+1]),
-		}
-		results.rows = append(results.rows, r)
+		})
 	}
 }
 

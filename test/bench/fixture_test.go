@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const (
@@ -65,8 +66,7 @@ func (f *fixture) buy(goods string, id int64) (orderSn string) {
 	c := f.Buyer(f.b, id)
 	c.Token = f.token(id)
 	one := buyer.Buyer{Client: c, ID: id, GoodsID: goods, Quantity: 1, Patience: time.Minute}
-	result, err := one.Buy(f.b.Context())
-	require.NoError(f.b, err)
+	result := must.Get(one.Buy(f.b.Context()))(f.b)
 	require.Equal(f.b, buyer.Won, result.Outcome)
 	return result.OrderSn
 }
@@ -74,18 +74,14 @@ func (f *fixture) buy(goods string, id int64) (orderSn string) {
 // token returns the token of a buyer with a name and a phone number, which each order contains.
 func (f *fixture) token(buyer int64) string {
 	f.b.Helper()
-	text, err := f.BuyerToken(buyer)
-	require.NoError(f.b, err)
-	return text
+	return must.Get(f.BuyerToken(buyer))(f.b)
 }
-
-func (f *fixture) newToken() string { return f.token(serial.Add(1)) }
 
 // pathRequests returns requests for a path, each of a new buyer.
 func (f *fixture) pathRequests(goods string, n int) (requests [][]byte, tokens []string) {
 	f.b.Helper()
 	for range n {
-		t := f.newToken()
+		t := f.token(serial.Add(1))
 		requests = append(requests, post("/randomPath?goodsId="+goods, t))
 		tokens = append(tokens, t)
 	}
@@ -112,8 +108,8 @@ func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 			target := fmt.Sprintf("/%s/decrStock?goodsId=%s", grants[i].Path, goods)
 			requests = append(requests, post(target, f.token(id)))
 		}
-		_, err := f.store.IssuePaths(f.b.Context(), installation.Number(f.b, goods), 1, time.Minute, grants)
-		require.NoError(f.b, err)
+		id := installation.Number(f.b, goods)
+		must.Get(f.store.IssuePaths(f.b.Context(), id, 1, time.Minute, grants))(f.b)
 	}
 	return requests[:n]
 }
@@ -132,14 +128,11 @@ func (f *fixture) written(goods string) {
 func (f *fixture) answerOf(goods string) (http.Header, string) {
 	f.b.Helper()
 	url := "http://" + f.api + "/randomPath?goodsId=" + goods
-	req, err := http.NewRequestWithContext(f.b.Context(), http.MethodPost, url, http.NoBody)
-	require.NoError(f.b, err)
+	req := must.Get(http.NewRequestWithContext(f.b.Context(), http.MethodPost, url, nil))(f.b)
 	req.Header.Set("Authorization", "Bearer "+f.token(1))
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(f.b, err)
+	resp := must.Get(http.DefaultClient.Do(req))(f.b)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(f.b, err)
+	body := must.Get(io.ReadAll(resp.Body))(f.b)
 	for _, own := range []string{"Date", "Content-Length", "Content-Type"} { // the server's own
 		resp.Header.Del(own)
 	}
