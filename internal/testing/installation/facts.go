@@ -110,8 +110,7 @@ func (r *Installation) each(
 func (r *Installation) SQLDo(t testing.TB, statement string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
-	_, err := r.db.ExecContext(ctx, statement)
-	require.NoError(t, err, statement)
+	must.Get(r.db.ExecContext(ctx, statement))(t, statement)
 }
 
 // RedisFacts is Redis' state of a goods. It is consistent only without concurrent changes, because
