@@ -177,11 +177,12 @@ func (c *RedisNodes) eachBus(
 	if at < 0 || at >= len(c.buses) {
 		return errors.New("the cluster started without BusWires")
 	}
-	change(c.buses[at].Proxy, netfault.Everyone)
-	for _, other := range c.buses {
-		if other != c.buses[at] {
-			change(other.Proxy, c.buses[at].source)
+	for i, wire := range c.buses {
+		source := c.buses[at].source
+		if i == at {
+			source = netfault.Everyone
 		}
+		change(wire.Proxy, source)
 	}
 	return nil
 }

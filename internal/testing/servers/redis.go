@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 )
 
 // RedisServer is a private redis-server: AOF with appendfsync everysec, noeviction, no snapshots.
@@ -139,7 +140,7 @@ const Sentinels = 3
 func Sentinel(tb testing.TB, master *RedisServer) *RedisServer {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(master.Addr())
-	check(tb, err)
+	require.NoError(tb, err)
 	conf := []string{
 		fmt.Sprintf("sentinel monitor %s %s %s %d", SentinelMaster, host, port, Sentinels/2+1),
 		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",
