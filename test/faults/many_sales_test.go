@@ -46,7 +46,12 @@ type hitSome func(t *testing.T, r *run) (hit func(*sideSale) bool)
 // the other sales must continue to sell, without a 503 and without a rebuild.
 func amongManySales(inject hitSome) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
-		sales := r.createSideSales(t, 18)
+		sales := make([]*sideSale, 18)
+		for i := range sales {
+			goods := r.PutUp(t, 10_000, 1000) // which aims r.Redis at its master
+			sales[i] = &sideSale{goods: goods, master: r.Redis}
+		}
+		r.master(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var buyers sync.WaitGroup
 		for i, s := range sales {
@@ -103,17 +108,6 @@ func requireAllSell(t *testing.T, sales []*sideSale) {
 		require.Eventually(t, func() bool { return s.promised.Load() > before },
 			patience, 5*time.Millisecond, "goods %s sells nothing any more", s.goods)
 	}
-}
-
-// createSideSales creates n sales; their slots are on any master.
-func (r *run) createSideSales(t *testing.T, n int) []*sideSale {
-	sales := make([]*sideSale, n)
-	for i := range sales {
-		goods := r.PutUp(t, 10_000, 1000) // which aims r.Redis at its master
-		sales[i] = &sideSale{goods: goods, master: r.Redis}
-	}
-	r.master(t)
-	return sales
 }
 
 // keepBuying buys a unit ten times a second.

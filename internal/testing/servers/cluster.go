@@ -62,8 +62,6 @@ func (o RedisClusterOptions) start(ctx context.Context, dir string) (*RedisNodes
 			return nil, errors.Join(fmt.Errorf("node %d of a cluster: %w", i, err), c.discard())
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
-	defer cancel()
 	if err := c.form(ctx, o.Replicas); err != nil {
 		return nil, errors.Join(fmt.Errorf("form a cluster: %w; its logs:\n%s", err, c.Log()),
 			c.discard())

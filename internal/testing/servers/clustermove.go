@@ -3,7 +3,7 @@ package servers
 import (
 	"context"
 	"fmt"
-	"net"
+	"strings"
 	"time"
 )
 
@@ -51,10 +51,7 @@ func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 	if err != nil || len(keys) == 0 {
 		return 0, err
 	}
-	host, port, err := net.SplitHostPort(m.To.addr)
-	if err != nil {
-		return 0, err
-	}
+	host, port, _ := strings.Cut(m.To.addr, ":")
 	command := []any{"MIGRATE", host, port, "", 0, migratePatience.Milliseconds(), "KEYS"}
 	return len(keys), m.From.run(ctx, append(command, keys...)...)
 }

@@ -3,7 +3,6 @@ package servers
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/require"
 )
 
 // RedisServer is a private redis-server: AOF with appendfsync everysec, noeviction, no snapshots.
@@ -139,8 +137,7 @@ const Sentinels = 3
 // master over a proxy.
 func Sentinel(tb testing.TB, master *RedisServer) *RedisServer {
 	tb.Helper()
-	host, port, err := net.SplitHostPort(master.Addr())
-	require.NoError(tb, err)
+	host, port, _ := strings.Cut(master.Addr(), ":")
 	conf := []string{
 		fmt.Sprintf("sentinel monitor %s %s %s %d", SentinelMaster, host, port, Sentinels/2+1),
 		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",

@@ -1,10 +1,6 @@
 package check
 
-import (
-	"fmt"
-
-	"flashsale.dev/seckill/internal/testing/buyers"
-)
+import "fmt"
 
 // Judge checks a history against the guarantees.
 func Judge(h History, a Allowance) Verdict {
@@ -91,7 +87,13 @@ func (j *judge) equalHoldings(rule, where string, got map[int64]int64) {
 // promises checks G3, every promise is a row, and the part of G5 that no promised order fails.
 func (j *judge) promises() {
 	for _, b := range j.h.Buyers {
-		for sn := range promised(b) {
+		seen := make(map[string]bool)
+		for _, p := range b.Accepted {
+			sn := p.OrderSn
+			if seen[sn] {
+				continue
+			}
+			seen[sn] = true
 			row, written := j.rows[sn]
 			failed := !written || row.Status == "failed" && row.BuyerID == b.BuyerID
 			switch {
@@ -109,12 +111,4 @@ func (j *judge) promises() {
 			}
 		}
 	}
-}
-
-func promised(b buyers.Result) map[string]bool {
-	sns := make(map[string]bool, 1)
-	for _, p := range b.Accepted {
-		sns[p.OrderSn] = true
-	}
-	return sns
 }

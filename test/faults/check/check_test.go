@@ -111,8 +111,8 @@ func TestJudge_FindsEveryPlantedViolation(t *testing.T) {
 		"row twice": {"G7", func(h *history) {
 			h.Rows = append(h.Rows, h.Rows[0])
 		}},
-		"server error":              {"HTTP", func(h *history) { h.Buyers[2].ServerErrors = 1 }},
-		"503 without Retry-After":   {"HTTP", func(h *history) { h.Buyers[2].NoRetryAfter = 1 }},
+		"server error":            {"HTTP", func(h *history) { h.Buyers[2].ServerErrors = 1 }},
+		"503 without Retry-After": {"HTTP", func(h *history) { h.Buyers[2].NoRetryAfter = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := soundHistory()
