@@ -39,7 +39,7 @@ const (
 func startPortMapper(port int, ports map[string]uint16) (*portMapper, error) {
 	listener, err := net.Listen("tcp", loopback(port))
 	if err != nil {
-		return nil, fmt.Errorf("listen as a port mapper: %w", err)
+		return nil, fmt.Errorf("listen as a port mapper: %w", errors.Join(err, errPortTaken))
 	}
 	m := &portMapper{listener: listener, ports: ports}
 	m.ended, m.end = context.WithCancel(context.Background())
