@@ -179,8 +179,7 @@ func (h *fixture) refuses(
 
 // id converts a goods id to a number.
 func (h *fixture) id(goods string) int64 {
-	id := must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
-	return id
+	return must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
 }
 
 // draft creates a draft that is ongoing as soon as it is exposed.

@@ -99,9 +99,8 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 
 	_, p := h.callback("p-2", sn, 2*1999)
 	require.Equal(t, "PAID", p.Reason, "the second payment must be refunded")
-	h.eventually(func() bool {
-		return h.bank.gave("p-2") == 1
-	}, "the second payment was not refunded")
+	h.eventually(func() bool { return h.bank.gave("p-2") == 1 },
+		"the second payment was not refunded")
 	h.exact(goods, 5, 1, 4)
 	require.Zero(t, h.bank.gave("p-1"))
 }
@@ -135,13 +134,11 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 	goods := h.exposed("5", "1")
 	sn := h.buys(buyer(1), goods, "1")
 	h.bank.set(func(b *bank) {
-		b.meddle = func(order.Order) {
-			h.does(buyer(1), "POST", "/orders/"+sn+"/cancel", "")
-		}
+		b.meddle = func(order.Order) { h.does(buyer(1), "POST", "/orders/"+sn+"/cancel", "") }
 	})
 	h.refuses("CONFLICT", buyer(1), "POST", "/orders/"+sn+"/pay", "")
 	h.eventually(func() bool { return h.bank.gave(sn) == 1 }, "the payment was not refunded")
-	_, p := h.callback(sn, sn, 1999)
+	var p paid
 	h.eventually(func() bool {
 		_, p = h.callback(sn, sn, 1999)
 		return p.State == "refunded"

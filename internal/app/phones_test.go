@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -90,15 +89,4 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 		ann.Phone)
 	require.NotContains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw,
 		ann.Phone)
-}
-
-// TestPhoneNumber_OldClearOneIsStillShown checks that the API shows numbers from before the
-// encryption unchanged.
-func TestPhoneNumber_OldClearOneIsStillShown(t *testing.T) {
-	h := open(t)
-	goods := h.exposed("5", "1")
-	id := h.id(goods)
-	sn := h.written(id, 1, 1)[0]
-	require.Contains(t, h.as(seckill.Actor{ID: 1, Role: seckill.Buyer}, "GET", "/orders/"+sn,
-		"").raw, `"phoneNumber":"+49301234"`)
 }

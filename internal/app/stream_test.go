@@ -145,8 +145,7 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 			})
 			b.Epochs[sn], sns = 1, append(sns, sn)
 		}
-		_, err := h.Store.WriteBatch(h.t.Context(), b)
-		require.NoError(h.t, err)
+		must.Get(h.Store.WriteBatch(h.t.Context(), b))(h.t)
 	}
 	return sns
 }
@@ -182,8 +181,7 @@ func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	h := openWith(t, time.Hour) // not parallel: three orders must come within ten seconds
 	goods := h.draft("9", "2")
 	figures := func() string {
-		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "")
-		return r.raw
+		return h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "").raw
 	}
 	require.Contains(t, figures(),
 		`{"status":"draft","total":9,"available":9,"pending":0,"sold":0,"paid":0,"paidAmount":0,`)

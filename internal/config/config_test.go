@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const secret = "SECKILL_JWT_SECRET=0123456789abcdef0123456789abcdef"
@@ -63,9 +67,7 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Zero(t, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
-	key, err := cfg.Auth.OrderKey()
-	require.NoError(t, err)
-	require.Equal(t, "fedcba9876543210fedcba9876543210", string(key))
+	require.Equal(t, "fedcba9876543210fedcba9876543210", string(must.Get(cfg.Auth.OrderKey())(t)))
 }
 
 func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
@@ -96,11 +98,9 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 }
 
 func TestLoad_WarnsOfUnknownNames(t *testing.T) {
-	_, warnings, err := Load(API,
-		[]string{
-			secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1",
-			"SECKILL_HTPP_ADR=:1",
-		})
+	_, warnings, err := Load(API, []string{
+		secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1", "SECKILL_HTPP_ADR=:1",
+	})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"SECKILL_HTPP_ADR is not a setting; did you mean SECKILL_HTTP_ADDR?",
@@ -131,8 +131,7 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
-	asJSON, err := json.Marshal(cfg)
-	require.NoError(t, err)
+	asJSON := must.Get(json.Marshal(cfg))(t)
 	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN,
 		cfg.MySQL.DSN) + string(asJSON) + log.String()
 	for _, s := range []string{
@@ -166,6 +165,28 @@ func TestSettings_AreAllDescribed(t *testing.T) {
 		require.NotEmpty(t, s.field.Tag.Get("in"), s.Name)
 		if s.field.Type.Kind() == reflect.Int64 || s.Unit != "debug, info, warn, error" && s.field.Type.Kind() == reflect.Int {
 			require.Regexp(t, "min=.+,max=.+", s.field.Tag.Get("validate"), s.Name)
+		}
+	}
+}
+
+// TestSettings_DeploymentsUseKnownNames checks the settings in all deployment files. A program only
+// logs a warning for an unknown name.
+func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range Settings("") {
+		known[s.Name] = true
+	}
+	for _, file := range []string{
+		"../../docker-compose.yml", "../../.env.example",
+		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml",
+		"../../deploy/k8s/base/order-consumer.yaml", "../../deploy/k8s/base/migrate.yaml",
+		"../../deploy/k8s/overlays/example/secrets.env",
+	} {
+		text := must.Get(os.ReadFile(file))(t)
+		names := regexp.MustCompile(`SECKILL_[A-Z_]+`).FindAllString(string(text), -1)
+		require.NotEmpty(t, names, file)
+		for _, name := range names {
+			require.True(t, known[name], "%s names %s, which is no setting", file, name)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // serve sends a request to a router with one route, and returns the response and the recorded
@@ -152,8 +153,7 @@ func TestServer_AllowsLongWaits(t *testing.T) {
 	srv.Config = Server(h, "", slog.New(slog.DiscardHandler))
 	srv.Start()
 	defer srv.Close()
-	res, err := srv.Client().Get(srv.URL)
-	require.NoError(t, err)
+	res := must.Get(srv.Client().Get(srv.URL))(t)
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, http.StatusOK, res.StatusCode)
 }
@@ -170,14 +170,12 @@ func TestPaymentCallback_NeedsASecret(t *testing.T) {
 // TestOrderResponse_HidesUnreadablePhones checks that a phone number without its key leaves a
 // record in the log, and neither the response nor the log has any part of it.
 func TestOrderResponse_HidesUnreadablePhones(t *testing.T) {
-	phones, err := auth.NewPhones(auth.DerivedPhoneKey([]byte("the order secret")))
-	require.NoError(t, err)
+	phones := must.Get(auth.NewPhones(auth.DerivedPhoneKey([]byte("the order secret"))))(t)
 	var log strings.Builder
 	a := newAPI(Deps{Phones: phones, Log: logging.Logger(&log, slog.LevelDebug, "text")})
 	o := order.Order{Status: order.Failed, FailureReason: order.FailedOversold}
 	o.Phone = "~1.gone.AAAA"
-	got, err := appendValue(nil, a.newOrderResponse(o))
-	require.NoError(t, err)
+	got := must.Get(appendValue(nil, a.newOrderResponse(o)))(t)
 	require.Contains(t, string(got), `"status":"failed","failureReason":"NO_STOCK"`)
 	require.Contains(t, string(got), `"phoneNumber":""`)
 	require.Contains(t, log.String(), "phone number cannot be decrypted")

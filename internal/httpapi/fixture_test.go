@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
@@ -113,19 +114,14 @@ type sale map[string]any
 // fields.
 func (h *fixture) draft(changes sale) string {
 	h.t.Helper()
-	return dataOf[struct{ GoodsID string }](h, h.want(201, h.creates(merchant(), changes))).GoodsID
-}
-
-// creates sends a new sale.
-func (h *fixture) creates(who actor, changes sale, header ...string) reply {
-	h.t.Helper()
 	s := sale{
 		"title": "A phone", "price": 199900, "stock": 10, "perBuyerLimit": 1000,
 		"startAt": time.Now().Add(-time.Minute), "endAt": time.Now().Add(time.Hour),
 	}
 	maps.Copy(s, changes)
 	body := string(must.Get(json.Marshal(s))(h.t))
-	return h.as(who, "POST", "/admin/sales", body, header...)
+	r := h.want(201, h.as(merchant(), "POST", "/admin/sales", body))
+	return dataOf[struct{ GoodsID string }](h, r).GoodsID
 }
 
 // sell creates a sale and exposes it.
@@ -217,3 +213,5 @@ func (h *fixture) bearer(who actor) string {
 	h.t.Helper()
 	return "Bearer " + must.Get(h.Tokens.Sign(who, 24*time.Hour))(h.t)
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

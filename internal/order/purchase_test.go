@@ -1,14 +1,19 @@
 package order_test
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -39,53 +44,9 @@ func TestPurchase_SucceedsWhileQueueIsDown(t *testing.T) {
 	}, within, tick)
 }
 
-// TestPlace_RepeatedPathReturnsSameOrder checks that a used path returns its first order, even
-// after the buyer cancelled it and with another quantity.
-func TestPlace_RepeatedPathReturnsSameOrder(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(10, 5)
-	h.runWorkers(settings())
-	p := h.request(sale.GoodsID, 7, 1)
-	first := must.Get(h.Purchases.Place(t.Context(), p))(t)
-	h.becomes(7, first, order.Created)
-	must.Get(h.Payments.Cancel(t.Context(), buyer(7), first))(t)
-	p.Quantity = 4
-	again := must.Get(h.Purchases.Place(t.Context(), p))(t)
-	require.Equal(t, first, again)
-	h.settles(sale.GoodsID, 10, 0)
-}
-
-func TestExpirer_ReturnsUnitsOfUnpaidOrders(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(2, 2)
-	s := settings()
-	s.PaymentTimeout = 50 * time.Millisecond
-	h.runWorkers(s)
-	sn := h.buy(sale.GoodsID, 7, 2)
-	h.becomes(7, sn, order.Expired)
-	h.settles(sale.GoodsID, 2, 0)
-}
-
-// TestWriter_WritesRegroupedDuplicatesOnce checks that the batch writer writes an order once even
-// if several messages contain it.
-func TestWriter_WritesRegroupedDuplicatesOnce(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(10, 5)
-	h.queue.down.Store(true)
-	var lines []reservation.OrderLine
-	for id := range int64(4) {
-		lines = append(lines, h.pending(sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))...)
-	}
-	h.queue.down.Store(false)
-	h.runWorkers(settings())
-	h.publish(sale.GoodsID, h.lines(sale.GoodsID, lines[0], lines[1], lines[2]))
-	h.publish(sale.GoodsID, h.lines(sale.GoodsID, lines[3], lines[2], lines[1], lines[1]))
-	h.settles(sale.GoodsID, 6, 4)
-	require.Empty(t, h.deadLetters())
-}
-
-// TestWriter_BadOrderDoesNotFailBatch checks that an unwritable order and an unreadable message
-// become dead letters. The batch writer writes all other orders of the batch.
+// TestWriter_BadOrderDoesNotFailBatch checks that an unwritable order, an order over the limit and
+// an unreadable message become dead letters. Each dead letter records its number of deliveries, its
+// publish time and its queue. The batch writer writes all other orders of the batch.
 func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)
@@ -94,37 +55,14 @@ func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	for id := range int64(5) {
 		lines = append(lines, h.pending(sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))...)
 	}
-	bad := lines[2]
+	bad, overLimit := lines[2], h.numbered(sale.GoodsID, 1, 8)
 	lines[2].Name = strings.Repeat("x", 1000) // longer than the column
+	overLimit.Quantity = 6
+	h.confirmAll(sale.GoodsID) // the relay publishes no copies
 	h.queue.down.Store(false)
-	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, lines...))
-	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
-	h.runWorkers(settings())
-	h.settles(sale.GoodsID, 6, 4)
-	failed := h.find(3, bad.OrderSn)
-	require.Equal(t, order.Failed, failed.Status)
-	require.Equal(t, order.FailedUnwritten, failed.FailureReason)
-	reasons := map[order.FailureReason]string{}
-	for _, d := range h.deadLetters() {
-		reasons[d.Reason] = d.OrderSn
-	}
-	require.Equal(t, map[order.FailureReason]string{
-		order.FailedUnwritten: bad.OrderSn,
-		order.FailedMalformed: "",
-	}, reasons)
-	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
-}
-
-// TestDeadLetters_CarryDeliveriesFirstSightAndOrigin checks that every dead letter records its
-// number of deliveries, its publish time and its queue.
-func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(1, 5)
 	published := time.Now()
-	unwritable, oversold := h.numbered(sale.GoodsID, 1, 7), h.numbered(sale.GoodsID, 1, 8)
-	unwritable.Name, oversold.Quantity = strings.Repeat("x", 1000), 2
+	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, append(lines, overLimit)...))
 	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
-	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, unwritable, oversold))
 	for range 2 { // a consumer takes both messages and stops without an ack
 		stream := must.Get(h.queue.Open(t.Context(), 0))(t)
 		<-stream.Deliveries()
@@ -132,17 +70,25 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 		require.NoError(t, stream.Close())
 	}
 	h.runWorkers(settings())
+	h.settles(sale.GoodsID, 6, 4)
+	failed := h.find(3, bad.OrderSn)
+	require.Equal(t, order.Failed, failed.Status)
+	require.Equal(t, order.FailedUnwritten, failed.FailureReason)
 	require.Eventually(t, func() bool { return len(h.deadLetters()) == 3 }, within, tick)
-	deadLetters := must.Get(h.DeadLetters.List(t.Context(), "", 10))(t)
-	reasons := map[order.FailureReason]bool{}
-	for _, d := range deadLetters {
-		reasons[d.Reason] = true
+	reasons := map[order.FailureReason]string{}
+	for _, d := range must.Get(h.DeadLetters.List(t.Context(), "", 10))(t) {
+		reasons[d.Reason] = d.OrderSn
 		require.Equal(t, 3, d.Attempts, "%+v", d)
 		require.Equal(t, "memory.0", d.Origin, "%+v", d)
 		require.WithinRange(t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(),
 			"%+v", d)
 	}
-	require.Len(t, reasons, 3)
+	require.Equal(t, map[order.FailureReason]string{
+		order.FailedUnwritten: bad.OrderSn,
+		order.FailedOverLimit: overLimit.OrderSn,
+		order.FailedMalformed: "",
+	}, reasons)
+	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
 }
 
 // publishLater sends a message and does not wait for its confirm. The queue confirms it once the
@@ -155,25 +101,6 @@ func (h *fixture) publishLater(goods int64, body []byte) {
 		_ = h.queue.Publish(h.t.Context(), goods, body)
 	}()
 	h.t.Cleanup(func() { <-done })
-}
-
-// TestFind_RefusesForeignAndOthersNumbers checks that a buyer can read neither another buyer's
-// order nor a number without an order.
-func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(10, 5)
-	h.runWorkers(settings())
-	sn := h.buy(sale.GoodsID, 7, 1)
-	h.becomes(7, sn, order.Created)
-	reason := func(id int64, sn string) seckill.Reason {
-		_, err := h.Orders.Find(t.Context(), buyer(id), sn)
-		return seckill.ReasonOf(err)
-	}
-	require.Equal(t, seckill.Forbidden, reason(8, sn))
-	require.Equal(t, seckill.NotFound, reason(7, "invented"))
-	require.Equal(t, seckill.NotFound, reason(7, strings.Repeat("0", len(sn))))
-	require.Equal(t, seckill.NotFound, reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn),
-		"a minted number without a reservation")
 }
 
 // TestPlace_UnconfirmedOrderIsUnavailable checks that the purchase service answers 503 if an
@@ -191,4 +118,47 @@ func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	sn := must.Get(h.Purchases.Place(t.Context(), p))(t)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)
+}
+
+// lagging is a Redis whose replicas may lack the latest reservations.
+type lagging struct {
+	purchase.ReservationStore
+	behind atomic.Bool
+}
+
+func (l *lagging) Reserve(
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
+) (reservation.Result, error) {
+	g, err := l.ReservationStore.Reserve(ctx, goodsID, epoch, rs)
+	if l.behind.Load() {
+		g.NotReplicated = errors.New("too few replicas")
+	}
+	return g, err
+}
+
+// TestPlace_UnreplicatedReservationIsUnavailable checks that the purchase service answers 503 while
+// too few replicas have a reservation. A later retry returns the same order. A refusal needs no
+// replicas.
+func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
+	h := newFixture(t)
+	h.runWorkers(settings())
+	goods := h.exposeSale(5, 1).GoodsID
+	redis := &lagging{ReservationStore: h.redis}
+	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), redis, h.queue,
+		h.minter, nil, nil, nil, time.Second, h.parts.Log)
+	p := h.request(goods, 7, 1)
+
+	redis.behind.Store(true)
+	for range 2 { // the first call reserves, and the second finds the path used
+		_, err := service.Place(t.Context(), p)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	}
+	h.settles(goods, 4, 1) // the order is written all the same
+	other := p
+	other.Buyer = buyer(8)
+	_, err := service.Place(t.Context(), other)
+	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
+	redis.behind.Store(false)
+	sn := must.Get(service.Place(t.Context(), p))(t)
+	h.becomes(7, sn, order.Created)
 }

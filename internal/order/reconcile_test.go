@@ -72,3 +72,26 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
 }
+
+// TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
+// between the commit and the settling. The queue does not deliver the message again.
+func TestReconcile_SettlesWrittenOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 5)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
+	h.confirmAll(sale.GoodsID)
+	require.Equal(t, order.Queued, h.find(7, sn).Status,
+		"an unsettled commit may still be lost")
+	h.mini.SetTime(time.Now().Add(6 * time.Second)) // six seconds after the order, by Redis' clock
+	l := h.ledger(sale.GoodsID)
+	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
+	require.Equal(t, 1, l.Differences.Unsettled)
+	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
+	require.Equal(t, reconcile.Report{
+		GoodsID: sale.GoodsID, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
+	}, report)
+	h.settles(sale.GoodsID, 0, 5)
+	require.Equal(t, order.Created, h.find(7, sn).Status)
+}

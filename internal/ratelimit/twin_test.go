@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"testing"
@@ -10,10 +11,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -22,9 +25,7 @@ import (
 const anyWait = time.Duration(math.MaxInt64)
 
 func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
-	terms, err := l.Params()
-	require.NoError(t, err)
-	return terms
+	return must.Get(l.Params())(t)
 }
 
 // limiter is one key of a store. The test moves the store's clock.
@@ -51,17 +52,13 @@ func (l *limiter) request(n int64, maxWait time.Duration) ratelimit.Request {
 }
 
 func (l *limiter) take(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.TakeEach(context.Background(), l.request(n, maxWait))
-	require.NoError(l.t, err)
-	return d[0]
+	return must.Get(l.store.TakeEach(context.Background(), l.request(n, maxWait)))(l.t)[0]
 }
 
+// peek needs the in-process store.
 func (l *limiter) peek(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.(interface {
-		Peek(context.Context, ratelimit.Request) (ratelimit.Decision, error)
-	}).Peek(context.Background(), l.request(n, maxWait))
-	require.NoError(l.t, err)
-	return d
+	memory := l.store.(*ratelimit.Memory)
+	return must.Get(memory.Peek(context.Background(), l.request(n, maxWait)))(l.t)
 }
 
 func (l *limiter) refund(n int64, booked time.Time) {
@@ -114,4 +111,15 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 		&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+var env = servers.NewSuite()
+
+func TestMain(m *testing.M) {
+	// rapid prints the seed of a failed property, so it needs no file in the source tree.
+	flag.Parse()
+	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(env.Around(m))
 }

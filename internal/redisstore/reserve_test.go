@@ -48,7 +48,8 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	stolen := s.issuePath(3, 8, 1)
 	stolen.BuyerID = 9
 	verdicts := s.reserve(first, again, more, stolen, reservationOf(99, 7, 1),
-		s.issuePath(4, 8, 3), s.issuePath(5, 9, 3), s.issuePath(6, 9, 1))
+		s.issuePath(4, 8, 3), s.issuePath(5, 9, 3), s.issuePath(6, 9, 1),
+		s.issuePath(7, 7, 0), s.issuePath(8, 7, -1))
 	require.Equal(t, []reservation.Verdict{
 		{Code: reservation.Taken, OrderSn: "sn1"},
 		{Code: reservation.Repeated, OrderSn: "sn1"},
@@ -58,6 +59,8 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 		{Code: reservation.Taken, OrderSn: "sn4"},
 		{Code: reservation.TooFew, Available: 1},
 		{Code: reservation.Taken, OrderSn: "sn6"},
+		{Code: reservation.Malformed},
+		{Code: reservation.Malformed},
 	}, verdicts)
 	require.Zero(t, s.view().Available)
 	require.ElementsMatch(t, []string{"sn1", "sn4", "sn6"}, s.pendingSns())
@@ -65,12 +68,13 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 }
 
 // TestReserve_UsedPathReturnsItsOrderAfterTheSale checks that a used path returns its order even
-// after the sale closed.
+// after the buyer cancelled it and the sale closed.
 func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	snap := onSale(1, 1)
 	s.load(snap)
 	r := s.issuePath(1, 7, 1)
 	s.reserve(r)
+	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(cancelOf("sn1", 7, 1)))
 	snap.Status = seckill.Closed
 	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 	r.OrderSn, r.Quantity = "another", 5
@@ -94,14 +98,6 @@ func (s fixture) TestReserve_UsesRedisClock(t *testing.T) {
 	snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
 	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 	require.Equal(t, reservation.TooLate, s.reserve(r)[0].Code)
-	require.EqualValues(t, 5, s.view().Available)
-}
-
-func (s fixture) TestReserve_RejectsInvalidQuantities(t *testing.T) {
-	s.load(onSale(5, 5))
-	for i, q := range []int64{0, -1} {
-		require.Equal(t, reservation.Malformed, s.reserve(s.issuePath(i, 7, q))[0].Code)
-	}
 	require.EqualValues(t, 5, s.view().Available)
 }
 

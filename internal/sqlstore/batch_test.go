@@ -32,23 +32,6 @@ func (h fixture) TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_IsIdempotentInAnyGrouping checks that each order is written once, however its
-// messages are grouped and repeated.
-func (h fixture) TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
-	sale := h.exposed(10, 5)
-	a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
-	require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn},
-		h.writeAll(sale.GoodsID, a, b, c).Created)
-	out := h.writeAll(sale.GoodsID, b, c, d, d, b)
-	require.Equal(t, []string{d.OrderSn}, out.Created)
-	require.Equal(t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
-		out.Existing)
-	out = h.writeAll(sale.GoodsID, d, c, b, a)
-	require.Empty(t, out.Created)
-	require.Len(t, out.Existing, 4)
-	require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
-}
-
 // TestWriteBatch_FailsOrdersOverTheBuyersLimit checks that orders over the buyer's limit and beyond
 // the stock fail. The other orders of the batch succeed. A repeated batch returns no units again.
 func (h fixture) TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
@@ -214,4 +197,30 @@ func (h fixture) TestSchema_ForbidsOverselling(t *testing.T) {
 		require.NotErrorIs(t, err, order.ErrTryAgain, sql)
 	}
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
+}
+
+// TestWriteOptimistically_FailureLeavesNothing checks that a failed optimistic insert writes
+// nothing. A second transaction then reads first and writes the batch. The next batches also read
+// first.
+func (h fixture) TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
+	sale := h.exposed(10, 2)
+	first := h.line(sale, 1, 1)
+	require.Len(t, h.writeAll(sale.GoodsID, first).Created, 1)
+	require.True(t, h.optimism.try(), "a batch of new buyers succeeds optimistically")
+
+	again, stranger := h.line(sale, 1, 1), h.line(sale, 2, 1)
+	require.Len(t, h.writeAll(sale.GoodsID, stranger, again).Created, 2,
+		"the key of the holding detects a returning buyer")
+	for range pauseBatches {
+		require.False(t, h.optimism.try(), "the next batches read first")
+	}
+	require.True(t, h.optimism.try())
+
+	h.optimism.paused.Store(0)
+	out := h.writeAll(sale.GoodsID, h.line(sale, 3, 1), first)
+	require.Len(t, out.Created, 1)
+	require.Equal(t, map[string]order.Status{first.OrderSn: order.Created}, out.Existing,
+		"the key of the order number detects a repeated message")
+	require.False(t, h.optimism.try())
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }

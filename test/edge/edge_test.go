@@ -3,8 +3,10 @@ package edge
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,8 +48,7 @@ func (e *edge) ask(method, path string, header ...string) answer {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp := must.Get(http.DefaultClient.Do(req))(e.t)
-	return readAnswer(e.t, resp)
+	return readAnswer(e.t, req)
 }
 
 // path asks for a random path.
@@ -159,3 +160,22 @@ func buyerHeaders(t *testing.T, id int64) []string {
 }
 
 func from(address string) []string { return []string{"X-Forwarded-For", address} }
+
+var suite = servers.NewSuite()
+
+const (
+	patience = 90 * time.Second
+	tick     = 10 * time.Millisecond
+)
+
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
+
+// readAnswer sends a request and decodes the response.
+func readAnswer(t *testing.T, req *http.Request) answer {
+	resp := must.Get(http.DefaultClient.Do(req))(t)
+	defer resp.Body.Close()
+	body := must.Get(io.ReadAll(resp.Body))(t)
+	a := answer{Status: resp.StatusCode, Header: resp.Header, body: string(body)}
+	require.NoError(t, json.Unmarshal(body, &a), a.body)
+	return a
+}

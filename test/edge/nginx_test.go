@@ -3,6 +3,7 @@ package edge
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,9 +60,7 @@ func (s site) setup(dir, addr string) (string, error) {
 			"worker_processes auto", "worker_processes 2").Replace(text)
 	}
 	files := site{"listen.conf": "listen " + addr + ";\nserver_name edge;\n" + s["listen_more"]}
-	for name, text := range s {
-		files[name] = text
-	}
+	maps.Copy(files, s)
 	err := filepath.WalkDir(deployed, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -42,16 +42,14 @@ func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
 // awaitPromise repeats a purchase at one API until it is answered with 202.
 func awaitPromise(t *testing.T, c apiclient.Client, goods string) {
 	t.Helper()
-	var answer apiclient.Answer
-	var err error
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
-		answer, err = buy(t.Context(), c, goods)
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		answer, err := buy(t.Context(), c, goods)
 		if err == nil && answer.Status == http.StatusAccepted {
 			return
 		}
+		require.Less(t, time.Since(began), patience, "%s sells nothing any more: %d %s %s %v",
+			c.Base, answer.Status, answer.Reason, answer.Message, err)
 	}
-	t.Errorf("%s sells nothing any more: %d %s %s %v",
-		c.Base, answer.Status, answer.Reason, answer.Message, err)
 }
 
 // buy asks for a random path and buys one unit with it. It returns the last answer.

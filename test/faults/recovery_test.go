@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,31 +13,16 @@ import (
 // patience is how long an installation may take to recover before the run has failed.
 const patience = 90 * time.Second
 
-// slowRecovery is the length of a recovery beyond which the run logs the causes of the wait.
-const slowRecovery = 10 * time.Second
-
 // awaitRecovery waits until the sale's gate is open and no order has been pending for more than a
-// second. It returns how long that took. For a slow recovery it logs the cause of the wait once a
-// second, and at last the end of each program's log.
+// second. It returns how long that took.
 func (r *run) awaitRecovery(t *testing.T) time.Duration {
 	t.Helper()
-	began, logged := time.Now(), slowRecovery
+	began := time.Now()
 	for problem := r.unrecovered(t); problem != ""; problem = r.unrecovered(t) {
-		took := time.Since(began)
-		if took > logged {
-			t.Logf("the sale has not recovered in %s: %s", logged, problem)
-			logged += time.Second
-		}
-		require.Less(t, took, patience, "the sale has not recovered: %s", problem)
+		require.Less(t, time.Since(began), patience, "the sale has not recovered: %s", problem)
 		time.Sleep(10 * time.Millisecond)
 	}
-	took := time.Since(began)
-	if took > slowRecovery {
-		for _, p := range slices.Concat(r.Consumers, r.APIs) {
-			t.Logf("the end of a program's log:\n%s", p.Log())
-		}
-	}
-	return took
+	return time.Since(began)
 }
 
 // unrecovered names the cause of the wait for recovery. It returns "" once the sale has recovered.

@@ -11,13 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, free := t.TempDir(), httptest.NewServer(nil)
+	free.Close()
+	addr := free.Listener.Addr().String()
 	cert, key := certificate(t, dir)
 	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
 	_, port, err := net.SplitHostPort(addr)
@@ -47,14 +52,6 @@ func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	}
 }
 
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // certificate writes the certificate of the standard library's test server, which is for 127.0.0.1
 // and signs itself.
 func certificate(t *testing.T, dir string) (certFile, keyFile string) {
@@ -62,8 +59,7 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	own := server.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
-	require.NoError(t, err)
+	key := must.Get(x509.MarshalPKCS8PrivateKey(own.PrivateKey))(t)
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for file, block := range map[string]pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: own.Certificate[0]},
@@ -72,4 +68,27 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&block), 0o600))
 	}
 	return certFile, keyFile
+}
+
+func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
+	master := servers.Redis(t)
+	sentinel := servers.Sentinel(t, master)
+	admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})
+	defer admin.Close()
+	require.NoError(t,
+		admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">only they know").Err())
+
+	knows := config.Redis{Addrs: []string{
+		sentinel.Addr(),
+	}, SentinelMaster: servers.SentinelMaster, SentinelSecret: "only they know"}
+	client := RedisOf(knows)
+	defer client.Close()
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute,
+		20*time.Millisecond)
+
+	guesses := knows
+	guesses.SentinelSecret = "a guess"
+	stranger := RedisOf(guesses)
+	defer stranger.Close()
+	require.Error(t, stranger.Ping(t.Context()).Err())
 }

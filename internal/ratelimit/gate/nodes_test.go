@@ -75,8 +75,7 @@ func playTraffic(
 		step := time.Duration(rapid.IntRange(0, 900).Draw(t, "step µs")) * us
 		for range rapid.IntRange(1, 60).Draw(t, "callers") {
 			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
-			out, err := g.Decide(context.Background(), attrs, gate.Check{Rule: "r"})
-			require.NoError(t, err)
+			out := must.Get(g.Decide(context.Background(), attrs, gate.Check{Rule: "r"}))(t)
 			require.False(t, out.Degraded)
 			if out.Allowed {
 				good = append(good, clock.Now().Add(out.Decision.Wait))
@@ -102,8 +101,7 @@ func TestGate_TwoNodesShareOneRate(t *testing.T) {
 		b := must.Get(rules.New(rules.Defaults()...))(t)
 		gates[i] = newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
 			gate.Options{Deadline: unhurried})
-		_, err := gates[i].Decide(t.Context(), goods(2), gate.Check{Rule: "randomPath"})
-		require.NoError(t, err, "it must be connected before the time runs")
+		decide(t, gates[i], "randomPath", goods(2)) // connects before the time runs
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()

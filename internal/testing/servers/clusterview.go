@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // ErrNoMaster reports that no answering node is master of a slot.
@@ -173,12 +177,10 @@ func (c *RedisNodes) KeyOn(tb testing.TB, node *RedisServer) string {
 	tb.Helper()
 	for i := range 1000 {
 		key := fmt.Sprintf("{%d}", i)
-		master, err := c.MasterOf(tb.Context(), key)
-		check(tb, err)
-		if master == node {
+		if must.Get(c.MasterOf(tb.Context(), key))(tb) == node {
 			return key
 		}
 	}
-	tb.Fatalf("servers: no key is kept on %s", node.Addr())
+	require.Fail(tb, "no key is kept on "+node.Addr())
 	return ""
 }

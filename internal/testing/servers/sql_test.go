@@ -82,11 +82,10 @@ type failing struct {
 	cleanups []func()
 }
 
-func (f *failing) Cleanup(step func())       { f.cleanups = append(f.cleanups, step) }
-func (f *failing) Failed() bool              { return f.failed }
-func (f *failing) FailNow()                  { f.failed = true; runtime.Goexit() }
-func (f *failing) Logf(string, ...any)       {}
-func (f *failing) Fatalf(s string, a ...any) { f.TB.Errorf(s, a...); f.FailNow() }
+func (f *failing) Cleanup(step func()) { f.cleanups = append(f.cleanups, step) }
+func (f *failing) Failed() bool        { return f.failed }
+func (f *failing) FailNow()            { f.failed = true; runtime.Goexit() }
+func (f *failing) Logf(string, ...any) {}
 
 // run runs a test to its end, including a panic, and then its cleanups. The testing package does
 // the same.

@@ -124,7 +124,7 @@ func newSQL(name, path string, dir sqlDir, port int, args ...string) *SQLServer 
 		"--pid-file=" + filepath.Join(string(dir), "sql.pid"),
 		"--character-set-server=utf8mb4", "--max-connections=300", "--default-time-zone=+00:00",
 	}, append(args, runAsRoot()...)...)
-	server := &SQLServer{base: mysql.NewConfig(), dir: dir}
+	server := &SQLServer{base: mysql.NewConfig()}
 	server.base.User, server.base.Passwd = sqlUser, sqlPassword
 	server.base.Net, server.base.Addr = "tcp", loopback(port)
 	server.Server = &Server{
