@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -36,8 +36,7 @@ type composed struct {
 func compose(t *testing.T) composed {
 	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	var c composed
-	// A key of a merged map may be overridden.
-	require.NoError(t, yaml.UnmarshalWithOptions(text, &c, yaml.AllowDuplicateMapKey()))
+	require.NoError(t, yaml.Unmarshal(text, &c))
 	return c
 }
 

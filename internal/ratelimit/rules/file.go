@@ -1,13 +1,13 @@
 package rules
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v3"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 )
@@ -44,9 +44,13 @@ func Parse(text []byte) ([]Rule, error) {
 		return nil, fmt.Errorf("larger than %d bytes", maxRulesFile)
 	}
 	var file ruleFile
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil &&
-		!errors.Is(err, io.EOF) {
-		return nil, errors.New(yaml.FormatError(err, false, true))
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one YAML document")
 	}
 	seen := map[string]bool{}
 	for i, rule := range file.Rules {
@@ -62,26 +66,17 @@ func Parse(text []byte) ([]Rule, error) {
 	return file.Rules, nil
 }
 
-// lineOf is "line N: " for the invalid field, else for its rule, else "". It joins the field of a
-// FieldError with the line numbers of the YAML library.
+// lineOf is "line N: " for the invalid field, else for its rule, else "".
 func lineOf(text []byte, rule int, err error) string {
-	file, parseErr := parser.ParseBytes(text, 0)
-	if parseErr != nil {
+	var file struct{ Rules []yaml.Node }
+	var fields map[string]yaml.Node
+	if yaml.Unmarshal(text, &file) != nil || file.Rules[rule].Decode(&fields) != nil {
 		return ""
 	}
-	paths := []string{fmt.Sprintf("$.rules[%d]", rule)}
+	at := file.Rules[rule]
 	var field *ratelimit.FieldError
-	if errors.As(err, &field) {
-		paths = append([]string{paths[0] + "." + field.Field}, paths...)
+	if errors.As(err, &field) && fields[field.Field].Line > 0 {
+		at = fields[field.Field]
 	}
-	for _, at := range paths {
-		path, err := yaml.PathString(at)
-		if err != nil {
-			continue
-		}
-		if node, err := path.FilterFile(file); err == nil && node != nil && node.GetToken() != nil {
-			return fmt.Sprintf("line %d: ", node.GetToken().Position.Line)
-		}
-	}
-	return ""
+	return fmt.Sprintf("line %d: ", at.Line)
 }

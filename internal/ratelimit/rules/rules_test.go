@@ -31,13 +31,13 @@ var thousand = ratelimit.Limit{
 // TestParse_ErrorsNameTheLine adds lines to a file with one rule, named a.
 func TestParse_ErrorsNameTheLine(t *testing.T) {
 	for lines, says := range map[string]string{
-		"    colour: red":                       "[3:5] unknown field \"colour\"",
-		"    limit: many":                       "[3:12]",
+		"    colour: red":                       "line 3: field colour not found",
+		"    limit: many":                       "line 3: cannot unmarshal",
 		"    algorithm: magic":                  "line 3: rules[0] a: algorithm: unknown \"magic\"",
 		"    intervalSeconds: 0":                "line 3: rules[0] a: intervalSeconds",
 		"    by: [moon]":                        "line 3: rules[0] a: by",
 		"    by: [ip, ip]":                      "by",
-		"    limit: 1\n    limit: 2":            "[4:5]",
+		"    limit: 1\n    limit: 2":            "line 4: mapping key \"limit\" already defined",
 		"    onError: panic":                    "line 3: rules[0] a: onError",
 		"    onMissingKey: cry":                 "line 3: rules[0] a: onMissingKey",
 		"    leases: 5000":                      "line 3: rules[0] a: leases",
@@ -48,8 +48,9 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"  - name: b\n    permitsPerSecond: -1": "line 4: rules[1] b: permitsPerSecond",
 		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
 		"  - limit: 5":                          "rules[1]: name",
-		"rules: [":                              "[",
-		"rule: []":                              "unknown field",
+		"rules: [":                              "line 3: ",
+		"---":                                   "more than one YAML document",
+		"rule: []":                              "line 3: field rule not found",
 	} {
 		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
 		require.ErrorContains(t, err, says, lines)
