@@ -112,7 +112,7 @@ func NewServices(p Parts, s Settings) Services {
 	}
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
-		Catalog: catalog.NewCatalog(reader, p.RedisStore), Sales: sales, Orders: orders,
+		Catalog: catalog.NewCatalog(reader), Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters,
 			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
 		Payments: payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),

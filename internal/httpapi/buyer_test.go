@@ -34,12 +34,12 @@ func TestPurchase_PathThenOrder(t *testing.T) {
 		`"orderSn":"` + sn + `","status":"created","goodsId":"` + goods + `","buyerId":"7"`,
 		`"quantity":2,"amount":399800,"name":"Ann Lee","phoneNumber":"+4479460123456"`,
 	} {
-		require.Contains(t, r.raw, member)
+		require.Contains(t, r.Body, member)
 	}
-	require.NotContains(t, r.raw, "paidAt")
+	require.NotContains(t, r.Body, "paidAt")
 	for range 2 {
 		r = h.want(200, h.as(buyer(), "POST", "/orders/"+sn+"/pay", ""))
-		require.Contains(t, r.raw, `"status":"paid"`)
+		require.Contains(t, r.Body, `"status":"paid"`)
 	}
 	require.Equal(t, "CONFLICT", h.as(buyer(), "POST", "/orders/"+sn+"/cancel", "").Reason)
 }
@@ -78,7 +78,7 @@ func TestPurchase_AcceptsFieldsInQueryFormAndJSON(t *testing.T) {
 			want = http.StatusAccepted
 		}
 		r := h.as(buyer(), c.method, c.target, c.body, header...)
-		require.Equal(t, want, r.Status, "%s: %s", c.name, r.raw)
+		require.Equal(t, want, r.Status, "%s: %s", c.name, r.Body)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestSales_ArePublic(t *testing.T) {
 	goods := h.sell(sale{"startAt": "2020-11-11T12:00:00+01:00", "endAt": "2096-11-11T12:00:00Z"})
 	r := h.want(200, h.ask("GET", "/sales/"+goods, ""))
 	require.Equal(t, "no-cache", r.Header.Get("Cache-Control"))
-	require.Contains(t, r.raw, `{"goodsId":"`+goods+`","title":"A phone","price":199900,`+
+	require.Contains(t, r.Body, `{"goodsId":"`+goods+`","title":"A phone","price":199900,`+
 		`"perBuyerLimit":1000,"phase":"ongoing","available":10,"total":10,`+
 		`"startAt":"2020-11-11T11:00:00.000Z","endAt":"2096-11-11T12:00:00.000Z","serverTime":"`)
 	h.want(200, h.ask("GET", "/sales", "", "Authorization", "Bearer garbage"))
@@ -181,8 +181,8 @@ func TestOrderLists_MaskNames(t *testing.T) {
 		"/orders": buyer(), "/admin/sales/" + goods + "/orders": merchant(),
 	} {
 		r := h.want(200, h.as(who, "GET", target, ""))
-		require.NotContains(t, r.raw, "Ann Lee")
-		require.NotContains(t, r.raw, "12345678")
-		require.Contains(t, r.raw, `"name":"A***","phoneNumber":"**********3456"`)
+		require.NotContains(t, r.Body, "Ann Lee")
+		require.NotContains(t, r.Body, "12345678")
+		require.Contains(t, r.Body, `"name":"A***","phoneNumber":"**********3456"`)
 	}
 }

@@ -152,34 +152,30 @@ func (h *fixture) order(who actor, goods string, quantity int) string {
 	return dataOf[struct{ OrderSn string }](h, r).OrderSn
 }
 
-// reply is a response in the API's common JSON shape.
-type reply struct {
-	Status    int
-	Header    http.Header
-	Code      int             `json:"code"`
-	Reason    string          `json:"reason"`
-	Message   string          `json:"message"`
-	Data      json.RawMessage `json:"data"`
-	RequestID string          `json:"requestId"`
-	raw       string
-}
+type reply = apicheck.Reply
 
 // dataOf decodes a reply's data.
 func dataOf[T any](h *fixture, r reply) (data T) {
 	h.t.Helper()
-	require.NoError(h.t, json.Unmarshal(r.Data, &data), r.raw)
+	require.NoError(h.t, json.Unmarshal(r.Data, &data), r.Body)
 	return data
 }
 
-// do sends a request and reads the response. Header fields come in pairs.
-func (h *fixture) do(method, target, body string, header ...string) (*http.Response, string) {
+// send sends a request. Header fields come in pairs.
+func (h *fixture) send(method, target, body string, header ...string) *http.Response {
 	h.t.Helper()
 	req := must.Get(http.NewRequestWithContext(
 		h.t.Context(), method, h.url+target, strings.NewReader(body)))(h.t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res := must.Get(h.client.Do(req))(h.t)
+	return must.Get(h.client.Do(req))(h.t)
+}
+
+// do sends a request and returns the response with its text.
+func (h *fixture) do(method, target, body string, header ...string) (*http.Response, string) {
+	h.t.Helper()
+	res := h.send(method, target, body, header...)
 	defer func() { _ = res.Body.Close() }()
 	return res, string(must.Get(io.ReadAll(res.Body))(h.t))
 }
@@ -187,12 +183,7 @@ func (h *fixture) do(method, target, body string, header ...string) (*http.Respo
 // ask sends a request without a token.
 func (h *fixture) ask(method, target, body string, header ...string) reply {
 	h.t.Helper()
-	res, raw := h.do(method, target, body, header...)
-	r := reply{Status: res.StatusCode, Header: res.Header, raw: raw}
-	if strings.HasPrefix(raw, "{") {
-		require.NoError(h.t, json.Unmarshal([]byte(raw), &r), raw)
-	}
-	return r
+	return must.Get(apicheck.ReadReply(h.send(method, target, body, header...)))(h.t)
 }
 
 // as sends a request with a user's token.
@@ -204,7 +195,7 @@ func (h *fixture) as(who actor, method, target, body string, header ...string) r
 // want fails the test if a reply has another status.
 func (h *fixture) want(status int, r reply) reply {
 	h.t.Helper()
-	require.Equal(h.t, status, r.Status, r.raw)
+	require.Equal(h.t, status, r.Status, r.Body)
 	return r
 }
 

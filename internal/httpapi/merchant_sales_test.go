@@ -22,7 +22,7 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 		`"rate":{"algorithm":"reserve","permitsPerSecond":0.5,` +
 			`"maxBurstSeconds":1,"maxWaitMillis":0}`,
 	} {
-		require.Contains(t, r.raw, member)
+		require.Contains(t, r.Body, member)
 	}
 
 	id := h.draft(nil)
@@ -30,7 +30,7 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", h.ask("GET", "/sales/"+id, "").Reason, "a draft is not shown")
 	for range 2 {
 		r = h.want(200, h.as(merchant(), "POST", one+"/expose", ""))
-		require.Contains(t, r.raw, `"status":"exposed","phase":"ongoing"`)
+		require.Contains(t, r.Body, `"status":"exposed","phase":"ongoing"`)
 	}
 	h.want(200, h.as(operator(), "GET", one, ""))
 	r = h.as(merchant(), "GET", one+"/ledger", "")
@@ -38,7 +38,7 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 		"database":{"stock":10,"active":0}}`, string(r.Data))
 	for range 2 {
 		r = h.as(merchant(), "POST", one+"/close", "")
-		require.Contains(t, r.raw, `"status":"closed"`)
+		require.Contains(t, r.Body, `"status":"closed"`)
 	}
 	require.Equal(t, "CONFLICT", h.as(merchant(), "POST", one+"/expose", "").Reason)
 }
@@ -71,8 +71,8 @@ func TestCreateSale_AcceptsAForm(t *testing.T) {
 		"&startAt=2026-11-11T12:00:00%2B02:00&endAt=2026-11-12T00:00:00Z"
 	r := h.want(201, h.as(merchant(), "POST", target, form,
 		"Content-Type", "application/x-www-form-urlencoded"))
-	require.Contains(t, r.raw, `"startAt":"2026-11-11T10:00:00.000Z"`)
-	require.Contains(t, r.raw, `"algorithm":"token_bucket","permitsPerSecond":25,`)
+	require.Contains(t, r.Body, `"startAt":"2026-11-11T10:00:00.000Z"`)
+	require.Contains(t, r.Body, `"algorithm":"token_bucket","permitsPerSecond":25,`)
 }
 
 func TestChangeSale_KeepsAbsentFields(t *testing.T) {
@@ -87,13 +87,13 @@ func TestChangeSale_KeepsAbsentFields(t *testing.T) {
 		`"rate":{"algorithm":"reserve","permitsPerSecond":5,` +
 			`"maxBurstSeconds":1,"maxWaitMillis":1000}`,
 	} {
-		require.Contains(t, r.raw, member)
+		require.Contains(t, r.Body, member)
 	}
 	h.want(400, change(`{"startAt":"2097-11-12T00:00:00Z"}`)) // it would end before it starts
 	h.want(200, h.as(operator(), "PATCH", path+"?stockDelta=5", ""))
 
 	r = h.as(merchant(), "GET", path+"/audit?limit=1", "")
-	require.Contains(t, r.raw, `"actorId":"1","actorRole":"operator","action":"change",`+
+	require.Contains(t, r.Body, `"actorId":"1","actorRole":"operator","action":"change",`+
 		`"from":{"stock":7},"to":{"stock":12},"at":"`)
 	require.Len(t, h.pages(merchant(), path+"/audit?limit=1", "id"), 4)
 }

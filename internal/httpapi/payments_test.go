@@ -54,7 +54,7 @@ func TestPaymentCallback_RefusesBadFields(t *testing.T) {
 	require.Equal(t, "BAD_REQUEST", h.pays(callback+"?amount=199900", good).Reason,
 		"the API must refuse a field outside the signed body")
 	require.Equal(t, "BAD_REQUEST", h.pays(callback, good, "Content-Type", "text/plain").Reason)
-	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").raw, `"status":"created"`)
+	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").Body, `"status":"created"`)
 	h.want(200, h.pays(callback, good))
 }
 
@@ -73,8 +73,8 @@ func TestPaymentCallback_RefusesBadSignatures(t *testing.T) {
 		"bearer tokens": {"Authorization", h.bearer(operator())},
 	} {
 		r := h.ask("POST", callback, body, header...)
-		require.Equal(t, http.StatusUnauthorized, r.Status, "%s: %s", name, r.raw)
+		require.Equal(t, http.StatusUnauthorized, r.Status, "%s: %s", name, r.Body)
 		require.Equal(t, "HMAC-SHA256", r.Header.Get("WWW-Authenticate"))
 	}
-	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").raw, `"status":"created"`)
+	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").Body, `"status":"created"`)
 }

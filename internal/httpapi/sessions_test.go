@@ -118,14 +118,14 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 		"a guest of no name": {"/session", `{"guest":"x"}`, "BAD_REQUEST", "guest"},
 	} {
 		r := h.ask("POST", c.target, c.body)
-		require.Equal(t, c.reason, r.Reason, "%s: %s", name, r.raw)
+		require.Equal(t, c.reason, r.Reason, "%s: %s", name, r.Body)
 		require.Empty(t, r.Header.Get("Set-Cookie"), name)
 		if c.field != "" {
 			require.Contains(t, string(r.Data), `"`+c.field+`"`, name)
 		}
 	}
 	r := h.want(200, h.as(buyer(), "POST", "/session", "")) // from the header
-	require.Contains(t, r.raw, `"userId":"7","role":"buyer"`)
+	require.Contains(t, r.Body, `"userId":"7","role":"buyer"`)
 	r = h.ask("POST", "/session", `{"guest":"2"}`)
 	require.Contains(t, string(r.Data), `"name":"Ada"`)
 }

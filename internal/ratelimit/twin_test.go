@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"testing"
@@ -115,11 +114,4 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 
 var env = servers.NewSuite()
 
-func TestMain(m *testing.M) {
-	// rapid prints the seed of a failed property, so it needs no file in the source tree.
-	flag.Parse()
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(env.Around(m))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }

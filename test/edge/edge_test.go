@@ -1,9 +1,7 @@
 package edge
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -29,17 +28,7 @@ type edge struct {
 	base  string
 }
 
-// answer has the contract's one shape, the status and the headers.
-type answer struct {
-	Status    int
-	Header    http.Header
-	Code      int             `json:"code"`
-	Reason    string          `json:"reason"`
-	Message   string          `json:"message"`
-	Data      json.RawMessage `json:"data"`
-	RequestID string          `json:"requestId"`
-	body      string
-}
+type answer = apicheck.Reply
 
 // ask makes a request. The header fields come in pairs.
 func (e *edge) ask(method, path string, header ...string) answer {
@@ -84,7 +73,7 @@ func countAnswers(answers ...answer) map[string]int {
 
 // limited checks that an answer is a complete RATE_LIMITED of the contract.
 func limited(t *testing.T, a answer) {
-	require.Equal(t, http.StatusTooManyRequests, a.Status, a.body)
+	require.Equal(t, http.StatusTooManyRequests, a.Status, a.Body)
 	require.Equal(t, "RATE_LIMITED", a.Reason)
 	require.Equal(t, http.StatusTooManyRequests, a.Code)
 	require.Regexp(t, `^[1-9][0-9]*$`, a.Header.Get("Retry-After"))
@@ -95,8 +84,8 @@ func limited(t *testing.T, a answer) {
 
 // shaped checks the parts that every answer has.
 func shaped(t *testing.T, a answer) {
-	require.NotEmpty(t, a.Message, a.body)
-	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.body)
+	require.NotEmpty(t, a.Message, a.Body)
+	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.Body)
 	require.Equal(t, []string{a.RequestID}, a.Header.Values("X-Request-Id"))
 	require.NotEmpty(t, a.RequestID)
 	require.Equal(t, "application/json; charset=utf-8", a.Header.Get("Content-Type"))
@@ -172,10 +161,7 @@ func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 // readAnswer sends a request and decodes the response.
 func readAnswer(t *testing.T, req *http.Request) answer {
-	resp := must.Get(http.DefaultClient.Do(req))(t)
-	defer resp.Body.Close()
-	body := must.Get(io.ReadAll(resp.Body))(t)
-	a := answer{Status: resp.StatusCode, Header: resp.Header, body: string(body)}
-	require.NoError(t, json.Unmarshal(body, &a), a.body)
+	a := must.Get(apicheck.ReadReply(must.Get(http.DefaultClient.Do(req))(t)))(t)
+	require.True(t, strings.HasPrefix(a.Body, "{"), a.Body)
 	return a
 }

@@ -23,7 +23,7 @@ func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a := e.ask(method, "/randomPath"+query, buyerHeaders(t, 1)...)
-			require.Equal(t, http.StatusBadRequest, a.Status, "%s: %s", query, a.body)
+			require.Equal(t, http.StatusBadRequest, a.Status, "%s: %s", query, a.Body)
 			require.Equal(t, "BAD_REQUEST", a.Reason)
 			require.JSONEq(t, `{"field":"goodsId"}`, string(a.Data))
 			shaped(t, a)
@@ -44,14 +44,14 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	require.JSONEq(t, `{"field":"body"}`, string(large.Data))
 	tooLong := e.ask(http.MethodGet, "/sales", "X-Long", strings.Repeat("x", 40<<10))
 	for _, a := range []answer{large, tooLong} {
-		require.Equal(t, []any{400, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.body)
+		require.Equal(t, []any{400, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.Body)
 		shaped(t, a)
 	}
 
 	api.Close()
 	a := e.ask(http.MethodGet, "/sales")
 	require.Equal(t, []any{503, "UNAVAILABLE", "1"},
-		[]any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.body)
+		[]any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.Body)
 	shaped(t, a)
 }
 

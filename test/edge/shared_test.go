@@ -78,7 +78,7 @@ func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 	edges := [2]*edge{start(t, s), start(t, s)}
 	for i := range 10 {
 		a := edges[i%2].path("1", append(from("203.0.113.1"), "X-Edge-Count", "forged")...)
-		require.Equal(t, "OK", a.Reason, a.body)
+		require.Equal(t, "OK", a.Reason, a.Body)
 		require.Equal(t, []string{fmt.Sprint(i + 1)}, api.lastHeader().Values("X-Edge-Count"))
 	}
 	for i := range 6 {
@@ -174,7 +174,7 @@ func TestScript_IsLoadedByTheAPIOnly(t *testing.T) {
 		require.Equal(t, "OK", e.path(fmt.Sprint(3+i)).Reason, "open: the API decides")
 		a := shut.path("2")
 		require.Equal(t, []any{503, "UNAVAILABLE", "1"},
-			[]any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.body)
+			[]any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.Body)
 		shaped(t, a)
 	}
 	require.Zero(t, calls(t, client, "eval"))

@@ -2,7 +2,6 @@ package gate_test
 
 import (
 	"context"
-	"flag"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -303,11 +302,4 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 
 var env = servers.NewSuite()
 
-func TestMain(m *testing.M) {
-	// rapid prints the seed of a failed property, so it needs no file in the source tree.
-	flag.Parse()
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(env.Around(m))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }

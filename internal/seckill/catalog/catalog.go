@@ -15,14 +15,13 @@ import (
 // Catalog is safe for concurrent use.
 type Catalog struct {
 	reader *SaleReader
-	redis  PathStore
 	cache  viewCache
 	paths  *batcher.Batcher[pathKey, reservation.PathGrant, time.Time]
 }
 
 // NewCatalog returns a catalog of the sales that reader serves.
-func NewCatalog(reader *SaleReader, redis PathStore) *Catalog {
-	c := &Catalog{reader: reader, redis: redis}
+func NewCatalog(reader *SaleReader) *Catalog {
+	c := &Catalog{reader: reader}
 	c.paths = batcher.New(reservation.MaxBatch, c.pathBatch)
 	return c
 }

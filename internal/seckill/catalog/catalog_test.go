@@ -19,7 +19,7 @@ import (
 
 // partialRedis is a Redis cluster with failed masters and a MySQL with three sales.
 type partialRedis struct {
-	catalog.PathStore
+	catalog.Redis
 	down map[int64]bool
 }
 
@@ -50,7 +50,7 @@ func (h partialRedis) ExposedSales(
 // master from MySQL. It fails only if every master has failed.
 func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	h := partialRedis{down: map[int64]bool{1: true}}
-	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h)
+	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h))
 	views := must.Get(sales.Sales(t.Context(), 0, 3))(t)
 	for i, want := range []int64{5, 7, 5} {
 		require.EqualValues(t, i, views[i].GoodsID)
@@ -196,7 +196,7 @@ func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
 }
 
 func newCatalog(s *fakeRedis) *catalog.Catalog {
-	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s)
+	return catalog.NewCatalog(catalog.NewSaleReader(s, s))
 }
 
 // during runs a rush, changes the sale after 100 ms and continues for 200 ms.

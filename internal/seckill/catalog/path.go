@@ -10,15 +10,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// PathStore keeps random paths in Redis.
-type PathStore interface {
-	// IssuePaths stores paths for ttl and returns Redis' clock. It returns the refusal that
-	// holds for every buyer, or a *GateError.
-	IssuePaths(
-		ctx context.Context, goodsID, epoch int64, ttl time.Duration, grants []reservation.PathGrant,
-	) (time.Time, error)
-}
-
 // pathKey batches the callers that assume the same epoch of a sale.
 type pathKey struct{ goodsID, epoch int64 }
 
@@ -51,7 +42,7 @@ func (c *Catalog) pathBatch(
 ) ([]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, readDeadline)
 	defer cancel()
-	now, err := c.redis.IssuePaths(ctx, key.goodsID, key.epoch, reservation.PathTTL, grants)
+	now, err := c.reader.redis.IssuePaths(ctx, key.goodsID, key.epoch, reservation.PathTTL, grants)
 	if err != nil {
 		return nil, err
 	}

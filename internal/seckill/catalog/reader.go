@@ -14,10 +14,15 @@ import (
 // readDeadline bounds one call to Redis that a batch of callers shares.
 const readDeadline = 2 * time.Second
 
-// ViewStore reads sales from Redis.
-type ViewStore interface {
+// Redis has the sales' current state and the random paths.
+type Redis interface {
 	// View reads a sale; ErrNotLoaded if Redis has no state of it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// IssuePaths stores paths for ttl and returns Redis' clock. It returns the refusal that
+	// holds for every buyer, or a *GateError.
+	IssuePaths(
+		ctx context.Context, goodsID, epoch int64, ttl time.Duration, grants []reservation.PathGrant,
+	) (time.Time, error)
 }
 
 // SaleStore reads the sales that buyers may see from MySQL.
@@ -31,7 +36,7 @@ type SaleStore interface {
 // SaleReader reads the current state of sales. Concurrent callers of one sale share one call to
 // Redis, which starts after the last of them called. It is safe for concurrent use.
 type SaleReader struct {
-	redis ViewStore
+	redis Redis
 	store SaleStore
 	views *batcher.Batcher[int64, struct{}, sharedView]
 }
@@ -44,7 +49,7 @@ type sharedView struct {
 }
 
 // NewSaleReader returns a reader over Redis and MySQL.
-func NewSaleReader(redis ViewStore, store SaleStore) *SaleReader {
+func NewSaleReader(redis Redis, store SaleStore) *SaleReader {
 	r := &SaleReader{redis: redis, store: store}
 	r.views = batcher.New(reservation.MaxBatch, r.readBatch)
 	return r

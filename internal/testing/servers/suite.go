@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"slices"
 	"sync"
@@ -93,6 +94,10 @@ func (s *Suite) Close() error {
 // servers.
 func (s *Suite) Around(m interface{ Run() int }) SuiteRun {
 	return func() int {
+		// rapid prints the seed of a failed property, so it needs no file in the source tree.
+		if flag.Lookup("rapid.nofailfile") != nil {
+			_ = flag.Set("rapid.nofailfile", "true") // it is a bool
+		}
 		code := m.Run()
 		if err := s.Close(); err != nil {
 			_, _ = os.Stderr.WriteString("servers: " + err.Error() + "\n")
