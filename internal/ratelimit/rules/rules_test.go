@@ -43,13 +43,16 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"    leases: 5000":                      "line 3: rules[0] a: leases",
 		"    algorithm: sliding_log":            "algorithm: sliding_log works in one process only",
 		"    maxWait: 1s\n    maxWaitMillis: 5": "maxWait",
-		"    fallback: {code: 0}":               "fallback.code",
+		"    fallback:\n      code: 0":          "line 4: rules[0] a: fallback.code",
 		"    permitsPerSecond: 0.1234567890123": "permitsPerSecond",
 		"  - name: b\n    permitsPerSecond: -1": "line 4: rules[1] b: permitsPerSecond",
 		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
 		"  - limit: 5":                          "rules[1]: name",
 		"rules: [":                              "line 3: ",
-		"---":                                   "more than one YAML document",
+		"---":                                   "line 4: a second YAML document",
+		"}":                                     "line 3: did not find",
+		"    by: [user, ~]":                     "line 3: a list has an empty entry",
+		"  -":                                   "line 3: a list has an empty entry",
 		"rule: []":                              "line 3: field rule not found",
 	} {
 		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
