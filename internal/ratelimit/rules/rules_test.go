@@ -50,7 +50,7 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"  - limit: 5":                          "rules[1]: name",
 		"rules: [":                              "line 3: ",
 		"---":                                   "line 4: a second YAML document",
-		"}":                                     "line 3: did not find",
+		"}":                                     "did not find expected key",
 		"    by: [user, ~]":                     "line 3: a list has an empty entry",
 		"  -":                                   "line 3: a list has an empty entry",
 		"rule: []":                              "line 3: field rule not found",
