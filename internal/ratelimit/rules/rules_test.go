@@ -49,7 +49,7 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
 		"  - limit: 5":                          "rules[1]: name",
 		"rules: [":                              "line 3: ",
-		"---":                                   "line 4: a second YAML document",
+		"---":                                   "line 3: a second YAML document",
 		"}":                                     "did not find expected key",
 		"    by: [user, ~]":                     "line 3: a list has an empty entry",
 		"  -":                                   "line 3: a list has an empty entry",
