@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -25,12 +24,14 @@ type keyspace struct {
 		Owner  string            `json:"owner"`
 	} `json:"vindexes"`
 	Tables map[string]struct {
-		ColumnVindexes []struct {
-			Column string `json:"column"`
-			Name   string `json:"name"`
-		} `json:"column_vindexes"`
-		Pinned string `json:"pinned"`
+		ColumnVindexes []columnVindex `json:"column_vindexes"`
+		Pinned         string         `json:"pinned"`
 	} `json:"tables"`
+}
+
+type columnVindex struct {
+	Column string `json:"column"`
+	Name   string `json:"name"`
 }
 
 // shardedBy returns the column that chooses the shard of a table.
@@ -130,13 +131,8 @@ func TestVSchema_NamesNothingElse(t *testing.T) {
 	for name, v := range k.Vindexes {
 		if v.Owner != "" {
 			require.Contains(t, k.Tables, v.Params["table"], name)
-			require.True(t, slices.ContainsFunc(k.Tables[v.Owner].ColumnVindexes, func(c struct {
-				Column string `json:"column"`
-				Name   string `json:"name"`
-			},
-			) bool {
-				return c.Name == name && c.Column == v.Params["from"]
-			}), name)
+			require.Contains(t, k.Tables[v.Owner].ColumnVindexes,
+				columnVindex{Column: v.Params["from"], Name: name})
 		}
 	}
 }

@@ -45,9 +45,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	apiSettings.Metrics, apiSettings.CountLimit = registry, registry.Count
-	if tracer != nil { // a nil *Tracing in the interface would not be a nil Tracer
-		apiSettings.Tracer = tracer
+	apiSettings.Recorder, apiSettings.CountLimit = registry.Route, registry.Count
+	if tracer != nil {
+		apiSettings.Trace = tracer.Request
 	}
 	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {
@@ -69,7 +69,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serveConnected},
 		[]app.Worker{drain})
 }

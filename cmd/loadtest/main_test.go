@@ -23,6 +23,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/report"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,14 +35,13 @@ const testSecret = "a secret that only the tests know, long enough"
 func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
-	require.NoError(t, err)
+	up := must.Get(embedded.Start(t.Context(), t.TempDir(), 0, log))(t)
 	settings := app.Settings{
 		OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second,
 		PaymentTimeout: 15 * time.Minute, BatchSize: 500,
 	}
-	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret)})
-	require.NoError(t, err)
+	access := app.APISettings{JWTSecret: []byte(testSecret)}
+	api := must.Get(app.NewAPI(up.Parts, settings, access))(t)
 	handler := http.Handler(api.Handler)
 	if around != nil {
 		handler = around(handler)
@@ -96,8 +96,7 @@ func TestRun_AllLoopsPass(t *testing.T) {
 			require.Contains(t, stderr, "verdict",
 				"the text goes to standard error beside the JSON")
 			require.Contains(t, stderr, "ok   every hostile call was refused")
-			html, err := os.ReadFile(page)
-			require.NoError(t, err)
+			html := must.Get(os.ReadFile(page))(t)
 			require.Contains(t, string(html), "PASS: 400 buyers")
 		})
 	}
@@ -105,17 +104,16 @@ func TestRun_AllLoopsPass(t *testing.T) {
 
 func TestRun_LoadsExistingSale(t *testing.T) {
 	url := open(t, nil)
-	o := options{Plan: loadgen.Plan{Bases: []string{
-		url,
-	}}, stock: 50, limit: 2, timeout: time.Minute}
-	p, err := newLoadTest(o, testSecret)
-	require.NoError(t, err)
+	o := options{
+		Plan: loadgen.Plan{Bases: []string{url}}, stock: 50, limit: 2, timeout: time.Minute,
+	}
+	p := must.Get(newLoadTest(o, testSecret))(t)
 	require.NoError(t, p.setUp(t.Context()))
 	for range 2 { // the second load finds the first load's orders and no stock
 		_, stderr, err := loadtest(t, url, "-goods", p.GoodsID, "-buyers", "60", "-users", "10")
 		require.NoError(t, err, stderr)
 	}
-	_, _, err = loadtest(t, url, "-goods", "1", "-buyers", "1")
+	_, _, err := loadtest(t, url, "-goods", "1", "-buyers", "1")
 	require.ErrorContains(t, err, "find the sale")
 	p.http.CloseIdleConnections()
 }

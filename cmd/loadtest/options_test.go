@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func parsed(t *testing.T, args ...string) (options, error) {
@@ -29,32 +30,25 @@ func TestCheck_RefusesRemoteHostsByDefault(t *testing.T) {
 	} {
 		_, err := parsed(t, "-addr", addr)
 		require.ErrorIs(t, err, apiclient.ErrRemote, addr)
-		_, err = parsed(t, "-addr", addr, "-allow-remote")
-		require.NoError(t, err, addr)
+		must.Get(parsed(t, "-addr", addr, "-allow-remote"))(t, addr)
 	}
 	for _, addr := range []string{
 		"http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:8080/",
 		"http://127.0.0.1:1, http://127.0.0.1:2",
 	} {
-		_, err := parsed(t, "-addr", addr)
-		require.NoError(t, err, addr)
+		must.Get(parsed(t, "-addr", addr))(t, addr)
 	}
 }
 
 func TestCheck_ReportsAllProblems(t *testing.T) {
 	for name, args := range map[string][]string{
-		"no buyers": {
-			"-buyers", "0",
-		}, "too many": {"-buyers", "10000001"}, "both loops": {"-users", "1", "-rate", "1"},
-		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {
-			"-rate", "NaN",
-		}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
-		"no time": {
-			"-timeout", "0s",
-		}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
-		"a path": {
-			"-addr", "http://127.0.0.1/api",
-		}, "a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
+		"no buyers": {"-buyers", "0"}, "too many": {"-buyers", "10000001"},
+		"both loops": {"-users", "1", "-rate", "1"}, "not a number": {"-rate", "NaN"},
+		"a share above one":        {"-impatient", "0.6", "-hostile", "0.6"},
+		"a spike of more than all": {"-spike", "9", "-buyers", "5"}, "no time": {"-timeout", "0s"},
+		"no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
+		"a path":            {"-addr", "http://127.0.0.1/api"},
+		"a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
 		"no compression": {"-profile", "million", "-compress", "0.5"},
 	} {
 		_, err := parsed(t, args...)
@@ -67,8 +61,7 @@ func TestCheck_ReportsAllProblems(t *testing.T) {
 
 func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 	for compress, args := range map[float64][]string{1: {"-compress", "1"}, 60: nil} {
-		o, err := parsed(t, append([]string{"-profile", "million"}, args...)...)
-		require.NoError(t, err)
+		o := must.Get(parsed(t, append([]string{"-profile", "million"}, args...)...))(t)
 		require.Equal(t, 1_000_000, o.Buyers)
 		require.InDelta(t, 3600/compress, float64(o.Buyers-o.Spike)/o.Rate, .001,
 			"the buyers must arrive within the compressed hour")
@@ -79,30 +72,27 @@ func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 			"the burst must be 1000 permits")
 		require.Contains(t, o.meaning(), "compressed")
 	}
-	o, err := parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50")
-	require.NoError(t, err)
+	o := must.Get(parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50"))(t)
 	require.Equal(t, []int{5000, 50, 5000}, []int{o.Buyers, o.Users, o.Spike})
 	require.Zero(t, o.Rate)
 }
 
 func TestParse_SetsDependentDefaults(t *testing.T) {
-	o, err := parsed(t)
-	require.NoError(t, err)
+	o := must.Get(parsed(t))(t)
 	require.Greater(t, o.FirstID, int64(maxBuyers))
 	require.Equal(t, 200, o.Users)
-	o, err = parsed(t, "-rate", "5")
-	require.NoError(t, err)
+	o = must.Get(parsed(t, "-rate", "5"))(t)
 	require.Zero(t, o.Users)
 }
 
 func TestSecret_EnvironmentBeforeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(file, []byte("of the file"), 0o600))
-	for want, environ := range map[string][]string{"of the environment": {
-		"SECKILL_JWT_SECRET=of the environment",
-	}, "of the file": {"SECKILL_JWT_SECRET="}} {
-		got, err := secret(environ, file)
-		require.NoError(t, err)
+	for want, environ := range map[string][]string{
+		"of the environment": {"SECKILL_JWT_SECRET=of the environment"},
+		"of the file":        {"SECKILL_JWT_SECRET="},
+	} {
+		got := must.Get(secret(environ, file))(t)
 		require.Equal(t, want, got)
 	}
 	_, err := secret(nil, file+"-not")

@@ -47,6 +47,6 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	workers := app.NewWorkers(up.Parts, settings)
 	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
 		append(up.Workers(), tracer), workers)
 }

@@ -19,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -31,33 +32,27 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 		err := run(ctx, args, nil, &out, io.Discard)
 		return out.String(), err
 	}
-	_, err := ctl("migrate", "--mysql-dsn", dsn)
-	require.NoError(t, err)
-	store, err := sqlstore.Open(ctx, dsn, "")
-	require.NoError(t, err)
+	must.Get(ctl("migrate", "--mysql-dsn", dsn))(t)
+	store := must.Get(sqlstore.Open(ctx, dsn, ""))(t)
 	defer store.Close()
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
 	defer client.Close()
-	sale, err := store.CreateSale(ctx, seckill.NewSale{
+	sale := must.Get(store.CreateSale(ctx, seckill.NewSale{
 		Title: "tea", Stock: 5, PerBuyerLimit: 2, StartAt: now, EndAt: now.Add(time.Hour),
 		Rate: seckill.DefaultRate(),
-	}.Draft(1, now), salechange.IdempotencyKey{})
-	require.NoError(t, err)
+	}.Draft(1, now), salechange.IdempotencyKey{}))(t)
 	opener := rebuild.Opener{Store: store, Redis: redisstore.New(client, redisstore.Options{})}
-	_, err = opener.Open(ctx, sale.GoodsID, rebuild.FirstToken)
-	require.NoError(t, err)
+	must.Get(opener.Open(ctx, sale.GoodsID, rebuild.FirstToken))(t)
 	for buyer := range int64(2) {
 		sn := ordersn.NewKeys([]byte(secret)).Issue(sale.GoodsID, buyer+1, now).String()
 		line := reservation.OrderLine{
 			OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Epoch: 1, Name: "Ann",
 		}
-		_, err = store.WriteFailed(ctx, sale.GoodsID, line, order.FailedUnwritten,
-			order.DeadLetter{}, now)
-		require.NoError(t, err)
+		must.Get(store.WriteFailed(ctx, sale.GoodsID, line, order.FailedUnwritten,
+			order.DeadLetter{}, now))(t)
 	}
 
-	out, err := ctl("dead-letters", "list", "-o", "json", "--mysql-dsn", dsn)
-	require.NoError(t, err)
+	out := must.Get(ctl("dead-letters", "list", "-o", "json", "--mysql-dsn", dsn))(t)
 	require.NotContains(t, out, "Ann")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2)
@@ -68,19 +63,16 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 		"dead-letters", "requeue", first.ID, "--mysql-dsn", dsn, "--redis-addrs", addr,
 		"--order-secret", secret,
 	}
-	out, err = ctl(requeue...)
-	require.NoError(t, err)
+	out = must.Get(ctl(requeue...))(t)
 	require.Equal(t, first.OrderSn+" is created\n", out)
-	_, err = ctl(requeue...)
+	_, err := ctl(requeue...)
 	require.ErrorContains(t, err, "NOT_FOUND")
 	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
 	require.ErrorContains(t, err, "not confirmed")
 	discard := []string{"dead-letters", "discard", second.ID, "-yes", "--mysql-dsn", dsn}
-	_, err = ctl(discard...)
-	require.NoError(t, err)
+	must.Get(ctl(discard...))(t)
 	_, err = ctl(discard...)
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
-	out, err = ctl("dead-letters", "list", "--mysql-dsn", dsn)
-	require.NoError(t, err)
+	out = must.Get(ctl("dead-letters", "list", "--mysql-dsn", dsn))(t)
 	require.Empty(t, out)
 }

@@ -79,16 +79,18 @@ func (c *setLimiterCmd) Run(s *session) error {
 // changeOf parses name=value pairs. A value is a number, a boolean, or else a string. JSON then
 // checks names and types, so that the command line refuses what the API would refuse.
 func changeOf(fields []string) (c rules.Change, err error) {
-	values := make(map[string]json.RawMessage, len(fields))
+	values := make(map[string]any, len(fields))
 	for _, f := range fields {
 		name, value, ok := strings.Cut(f, "=")
 		if !ok {
 			return c, fmt.Errorf("%q is not name=value", f)
 		}
-		if !json.Valid([]byte(value)) { // neither a number nor true or false
-			value = strconv.Quote(value)
+		values[name] = value
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			values[name] = n
+		} else if flag, err := strconv.ParseBool(value); err == nil {
+			values[name] = flag
 		}
-		values[name] = json.RawMessage(value)
 	}
 	text, err := json.Marshal(values)
 	if err != nil {

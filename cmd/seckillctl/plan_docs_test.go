@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // updateFlag rewrites the plans of reports/plans.md. `make calibrate` sets it, because new costs
@@ -20,8 +22,7 @@ const planPrompt = "$ seckillctl plan"
 
 func TestPlan_MatchesTheReport(t *testing.T) {
 	file := filepath.Join("..", "..", "reports", "plans.md")
-	before, err := os.ReadFile(file)
-	require.NoError(t, err)
+	before := must.Get(os.ReadFile(file))(t)
 	blocks := strings.Split(string(before), "```console\n")
 	plans := 0
 	for i, block := range blocks {

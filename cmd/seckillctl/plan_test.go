@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/capacity"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestPlan_PrintsATableAndJSON(t *testing.T) {
@@ -30,11 +31,9 @@ func TestPlan_PrintsATableAndJSON(t *testing.T) {
 }
 
 func TestPlan_ReadsACalibrationFile(t *testing.T) {
-	costs, err := capacity.BuiltIn()
-	require.NoError(t, err)
+	costs := must.Get(capacity.BuiltIn())(t)
 	costs.Measured = "another machine"
-	body, err := json.Marshal(costs)
-	require.NoError(t, err)
+	body := must.Get(json.Marshal(costs))(t)
 	file := filepath.Join(t.TempDir(), "costs.json")
 	require.NoError(t, os.WriteFile(file, body, 0o600))
 	var text strings.Builder

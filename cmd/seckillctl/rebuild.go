@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -79,17 +78,20 @@ func (c *rebuildCmd) config() config.Config {
 // then wait for a queue that cannot accept the reservations in flight.
 func (c *rebuildCmd) whileConnected(
 	ctx context.Context, up *connect.Servers,
-) (done rebuild.Result, err error) {
+) (rebuild.Result, error) {
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = app.Run(connected, time.Second, up.Workers()) // the rebuild's error matters more
+	}()
+	defer func() { disconnect(); <-ended }()
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
-	work := app.WorkerFunc(func(ctx context.Context) error {
-		defer cancel()
-		if err = app.AwaitUp(ctx, up.Queue); err == nil {
-			done, err = c.rebuild(ctx, up)
-		}
-		return nil
-	})
-	stopped := app.Run(ctx, c.Wait, up.Workers(), []app.Worker{work})
-	return done, errors.Join(err, stopped)
+	defer cancel()
+	if err := app.AwaitUp(ctx, up.Queue); err != nil {
+		return rebuild.Result{}, err
+	}
+	return c.rebuild(ctx, up)
 }
 
 // rebuild rebuilds the sale. If it fails halfway, the gate stays shut until an order consumer has

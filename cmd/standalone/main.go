@@ -98,7 +98,7 @@ func serve(
 			"open %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),
 		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
 		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}

@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/paymentprovider"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestFillSecrets_KeepsGeneratedSecrets(t *testing.T) {
@@ -22,8 +23,7 @@ func TestFillSecrets_KeepsGeneratedSecrets(t *testing.T) {
 	require.GreaterOrEqual(t, len(first.JWTSecret.Reveal()), auth.MinSecret)
 	require.GreaterOrEqual(t, len(first.PaymentSecret.Reveal()), paymentprovider.MinSecret)
 	require.NotEqual(t, first.JWTSecret, first.PaymentSecret)
-	keys, err := first.Phones()
-	require.NoError(t, err)
+	keys := must.Get(first.Phones())(t)
 	require.Len(t, keys, 1)
 	require.Equal(t, "1", keys[0].ID)
 
@@ -31,8 +31,7 @@ func TestFillSecrets_KeepsGeneratedSecrets(t *testing.T) {
 	require.NoError(t, fillSecrets(t.TempDir(), &other))
 	require.NotEqual(t, first.PhoneKeys, other.PhoneKeys)
 	for _, file := range []string{"jwt-secret", "payment-secret", "phone-keys"} {
-		info, err := os.Stat(filepath.Join(dir, file))
-		require.NoError(t, err)
+		info := must.Get(os.Stat(filepath.Join(dir, file)))(t)
 		require.Equal(t, fs.FileMode(0o600), info.Mode(), "only the owner may read the file")
 	}
 }
@@ -43,7 +42,6 @@ func TestFillSecrets_KeepsConfiguredSecrets(t *testing.T) {
 	got := set
 	require.NoError(t, fillSecrets(dir, &got))
 	require.Equal(t, set, got)
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	files := must.Get(os.ReadDir(dir))(t)
 	require.Empty(t, files)
 }

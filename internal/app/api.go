@@ -40,9 +40,9 @@ type APISettings struct {
 	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
-	Metrics        httpapi.Metrics // may be nil
-	CountLimit     LimitCounter    // may be nil
-	Tracer         httpapi.Tracer  // may be nil
+	Recorder       httpapi.Recorder // may be nil, as the next two
+	CountLimit     LimitCounter
+	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
 	Guests         []seckill.Actor // may sign in without a password; for trials
 }
@@ -75,15 +75,16 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	}
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
-	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
-		ErrorCounts: services.Counters, Reader: services.Catalog, Purchases: services.Purchases,
-		Orders: services.Orders, Notifier: notifier, LimitPath: guard.LimitPath,
-		RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Catalog)),
-		Payments: services.Payments, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens,
-		Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
-	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
+		ErrorCounts: services.Counters, Catalog: services.Catalog, Purchases: services.Purchases,
+		Orders: services.Orders, Notifier: notifier,
+		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
+		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
+		Callbacks: callbacks, Phones: phones, Site: site, Tokens: tokens,
+		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
+		TrustedProxies: a.TrustedProxies, Guests: a.Guests,
+	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
 		Counters: services.Counters,

@@ -36,6 +36,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"POST", sale + "/close", "", "merchant operator"},
 		{"GET", sale + "/ledger", "", "merchant operator"},
 		{"GET", sale + "/figures", "", "merchant operator"},
+		{"GET", sale + "/events", "", "merchant operator"},
 		{"GET", sale + "/orders", "", "merchant operator"},
 		{"GET", sale + "/orders?format=csv", "", "merchant operator"},
 		{"GET", sale + "/audit", "", "merchant operator"},
@@ -64,6 +65,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 			}
 		}
 	}
+	h.refuses("NOT_FOUND", merchant(), "GET", "/admin/sales/44/events", "")
 	h.refuses("FORBIDDEN", merchant(), "GET", "/orders", "")
 	for name, who := range people { // only the payment provider's signature counts
 		r := h.as(who, "POST", "/payments/callback",

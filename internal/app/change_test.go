@@ -101,15 +101,13 @@ func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("10", "1")
 	id := h.id(goods)
-	_, err := h.Store.Change(t.Context(), id, salechange.Change{PerBuyerLimit: new(int64(4))},
-		salechange.IdempotencyKey{}, time.Now())
-	require.NoError(t, err)
+	must.Get(h.Store.Change(t.Context(), id, salechange.Change{PerBuyerLimit: new(int64(4))},
+		salechange.IdempotencyKey{}, time.Now()))(t)
 	h.eventually(func() bool {
 		v, err := h.RedisStore.View(t.Context(), id)
 		return err == nil && v.PerBuyerLimit == 4
 	}, "the syncer did not copy the limit")
-	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
-	require.NoError(t, err)
+	must.Get(h.Store.CloseSale(t.Context(), id, time.Now()))(t)
 	h.eventually(func() bool {
 		v, err := h.RedisStore.View(t.Context(), id)
 		return err == nil && v.Status == seckill.Closed

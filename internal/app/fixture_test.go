@@ -1,17 +1,18 @@
 package app_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,9 +37,9 @@ type fixture struct {
 	url      string
 	server   *httptest.Server
 	bank     *bank
-	queue    *spiedOn
+	messages *os.File
 	data     string
-	log      *safeLog
+	log      *os.File
 	client   *http.Client
 }
 
@@ -60,11 +61,13 @@ var secret = []byte("a secret that only the tests know, long enough")
 
 // openIdle starts a fixture without workers.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
-	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
+	h := &fixture{t: t, bank: &bank{}, data: t.TempDir()}
+	files := t.TempDir()
+	h.log = must.Get(os.Create(filepath.Join(files, "log")))(t)
+	h.messages = must.Get(os.Create(filepath.Join(files, "messages")))(t)
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	up := must.Get(embedded.Start(t.Context(), h.data, 0, log))(t)
-	h.queue = &spiedOn{Queue: up.Queue}
-	up.Provider, up.Queue = h.bank, h.queue
+	up.Provider, up.Queue = h.bank, &spiedOn{up.Queue, h.messages}
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout,
 		BatchSize: 500,
@@ -77,7 +80,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	h.url, h.client = h.server.URL, apicheck.Client(t, h.server.Client())
 	t.Cleanup(func() {
 		h.server.Close()
-		require.NoError(t, up.Close())
+		require.NoError(t, errors.Join(up.Close(), h.log.Close(), h.messages.Close()))
 	})
 	return h
 }
@@ -95,42 +98,20 @@ func (h *fixture) work() {
 	})
 }
 
-// spiedOn is a queue that stores the messages it receives.
+// spiedOn is a queue that stores the messages it receives in a file.
 type spiedOn struct {
 	app.Queue
-	mu     sync.Mutex
-	bodies [][]byte
+	file *os.File
 }
 
 func (s *spiedOn) Publish(ctx context.Context, goodsID int64, body []byte) error {
-	s.mu.Lock()
-	s.bodies = append(s.bodies, bytes.Clone(body))
-	s.mu.Unlock()
-	return s.Queue.Publish(ctx, goodsID, body)
+	_, err := s.file.Write(body)
+	return errors.Join(err, s.Queue.Publish(ctx, goodsID, body))
 }
 
-func (s *spiedOn) all() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return string(bytes.Join(s.bodies, []byte("\n")))
-}
-
-// safeLog is a log that tests can read during writes.
-type safeLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *safeLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *safeLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+// textOf returns what a file has so far.
+func (h *fixture) textOf(file *os.File) string {
+	return string(must.Get(os.ReadFile(file.Name()))(h.t))
 }
 
 // reply is a decoded response.
@@ -199,8 +180,7 @@ func (h *fixture) refuses(
 
 // id converts a goods id to a number.
 func (h *fixture) id(goods string) int64 {
-	id := must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
-	return id
+	return must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
 }
 
 // draft creates a draft that is ongoing as soon as it is exposed.

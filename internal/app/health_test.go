@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -37,7 +38,7 @@ func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
-	client := connect.Redis(cluster.Addrs(), "")
+	client := connect.RedisOf(config.Redis{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts
 	parts.RedisStore = redisstore.New(client, redisstore.Options{})

@@ -11,12 +11,12 @@ import (
 
 // Ops is the handler of the operations address: /metrics (none if metrics is nil), /livez, /readyz
 // and /debug/pprof. It has no authentication, so the address must be private.
-func Ops(metrics http.Handler, health httpapi.Health, log *slog.Logger) http.Handler {
+func Ops(metrics http.Handler, ready httpapi.Readiness, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	if metrics != nil {
 		mux.Handle("GET /metrics", metrics)
 	}
-	probes := httpapi.Probes(health, log)
+	probes := httpapi.Probes(ready, log)
 	mux.Handle("/livez", probes)
 	mux.Handle("/readyz", probes)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

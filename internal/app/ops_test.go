@@ -11,14 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type fakeHealth struct{ ready bool }
-
-func (f *fakeHealth) Ready(context.Context) (bool, map[string]string) {
-	return f.ready, map[string]string{"redis": "ok"}
-}
-
 func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
-	health := &fakeHealth{ready: true}
+	ready := true
+	health := func(context.Context) (bool, map[string]string) {
+		return ready, map[string]string{"redis": "ok"}
+	}
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "metrics")
 	})
@@ -32,7 +29,7 @@ func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
 	require.Equal(t, http.StatusOK, get("/livez").Code)
 	require.Equal(t, http.StatusOK, get("/debug/pprof/").Code)
 	require.Contains(t, get("/readyz").Body.String(), `"ready":true`)
-	health.ready = false
+	ready = false
 	w := get("/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))

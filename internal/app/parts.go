@@ -21,7 +21,6 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
-	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -56,7 +55,7 @@ type Parts struct {
 	Queue      Queue
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
-	// Provider charges and refunds; nil is the built-in provider, which moves no money.
+	// Provider charges and refunds. The built-in provider moves no money.
 	Provider payment.Provider
 	// DeadLetters are messages that the broker could not deliver. NewQueues sends the shards whose
 	// queue is new. Both are nil with the in-memory queue.
@@ -74,14 +73,6 @@ type Observers struct {
 	Repairs      reconcile.Metrics
 	Rebuilt      func(rebuild.Result)
 	Tracer       order.Tracer
-}
-
-// provider returns the payment provider, or the built-in one.
-func (p Parts) provider() payment.Provider {
-	if p.Provider == nil {
-		return paymentprovider.Test{}
-	}
-	return p.Provider
 }
 
 // Settings configure the services.
@@ -122,10 +113,10 @@ func NewServices(p Parts, s Settings) Services {
 	}
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
-		Catalog: catalog.NewCatalog(reader, p.Store, keys), Sales: sales, Orders: orders,
+		Catalog: catalog.NewCatalog(reader, keys), Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, p.Store, p.Queue, keys, counters,
 			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
-		Payments: payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
+		Payments: payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),
 		DeadLetters: &deadletter.Service{
 			Store: p.Store, Redis: p.RedisStore, Releaser: releaser, Keys: keys,
 			PaymentTimeout: s.PaymentTimeout, Log: p.Log,
@@ -184,7 +175,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 			Publisher: publisher, Metrics: p.Observers.Repairs, Log: p.Log,
 		},
 		&payment.Expirer{Live: live, Store: p.Store, Releaser: releaser, Log: p.Log},
-		&payment.Refunder{Store: p.Store, Provider: p.provider(), Log: p.Log},
+		&payment.Refunder{Store: p.Store, Provider: p.Provider, Log: p.Log},
 		&inventory.ChangeSyncer{Stores: releaser.Stores, Live: live},
 		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
 	}

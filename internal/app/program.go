@@ -69,7 +69,7 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		fmt.Fprintln(stdout, "\nEnvironment:")
-		_ = config.Help(stdout, p) // a failure to write to standard output cannot be reported
+		config.Help(stdout, p)
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -107,7 +107,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 // OpsWorkers serves the operations address. A port in use only causes a warning, because several
 // programs may share a machine.
 func OpsWorkers(
-	ctx context.Context, addr string, metrics http.Handler, health httpapi.Health, log *slog.Logger,
+	ctx context.Context, addr string, metrics http.Handler, ready httpapi.Readiness, log *slog.Logger,
 ) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -115,5 +115,5 @@ func OpsWorkers(
 			err)
 		return nil
 	}
-	return []Worker{Serve(OpsServer(Ops(metrics, health, log), addr), l, time.Second)}
+	return []Worker{Serve(OpsServer(Ops(metrics, ready, log), addr), l, time.Second)}
 }

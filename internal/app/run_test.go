@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,9 +41,7 @@ func TestRun_OneFailureStopsAll(t *testing.T) {
 	broken := errors.New("broken")
 	order := make(chan string, 1)
 	err := Run(t.Context(), time.Minute, []Worker{recording("servers", order)},
-		[]Worker{WorkerFunc(func(context.Context) error {
-			return broken
-		})})
+		[]Worker{WorkerFunc(func(context.Context) error { return broken })})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, "servers", <-order)
 }
@@ -88,4 +87,22 @@ func TestServe_FinishesAcceptedRequests(t *testing.T) {
 	close(leave)
 	require.Equal(t, "finished", <-answered)
 	require.NoError(t, <-ended)
+}
+
+// broker is a queue that is down until up is set.
+type broker struct {
+	Queue
+	up atomic.Bool
+}
+
+func (b *broker) Up() bool           { return b.up.Load() }
+func (b *broker) DownReason() string { return "refused" }
+
+func TestAwaitUp_ReturnsOnceUpOrWithTheCause(t *testing.T) {
+	var b broker
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, AwaitUp(ctx, &b), "refused")
+	go b.up.Store(true)
+	require.NoError(t, AwaitUp(t.Context(), &b))
 }

@@ -24,11 +24,8 @@ type Batcher[K comparable, Q, A any] struct {
 	max     int
 
 	mu     sync.Mutex
-	queues map[K]*queue[Q, A]
+	queues map[K][]*call[Q, A] // the next batch of each key that has a batch in flight
 }
-
-// queue holds the calls of a key for its next batch. It exists while a batch of the key runs.
-type queue[Q, A any] struct{ waiting []*call[Q, A] }
 
 // call is one request with its answer, which is valid after done is closed.
 type call[Q, A any] struct {
@@ -41,7 +38,7 @@ type call[Q, A any] struct {
 
 // New returns a Batcher whose batches hold at most limit requests (> 0).
 func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q, A] {
-	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K]*queue[Q, A])}
+	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K][]*call[Q, A])}
 }
 
 // Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
@@ -62,32 +59,32 @@ func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) 
 func (b *Batcher[K, Q, A]) add(key K, c *call[Q, A]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if q, inFlight := b.queues[key]; inFlight {
-		q.waiting = append(q.waiting, c)
-		return
+	waiting, inFlight := b.queues[key]
+	b.queues[key] = append(waiting, c)
+	if !inFlight {
+		go b.run(context.WithoutCancel(c.ctx), key)
 	}
-	q := &queue[Q, A]{waiting: []*call[Q, A]{c}}
-	b.queues[key] = q
-	go b.run(context.WithoutCancel(c.ctx), key, q)
 }
 
 // run executes batches of a key until no call waits.
-func (b *Batcher[K, Q, A]) run(ctx context.Context, key K, q *queue[Q, A]) {
-	for batch := b.next(key, q); batch != nil; batch = b.next(key, q) {
+func (b *Batcher[K, Q, A]) run(ctx context.Context, key K) {
+	for batch := b.next(key); batch != nil; batch = b.next(key) {
 		b.finish(ctx, key, batch)
 	}
 }
 
 // next removes up to max waiting calls from the queue and drops those whose context has ended.
-func (b *Batcher[K, Q, A]) next(key K, q *queue[Q, A]) (batch []*call[Q, A]) {
+func (b *Batcher[K, Q, A]) next(key K) (batch []*call[Q, A]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(q.waiting) > 0 && len(batch) < b.max {
-		if c := q.waiting[0]; c.ctx.Err() == nil {
+	waiting := b.queues[key]
+	for len(waiting) > 0 && len(batch) < b.max {
+		if c := waiting[0]; c.ctx.Err() == nil {
 			batch = append(batch, c)
 		}
-		q.waiting = q.waiting[1:]
+		waiting = waiting[1:]
 	}
+	b.queues[key] = waiting
 	if batch == nil {
 		delete(b.queues, key)
 	}

@@ -19,7 +19,8 @@ const (
 // Config holds all settings. A setting that a program does not read has its default.
 //
 // Tags: env is the name. envDefault is the default, and envDefault.consumer one program's own. in
-// lists the programs that read it. unit and help are for people.
+// lists the programs that read it. validate holds the validator's rules. unit and help are for
+// people.
 type Config struct {
 	HTTP    HTTP
 	Redis   Redis
@@ -34,21 +35,21 @@ type Config struct {
 
 // HTTP holds the API's address, and the proxies that it trusts.
 type HTTP struct {
-	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" in:"api standalone" unit:"host:port" help:"address of the HTTP API"`
+	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" in:"api standalone" unit:"host:port" validate:"addr" help:"address of the HTTP API"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"trusted proxies: the API reads X-Forwarded-For only from them; none if empty"`
 	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api standalone" unit:"ISO 4217 code" help:"currency of the prices on the pages; the API's amounts are in its smallest unit"`
 }
 
 // Redis holds the connection to Redis, which keeps the stock of open sales.
 type Redis struct {
-	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" help:"addresses of Redis; several belong to a Redis Cluster, or to sentinels if SECKILL_REDIS_SENTINEL_MASTER is set"`
+	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" validate:"dive,addr" help:"addresses of Redis; several belong to a Redis Cluster, or to sentinels if SECKILL_REDIS_SENTINEL_MASTER is set"`
 	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer" unit:"name" help:"Redis ACL user; the default user if empty"`
 	Password       Secret        `env:"SECKILL_REDIS_PASSWORD" in:"api consumer" unit:"password" help:"Redis' password; none if empty"`
 	TLS            bool          `env:"SECKILL_REDIS_TLS" envDefault:"false" in:"api consumer" unit:"true, false" help:"use TLS to Redis; this machine must trust its certificate (SSL_CERT_FILE names other trusted certificates)"`
 	SentinelMaster string        `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS monitor; empty without Sentinel"`
 	SentinelSecret Secret        `env:"SECKILL_REDIS_SENTINEL_PASSWORD" in:"api consumer" unit:"password" help:"password of the sentinels themselves; none if empty"`
-	WaitReplicas   int           `env:"SECKILL_REDIS_WAIT_REPLICAS" envDefault:"0" in:"api consumer" unit:"replicas, 0 = off" min:"0" max:"16" help:"replicas that must have a reservation before the API confirms it (WAIT), so that a failover loses none; the same on every node"`
-	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" min:"1ms" max:"1500ms" help:"longest wait for those replicas; then the answer is 503, and the buyer may repeat the same path; the same on every node"`
+	WaitReplicas   int           `env:"SECKILL_REDIS_WAIT_REPLICAS" envDefault:"0" in:"api consumer" unit:"replicas, 0 = off" validate:"min=0,max=16" help:"replicas that must have a reservation before the API confirms it (WAIT), so that a failover loses none; the same on every node"`
+	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" validate:"min=1ms,max=1500ms" help:"longest wait for those replicas; then the answer is 503, and the buyer may repeat the same path; the same on every node"`
 }
 
 // ReplicasWait returns how long a reservation may wait for replicas; 0 if it waits for none.
@@ -69,25 +70,25 @@ type MySQL struct {
 // AMQP holds the connection to RabbitMQ, which transports orders from Redis to MySQL.
 type AMQP struct {
 	URLs           Secret        `env:"SECKILL_AMQP_URL" envDefault:"amqp://guest:guest@127.0.0.1:5672/" in:"api consumer" unit:"comma list of amqp:// URLs" help:"RabbitMQ's nodes, tried in turn"`
-	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" min:"10ms" max:"10s" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
+	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" validate:"min=10ms,max=10s" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
 }
 
 // Auth holds the secrets.
 type Auth struct {
-	JWTSecret       Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
-	OrderSecret     Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that signs random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
+	JWTSecret       Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
+	OrderSecret     Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
 	OldOrderSecrets Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
 	PhoneKeys       Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from the order secret, which always opens"`
-	PaymentSecret   Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
+	PaymentSecret   Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
 }
 
 // Order holds the settings of writing orders and of their expiry.
 type Order struct {
-	PaymentTimeout time.Duration `env:"SECKILL_PAYMENT_TIMEOUT" envDefault:"15m" in:"api consumer standalone" unit:"duration" min:"1s" max:"8760h" help:"time to pay after an order was written; then it expires and its units go back on sale"`
-	Shards         int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" min:"1" max:"256" help:"order queues, the same on every node; each has one active consumer"`
-	BatchSize      int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" min:"1" max:"500" help:"most orders in one transaction"`
-	BatchLinger    time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"10ms" in:"consumer standalone" unit:"duration" min:"0s" max:"1s" help:"longest wait for a batch to fill"`
-	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" min:"0s" max:"24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
+	PaymentTimeout time.Duration `env:"SECKILL_PAYMENT_TIMEOUT" envDefault:"15m" in:"api consumer standalone" unit:"duration" validate:"min=1s,max=8760h" help:"time to pay after an order was written; then it expires and its units go back on sale"`
+	Shards         int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" validate:"min=1,max=256" help:"order queues, the same on every node; each has one active consumer"`
+	BatchSize      int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" validate:"min=1,max=500" help:"most orders in one transaction"`
+	BatchLinger    time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"10ms" in:"consumer standalone" unit:"duration" validate:"min=0s,max=1s" help:"longest wait for a batch to fill"`
+	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
 }
 
 // Limiter names the file of the rate limiter's rules.
@@ -97,17 +98,17 @@ type Limiter struct {
 
 // Process holds a program's logging, operations address and shutdown.
 type Process struct {
-	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
+	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" validate:"addr" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
 	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
-	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" oneof:"json text" help:"format of log lines"`
-	MemoryLimit     int           `env:"SECKILL_MEMORY_LIMIT" envDefault:"512" in:"api consumer standalone" unit:"MiB" min:"64" max:"1048576" help:"soft limit of Go's memory, stacks included, below the container's limit; the collector runs more often near it; GOMEMLIMIT overrides it"`
-	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the exit"`
+	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" validate:"oneof=json text" help:"format of log lines"`
+	MemoryLimit     int           `env:"SECKILL_MEMORY_LIMIT" envDefault:"512" in:"api consumer standalone" unit:"MiB" validate:"min=64,max=1048576" help:"soft limit of Go's memory, stacks included, below the container's limit; the collector runs more often near it; GOMEMLIMIT overrides it"`
+	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" validate:"min=100ms,max=10m" help:"longest time between SIGTERM and the exit"`
 }
 
 // Trace holds the address of the collector and the share of traced requests.
 type Trace struct {
-	Endpoint string `env:"SECKILL_OTLP_ENDPOINT" in:"api consumer" unit:"URL" help:"OpenTelemetry collector that receives traces by OTLP over HTTP, such as http://collector:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT; without both no request is traced"`
-	OneIn    int    `env:"SECKILL_TRACE_ONE_IN" envDefault:"100" in:"api" unit:"requests" min:"1" max:"1000000" help:"one request in this many is traced"`
+	Endpoint string `env:"SECKILL_OTLP_ENDPOINT" in:"api consumer" unit:"URL" validate:"omitempty,http_url" help:"OpenTelemetry collector that receives traces by OTLP over HTTP, such as http://collector:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT; without both no request is traced"`
+	OneIn    int    `env:"SECKILL_TRACE_ONE_IN" envDefault:"100" in:"api" unit:"requests" validate:"min=1,max=1000000" help:"one request in this many is traced"`
 }
 
 // Nodes returns the URLs of RabbitMQ's nodes, one by one.

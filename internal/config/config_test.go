@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const secret = "SECKILL_JWT_SECRET=0123456789abcdef0123456789abcdef"
@@ -64,11 +68,9 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Zero(t, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
 	cfg.Auth.OldOrderSecrets = "before,,next"
-	keys, err := cfg.Auth.OrderKeys()
-	require.NoError(t, err)
-	require.Equal(
-		t, [][]byte{[]byte("fedcba9876543210fedcba9876543210"), []byte("before"), []byte("next")}, keys,
-	)
+	require.Equal(t,
+		[][]byte{[]byte("fedcba9876543210fedcba9876543210"), []byte("before"), []byte("next")},
+		must.Get(cfg.Auth.OrderKeys())(t))
 }
 
 func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
@@ -99,10 +101,12 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 }
 
 func TestLoad_WarnsOfUnknownNames(t *testing.T) {
-	_, warnings, err := Load(API,
-		[]string{secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1"})
+	_, warnings, err := Load(API, []string{
+		secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1", "SECKILL_HTPP_ADR=:1",
+	})
 	require.NoError(t, err)
 	require.Equal(t, []string{
+		"SECKILL_HTPP_ADR is not a setting; did you mean SECKILL_HTTP_ADDR?",
 		"SECKILL_REDIS_ADDR is not a setting; did you mean SECKILL_REDIS_ADDRS?",
 	}, warnings)
 }
@@ -120,15 +124,6 @@ func TestLoad_ReadsOpenTelemetrysEndpoint(t *testing.T) {
 	require.Equal(t, "https://ours:4318", cfg.Trace.Endpoint)
 }
 
-func TestDistance_CountsEdits(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"same", "same", 0}} {
-		require.Equal(t, c.want, distance(c.a, c.b), "%s %s", c.a, c.b)
-	}
-}
-
 func TestSecret_PrintsAsStars(t *testing.T) {
 	cfg, _, err := Load(API, []string{
 		secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d",
@@ -139,8 +134,7 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
-	asJSON, err := json.Marshal(cfg)
-	require.NoError(t, err)
+	asJSON := must.Get(json.Marshal(cfg))(t)
 	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN,
 		cfg.MySQL.DSN) + string(asJSON) + log.String()
 	for _, s := range []string{
@@ -154,8 +148,8 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 
 func TestHelp_ListsTheSettingsOfAProgram(t *testing.T) {
 	var api, consumer bytes.Buffer
-	require.NoError(t, Help(&api, API))
-	require.NoError(t, Help(&consumer, Consumer))
+	Help(&api, API)
+	Help(&consumer, Consumer)
 	require.Contains(t, api.String(), "SECKILL_HTTP_ADDR (host:port) [:8080]")
 	require.Contains(t, api.String(), "SECKILL_JWT_SECRET (at least 32 bytes) required")
 	require.NotContains(t, api.String(), "SECKILL_BATCH_SIZE")
@@ -172,9 +166,30 @@ func TestSettings_AreAllDescribed(t *testing.T) {
 		require.NotEmpty(t, s.Help, s.Name)
 		require.NotEmpty(t, s.Unit, s.Name)
 		require.NotEmpty(t, s.field.Tag.Get("in"), s.Name)
-		if s.field.Type == reflect.TypeFor[time.Duration]() || s.field.Type.Kind() == reflect.Int && s.Unit != "debug, info, warn, error" {
-			require.NotEmpty(t, s.field.Tag.Get("min"), s.Name)
-			require.NotEmpty(t, s.field.Tag.Get("max"), s.Name)
+		if s.field.Type.Kind() == reflect.Int64 || s.Unit != "debug, info, warn, error" && s.field.Type.Kind() == reflect.Int {
+			require.Regexp(t, "min=.+,max=.+", s.field.Tag.Get("validate"), s.Name)
+		}
+	}
+}
+
+// TestSettings_DeploymentsUseKnownNames checks the settings in all deployment files. A program only
+// logs a warning for an unknown name.
+func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range Settings("") {
+		known[s.Name] = true
+	}
+	for _, file := range []string{
+		"../../docker-compose.yml", "../../.env.example",
+		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml",
+		"../../deploy/k8s/base/order-consumer.yaml", "../../deploy/k8s/base/migrate.yaml",
+		"../../deploy/k8s/overlays/example/secrets.env",
+	} {
+		text := must.Get(os.ReadFile(file))(t)
+		names := regexp.MustCompile(`SECKILL_[A-Z_]+`).FindAllString(string(text), -1)
+		require.NotEmpty(t, names, file)
+		for _, name := range names {
+			require.True(t, known[name], "%s names %s, which is no setting", file, name)
 		}
 	}
 }

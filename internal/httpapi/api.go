@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,10 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
@@ -21,51 +26,54 @@ import (
 	"flashsale.dev/seckill/internal/ttlcache"
 )
 
-// Deps are the services behind the API. All are required unless a comment allows nil.
+// Deps are the services behind the API, and its settings. All services are required unless a
+// comment allows nil.
 type Deps struct {
-	Sales  Sales
-	Reader SaleReader
-	// LimitPath limits random paths, between Admit and IssuePath. It waits for a permit if the
-	// sale's rate allows a wait, and else refuses with RATE_LIMITED.
-	LimitPath    func(ctx context.Context, v seckill.View, by seckill.Actor) error
-	RouteLimiter *RuleLimiter // nil: only /randomPath is limited
-	LimiterAdmin *rules.Admin // nil: no routes to read and change limits
-	Purchases    PurchaseService
-	Orders       OrderQuery
-	Payments     PaymentService
+	Sales        *inventory.SaleService
+	Catalog      *catalog.Catalog
+	Limiter      *RuleLimiter
+	LimiterAdmin *rules.Admin
+	Purchases    *purchase.Service
+	Orders       *query.Service
+	Payments     *payment.Service
 	Callbacks    *paymentprovider.Signer // nil: payment callbacks are refused
-	Phones       *auth.Phones            // nil: phone numbers are stored as they arrive
-	Statistics   Statistics
-	DeadLetters  DeadLetters     // nil: no routes for dead letters
-	ErrorCounts  *stats.Counters // nil: errors are not counted
-	Notifier     *query.Notifier // nil: no event streams of orders
-	Sessions     *auth.Tokens    // nil: browsers cannot sign in
-	Site         *web.Site       // nil: no pages
+	Phones       *auth.Phones
+	Statistics   *stats.Service
+	DeadLetters  *deadletter.Service
+	ErrorCounts  *stats.Counters
+	Notifier     *query.Notifier
+	Site         *web.Site
 	Tokens       *auth.Tokens
-	Health       Health
-	Metrics      Metrics // nil: nothing is recorded
-	Tracer       Tracer  // nil: no request is traced
+	Ready        Readiness
+	Recorder     Recorder // nil: nothing is recorded
+	Trace        Trace    // nil: no request is traced
 	Log          *slog.Logger
-}
-
-// Options are settings; the zero value of each selects its default.
-type Options struct {
-	// TrustedProxies are the peers whose X-Forwarded-For the API uses. Default: none.
+	// TrustedProxies are the peers whose X-Forwarded-For the API uses.
 	TrustedProxies []netip.Prefix
-	// Timeout limits a call, except for a route's extra time. Default: 5 s.
-	Timeout time.Duration
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
 	// Guests are the actors that the sign-in page offers without a token; only the demo has any.
 	Guests []seckill.Actor
 }
 
+// Recorder returns the function that records the responses of one route, by reason and duration.
+// The route is a pattern, or "other" for unknown paths. New calls it once per route, so that
+// recording needs no lookup.
+type Recorder func(route string) func(reason string, took time.Duration)
+
+// Trace starts a trace where the request is sampled. The handler runs with the returned context;
+// end receives the response's status and reason.
+type Trace func(
+	ctx context.Context, r *http.Request, route string,
+) (traced context.Context, end func(status int, reason string))
+
+// Readiness reports whether a node should receive requests, and the state of each dependency by
+// name: "ok", or its problem.
+type Readiness func(ctx context.Context) (ready bool, parts map[string]string)
+
 // api holds what the handlers share.
 type api struct {
 	Deps
-	Options
 	logThrottle     throttle
-	catalog         *catalog.ListCache
+	list            *catalog.ListCache
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
 	purchaseLatency *latencyWindow
@@ -75,32 +83,24 @@ type api struct {
 }
 
 // New returns the handler of all routes.
-func New(deps Deps, opts Options) http.Handler {
-	a := newAPI(deps, opts)
-	return a.engine(append(a.routes(), a.pages()...))
+func New(deps Deps) http.Handler {
+	a := newAPI(deps)
+	a.list = catalog.NewListCache(deps.Catalog.Sales, time.Now)
+	return a.engine(slices.Concat(a.probes(), a.routes(), a.pages()))
 }
 
 // Probes returns the handler of /livez and /readyz alone. Every program serves it on its operations
 // address, so that an orchestrator probes all programs alike.
-func Probes(health Health, log *slog.Logger) http.Handler {
-	a := newAPI(Deps{Health: health, Log: log}, Options{})
+func Probes(ready Readiness, log *slog.Logger) http.Handler {
+	a := newAPI(Deps{Ready: ready, Log: log})
 	return a.engine(a.probes())
 }
 
-// newAPI fills in the defaults. Guests and proxies have none: only those that the caller names
-// count.
-func newAPI(deps Deps, opts Options) *api {
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	if opts.Timeout <= 0 {
-		opts.Timeout = 5 * time.Second
-	}
+func newAPI(deps Deps) *api {
 	return &api{
-		Deps: deps, Options: opts,
-		catalog: catalog.NewListCache(deps.Reader.Sales, opts.Now),
+		Deps: deps,
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
-			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: opts.Now,
+			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: time.Now,
 		}),
 		origins: http.NewCrossOriginProtection(), purchaseLatency: newLatencyWindow(),
 		reporters: make(map[string]func(string, time.Duration)),
@@ -126,8 +126,8 @@ func (a *api) engine(routes []route) http.Handler {
 // addReporter stores the metrics' function of a route, so that recording a response costs no
 // look-up of labels. A route with several methods has one reporter.
 func (a *api) addReporter(path, name string) {
-	if a.Metrics != nil && a.reporters[path] == nil {
-		a.reporters[path] = a.Metrics.Route(name)
+	if a.Recorder != nil && a.reporters[path] == nil {
+		a.reporters[path] = a.Recorder(name)
 	}
 }
 

@@ -23,22 +23,23 @@ const (
 // bot is an account that requests random paths from one address.
 type bot struct {
 	bearer, addr string
+	goods        string
 	got, refused atomic.Int64
 }
 
 // crowd returns n bots with consecutive ids from first on.
-func (h *fixture) crowd(first int64, n int, addr func(i int) string) []*bot {
+func (h *fixture) crowd(goods string, first int64, n int, addr func(i int) string) []*bot {
 	all := make([]*bot, n)
 	for i := range all {
 		bearer := h.bearer(actor{ID: first + int64(i), Role: seckill.Buyer})
-		all[i] = &bot{bearer: bearer, addr: addr(i) + ":4321"}
+		all[i] = &bot{bearer: bearer, addr: addr(i) + ":4321", goods: goods}
 	}
 	return all
 }
 
 // ask sends one request and reports whether the bot got a path.
 func (b *bot) ask(handler http.Handler) bool {
-	r := httptest.NewRequest(http.MethodPost, "/randomPath?goodsId=43", nil)
+	r := httptest.NewRequest(http.MethodPost, "/randomPath?goodsId="+b.goods, nil)
 	r.RemoteAddr = b.addr
 	r.Header.Set("Authorization", b.bearer)
 	w := httptest.NewRecorder()
@@ -101,16 +102,18 @@ func count(all []*bot) (got, most, refused int64) {
 // to serve all accounts.
 func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, `rules: [{name: randomPathPerUser, route: /randomPath, by: [user],
+	h := newFixture(t, `rules: [{name: randomPathPerUser, route: /randomPath, by: [user],
 		scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 1}]`)
 	const rate, leased = 2000, 10
-	h.sell(43, rated(seckill.Rate{
-		Algorithm: "token_bucket", PermitsPerSecond: rate, MaxBurstSeconds: 0.5,
-	}))
-	bots := h.crowd(1_000_000, accounts, func(i int) string {
+	goods := h.sell(sale{"rate": sale{
+		"algorithm": "token_bucket", "permitsPerSecond": rate, "maxBurstSeconds": 0.5,
+	}})
+	bots := h.crowd(goods, 1_000_000, accounts, func(i int) string {
 		return fmt.Sprintf("10.1.%d.%d", i/250, i%250)
 	})
-	buyers := h.crowd(1, honest, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
+	buyers := h.crowd(goods, 1, honest, func(i int) string {
+		return fmt.Sprintf("198.51.100.%d", i)
+	})
 	took := h.rush(bots, buyers)
 	got, most, refused := count(bots)
 	served, _, turnedAway := count(buyers)
@@ -128,11 +131,13 @@ func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
 // buyer at another address.
 func TestRateLimits_OneAddressShutsOutNobodyElse(t *testing.T) {
 	t.Parallel()
-	h := newLimitedFixture(t, `rules: [{name: perAddress, route: "*", by: [ip],
+	h := newFixture(t, `rules: [{name: perAddress, route: "*", by: [ip],
 		algorithm: sliding_window, limit: 600, interval: 60s, onMissingKey: skip}]`)
-	h.sell(43) // the default rate, 1000/s
-	bots := h.crowd(1_000_000, accounts, func(int) string { return "203.0.113.7" })
-	buyers := h.crowd(1, honest, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
+	goods := h.sell(nil) // the default rate, 1000/s
+	bots := h.crowd(goods, 1_000_000, accounts, func(int) string { return "203.0.113.7" })
+	buyers := h.crowd(goods, 1, honest, func(i int) string {
+		return fmt.Sprintf("198.51.100.%d", i)
+	})
 	began := time.Now()
 	h.rush(bots, buyers)
 	for range 3 { // the bots continue after the buyers have their paths

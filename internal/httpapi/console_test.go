@@ -1,30 +1,26 @@
 package httpapi_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestConsolePages_AreForSellers(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
+	seller := h.cookie(merchant())
 	for _, c := range []struct {
 		path, cookie string
 		status       int
 	}{
 		{"/console", "", 303},
 		{"/console", h.cookie(buyer()), 403},
-		{"/console", h.cookie(merchant()), 200},
-		{"/console/sales/43", h.cookie(merchant()), 200},
-		{"/console/sales/x", h.cookie(merchant()), 404},
-		{"/console/sales/-1", h.cookie(merchant()), 404},
-		{"/console/operations", h.cookie(merchant()), 403},
+		{"/console", seller, 200},
+		{"/console/sales/43", seller, 200},
+		{"/console/sales/x", seller, 404},
+		{"/console/sales/-1", seller, 404},
+		{"/console/operations", seller, 403},
 		{"/console/operations", h.cookie(operator()), 200},
 	} {
 		res, body := h.openPage(c.path, "Cookie", c.cookie)
@@ -36,33 +32,4 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 		require.Contains(t, body, "</html>")
 		require.NotRegexp(t, `style=|<style| on[a-z]+="`, body)
 	}
-}
-
-// TestSaleEvents_SendSnapshots checks that a sale's event stream sends snapshots. Without a
-// snapshot it sends the reason.
-func TestSaleEvents_SendSnapshots(t *testing.T) {
-	h := newFixture(t)
-	f := h.fixture()
-	events := func(goods int64) string { return "/admin/sales/" + text(goods) + "/events" }
-	req := must.Get(http.NewRequestWithContext(t.Context(), "GET", h.url+events(f.GoodsID), nil))(t)
-	req.Header.Set("Cookie", h.cookie(f.Merchant))
-	res := must.Get(h.client.Do(req))(t)
-	defer func() { _ = res.Body.Close() }()
-	require.Equal(t, http.StatusOK, res.StatusCode)
-	require.Equal(t, "text/event-stream; charset=utf-8", res.Header.Get("Content-Type"))
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() && lines.Text() != "event: picture" {
-	}
-	require.True(t, lines.Scan())
-	var p struct {
-		Figures struct{ Total int64 }
-		Ledger  struct{ Balanced bool }
-	}
-	data := strings.TrimPrefix(lines.Text(), "data: ")
-	require.NoError(t, json.Unmarshal([]byte(data), &p), data)
-	require.Positive(t, p.Figures.Total)
-	require.True(t, p.Ledger.Balanced)
-
-	require.Equal(t, "FORBIDDEN", h.as(f.OtherMerchant, "GET", events(f.GoodsID), "").Reason)
-	require.Equal(t, "NOT_FOUND", h.as(f.Merchant, "GET", events(f.NoGoods), "").Reason)
 }

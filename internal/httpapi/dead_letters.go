@@ -7,31 +7,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// DeadLetters lists and resolves dead letters.
-type DeadLetters interface {
-	// List returns dead letters, oldest first: at most limit of those after the given id ("" starts
-	// at the oldest).
-	List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
-	// Requeue reserves the units again and writes the order as created. It returns CONFLICT where
-	// units or limit do not allow it, and NOT_FOUND for an unknown id.
-	Requeue(ctx context.Context, id string) (order.Order, error)
-	// Discard deletes a dead letter; NOT_FOUND for an unknown id. The order keeps its status,
-	// failed.
-	Discard(ctx context.Context, id string) error
-}
-
-func (a *api) deadLetterRoutes() []route {
-	if a.DeadLetters == nil {
-		return nil
-	}
-	const path = "/admin/dead-letters"
-	return []route{
-		{methods: read, path: path, fields: pageFields(), handle: a.listDeadLetters},
-		{methods: post, path: path + "/:id/requeue", handle: a.requeueDeadLetter},
-		{methods: remove, path: path + "/:id", handle: a.discardDeadLetter},
-	}
-}
-
 // deadLetterResponse is what an operator needs to decide about a dead letter. It leaves out the
 // message, which has a buyer's name and phone number.
 type deadLetterResponse struct {

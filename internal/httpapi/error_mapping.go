@@ -70,7 +70,7 @@ func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 	if ctx.Err() != nil {
 		return // the client has left, which is the cause
 	}
-	if suppressed, ok := a.logThrottle.allow(a.Now()); ok {
+	if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
 		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged",
 			suppressed)
 	}

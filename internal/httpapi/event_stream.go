@@ -81,15 +81,6 @@ func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream))
 	}}, nil
 }
 
-// stopping returns a channel that is closed when the node stops. Without a notifier it returns nil,
-// which blocks for ever.
-func (a *api) stopping() <-chan struct{} {
-	if a.Notifier == nil {
-		return nil
-	}
-	return a.Notifier.Done()
-}
-
 // start sends the head of the response and the client's reconnection delay.
 func (s eventStream) start() bool {
 	h := s.c.Writer.Header()

@@ -1,97 +1,103 @@
 package httpapi_test
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/paymentprovider"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// recorder implements Metrics and io.Writer for the log. It stores all metrics and log records.
-type recorder struct {
-	mu        sync.Mutex
-	responses []string // route and reason
-	log       strings.Builder
-}
+type actor = seckill.Actor
 
-func (r *recorder) Route(route string) func(string, time.Duration) {
-	return func(reason string, _ time.Duration) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.responses = append(r.responses, route+" "+reason)
-	}
+// These are the users of the tests.
+func buyer() actor {
+	return actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
-
-func (r *recorder) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.Write(b)
-}
-
-// lastResponse returns the route and the reason of the last recorded response.
-func (r *recorder) lastResponse() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.responses[len(r.responses)-1]
-}
-
-func (r *recorder) logged() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.String()
-}
+func otherBuyer() actor    { return actor{ID: 8, Role: seckill.Buyer} }
+func merchant() actor      { return actor{ID: 70, Role: seckill.Merchant} }
+func otherMerchant() actor { return actor{ID: 80, Role: seckill.Merchant} }
+func operator() actor      { return actor{ID: 1, Role: seckill.Operator} }
 
 var secret = []byte("a secret of the tests, of 32 bytes or more")
 
-// fixture is a running API over the fake services.
+// fixture is a running API over the real services on embedded servers.
 type fixture struct {
-	*fake
-	*recorder
+	httpapi.Deps
 	t       testing.TB
-	tokens  *auth.Tokens
-	signer  *paymentprovider.Signer
 	url     string
 	client  *http.Client
 	handler http.Handler
 }
 
-// newFixture starts an API. A test may replace services through changes.
-func newFixture(t testing.TB, changes ...func(d *httpapi.Deps)) *fixture {
+// newFixture starts an API with the default rate limit rules and, if given, a file of more.
+func newFixture(t testing.TB, more ...string) *fixture {
 	t.Helper()
-	h := &fixture{
-		fake:     newFake(time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)),
-		recorder: &recorder{}, t: t, tokens: must.Get(auth.New(secret, 40_000, time.Now))(t),
+	log := slog.New(slog.DiscardHandler)
+	up := must.Get(embedded.Start(t.Context(), t.TempDir(), 0, log))(t)
+	t.Cleanup(func() { require.NoError(t, up.Close()) })
+	settings := app.Settings{
+		OrderSecrets: [][]byte{secret}, PublishTimeout: 30 * time.Second, PaymentTimeout: time.Hour,
+		BatchSize: 500,
 	}
-	now := func() time.Time { return h.now }
-	h.signer = must.Get(paymentprovider.NewSigner(secret, now))(t)
-	deps := httpapi.Deps{
-		Sales: h, Reader: h, LimitPath: h.LimitPath, Purchases: h, Orders: h, Statistics: h,
-		Health:   h,
-		Payments: h, Callbacks: h.signer, Sessions: h.tokens, Tokens: h.tokens,
-		Phones: must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
-		Site:   must.Get(web.New("CNY"))(t), Metrics: h, Log: slog.New(slog.NewTextHandler(h, nil)),
-	}
-	for _, change := range changes {
-		change(&deps)
-	}
-	h.handler = httpapi.New(deps, httpapi.Options{
-		Now: now, Guests: []seckill.Actor{{ID: 2, Role: seckill.Buyer, Name: "Ada"}},
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Join(more, "")), 0o600))
+	book, limits := must.Get(rules.Load(file))(t), redislimit.New(up.Redis, nil)
+	// On a busy machine the gate's own deadline would let requests pass without a decision.
+	g := gate.New(book, limits, gate.Options{Deadline: time.Minute})
+	t.Cleanup(g.Close)
+	s := app.NewServices(up.Parts, settings)
+	h := &fixture{t: t, Deps: httpapi.Deps{
+		Sales: s.Sales, Catalog: s.Catalog, Limiter: httpapi.NewRuleLimiter(book, g),
+		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil),
+		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
+		Callbacks:  must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
+		Phones:     must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
+		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
+		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),
+		Site:     must.Get(web.New("CNY"))(t),
+		Tokens:   must.Get(auth.New(secret, 40_000, time.Now))(t),
+		Ready:    app.NewHealth(up.Parts).Ready, Log: log,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		Guests:         []actor{{ID: 2, Role: seckill.Buyer, Name: "Ada"}},
+	}}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	workers := append(app.NewWorkers(up.Parts, settings), h.Notifier)
+	go func() { ended <- app.Run(ctx, time.Minute, workers) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
 	})
+	h.handler = httpapi.New(h.Deps)
 	srv := httptest.NewUnstartedServer(h.handler)
-	srv.Config = httpapi.Server(h.handler, "", deps.Log)
+	srv.Config = httpapi.Server(h.handler, "", log)
 	srv.Start()
 	t.Cleanup(srv.Close)
 	h.url, h.client = srv.URL, apicheck.Client(t, srv.Client())
@@ -100,3 +106,103 @@ func newFixture(t testing.TB, changes ...func(d *httpapi.Deps)) *fixture {
 	}
 	return h
 }
+
+// sale is what a test sets of a new sale, by the API's names.
+type sale map[string]any
+
+// draft creates a sale of ten units that has begun, and returns its goods id. A test may change
+// fields.
+func (h *fixture) draft(changes sale) string {
+	h.t.Helper()
+	s := sale{
+		"title": "A phone", "price": 199900, "stock": 10, "perBuyerLimit": 1000,
+		"startAt": time.Now().Add(-time.Minute), "endAt": time.Now().Add(time.Hour),
+	}
+	maps.Copy(s, changes)
+	body := string(must.Get(json.Marshal(s))(h.t))
+	r := h.want(201, h.as(merchant(), "POST", "/admin/sales", body))
+	return dataOf[struct{ GoodsID string }](h, r).GoodsID
+}
+
+// sell creates a sale and exposes it.
+func (h *fixture) sell(changes sale) string {
+	h.t.Helper()
+	goods := h.draft(changes)
+	h.want(200, h.as(merchant(), "POST", "/admin/sales/"+goods+"/expose", ""))
+	return goods
+}
+
+// path requests a random path.
+func (h *fixture) path(who actor, goods string) reply {
+	h.t.Helper()
+	return h.as(who, "POST", "/randomPath?goodsId="+goods, "")
+}
+
+// order places an order and returns its number. The API answers when the order is written.
+func (h *fixture) order(who actor, goods string, quantity int) string {
+	h.t.Helper()
+	path := dataOf[struct{ RandomPath string }](h, h.want(200, h.path(who, goods))).RandomPath
+	body := fmt.Sprintf(`{"goodsId":%q,"decrStock":%d}`, goods, quantity)
+	var r reply
+	queued := func() bool { // a busy machine may take longer than a call may
+		r = h.as(who, "POST", "/"+path+"/decrStock", body)
+		return r.Reason == "QUEUED"
+	}
+	require.Eventually(h.t, queued, time.Minute, 100*time.Millisecond)
+	return dataOf[struct{ OrderSn string }](h, r).OrderSn
+}
+
+type reply = apicheck.Reply
+
+// dataOf decodes a reply's data.
+func dataOf[T any](h *fixture, r reply) (data T) {
+	h.t.Helper()
+	require.NoError(h.t, json.Unmarshal(r.Data, &data), r.Body)
+	return data
+}
+
+// send sends a request. Header fields come in pairs.
+func (h *fixture) send(method, target, body string, header ...string) *http.Response {
+	h.t.Helper()
+	req := must.Get(http.NewRequestWithContext(
+		h.t.Context(), method, h.url+target, strings.NewReader(body)))(h.t)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	return must.Get(h.client.Do(req))(h.t)
+}
+
+// do sends a request and returns the response with its text.
+func (h *fixture) do(method, target, body string, header ...string) (*http.Response, string) {
+	h.t.Helper()
+	res := h.send(method, target, body, header...)
+	defer func() { _ = res.Body.Close() }()
+	return res, string(must.Get(io.ReadAll(res.Body))(h.t))
+}
+
+// ask sends a request without a token.
+func (h *fixture) ask(method, target, body string, header ...string) reply {
+	h.t.Helper()
+	return must.Get(apicheck.ReadReply(h.send(method, target, body, header...)))(h.t)
+}
+
+// as sends a request with a user's token.
+func (h *fixture) as(who actor, method, target, body string, header ...string) reply {
+	h.t.Helper()
+	return h.ask(method, target, body, append(header, "Authorization", h.bearer(who))...)
+}
+
+// want fails the test if a reply has another status.
+func (h *fixture) want(status int, r reply) reply {
+	h.t.Helper()
+	require.Equal(h.t, status, r.Status, r.Body)
+	return r
+}
+
+// bearer returns a user's Authorization header.
+func (h *fixture) bearer(who actor) string {
+	h.t.Helper()
+	return "Bearer " + must.Get(h.Tokens.Sign(who, 24*time.Hour))(h.t)
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -21,7 +21,7 @@ type request struct {
 
 // handler runs the steps of a route: authenticate, decode, limit, handle, respond.
 func (a *api) handler(rt route) gin.HandlerFunc {
-	limit := a.Timeout + rt.extraTime
+	limit := callTimeout + rt.extraTime
 	return func(c *gin.Context) {
 		r, err := a.readRequest(c, rt)
 		if err == nil && rt.precheck != nil {

@@ -23,7 +23,7 @@ func (a *api) livez(context.Context, *request) (response, error) {
 // readyz is GET /readyz: 503 where a load balancer should send this node no requests. The data
 // lists the state of each dependency, so that an operator can find the failed one.
 func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
-	ready, parts := a.Health.Ready(ctx)
+	ready, parts := a.Ready(ctx)
 	data := map[string]any{"ready": ready, "parts": parts}
 	if !ready {
 		e := seckill.NewError(seckill.Unavailable, "not ready")

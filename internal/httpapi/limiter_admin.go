@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
@@ -11,27 +10,6 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
-
-// limiterRoutes are not limited themselves: an operator could not correct a limit that is too low.
-// The key is a wildcard because an IPv6 network contains a slash.
-func (a *api) limiterRoutes() []route {
-	if a.LimiterAdmin == nil {
-		return nil
-	}
-	const path = "/admin/limiters/:type/*key"
-	fields := []string{
-		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
-		"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
-	}
-	return []route{
-		{methods: read, path: path, unlimited: true, handle: a.getLimiter},
-		{
-			methods: http.MethodPut, path: path, unlimited: true, fields: fields,
-			handle: a.setLimiter,
-		},
-		{methods: remove, path: path, unlimited: true, handle: a.deleteLimiter},
-	}
-}
 
 // getLimiter is GET /admin/limiters/{type}/{key}.
 func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {

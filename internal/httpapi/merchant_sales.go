@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
@@ -32,7 +33,7 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
-		m.Phase = s.PhaseAt(a.Now(), s.Stock)
+		m.Phase = s.PhaseAt(time.Now(), s.Stock)
 	}
 	return m
 }
@@ -90,32 +91,19 @@ func (a *api) listMerchantSales(ctx context.Context, r *request) (response, erro
 	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), err
 }
 
-// showMerchantSale is GET /admin/sales/{goodsId}. Unlike showSale it shows drafts.
-func (a *api) showMerchantSale(ctx context.Context, r *request) (response, error) {
-	return a.withSale(ctx, r, a.Sales.Get)
-}
-
-// exposeSale is POST /admin/sales/{goodsId}/expose: it loads the sale into Redis.
-func (a *api) exposeSale(ctx context.Context, r *request) (response, error) {
-	return a.withSale(ctx, r, a.Sales.Expose)
-}
-
-// closeSale is POST /admin/sales/{goodsId}/close. It is final.
-func (a *api) closeSale(ctx context.Context, r *request) (response, error) {
-	return a.withSale(ctx, r, a.Sales.Close)
-}
-
 type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 
-// withSale runs a step on the sale that the request names, and returns the sale as the step left
-// it.
-func (a *api) withSale(ctx context.Context, r *request, step saleStep) (response, error) {
-	id, err := a.managedSale(ctx, r)
-	if err != nil {
-		return response{}, err
+// withSale returns the handler that runs a step on the sale that the request names. It answers with
+// the sale as the step left it.
+func (a *api) withSale(step saleStep) handleFunc {
+	return func(ctx context.Context, r *request) (response, error) {
+		id, err := a.managedSale(ctx, r)
+		if err != nil {
+			return response{}, err
+		}
+		s, err := step(ctx, r.actor, id)
+		return ok(a.newMerchantSaleResponse(s)), err
 	}
-	s, err := step(ctx, r.actor, id)
-	return ok(a.newMerchantSaleResponse(s)), err
 }
 
 // saleLedger is GET /admin/sales/{goodsId}/ledger.

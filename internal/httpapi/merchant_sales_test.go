@@ -1,27 +1,20 @@
 package httpapi_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
-// creates makes a draft with one changed field. It returns the goods id and the response.
-func (h *fixture) creates(field, value string) (goodsID string, r reply) {
-	h.t.Helper()
-	r = h.want(201, h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale(field, value)))
-	return dataOf[struct{ GoodsID string }](h, r).GoodsID, r
-}
-
 func TestCreateSale_CreatesADraft(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	endsAtItsStart := badrequests.NewSale("endAt", `"2026-11-11T14:00:00.0009+02:00"`)
 	h.want(400, h.as(merchant(), "POST", "/admin/sales", endsAtItsStart))
-	id, r := h.creates("rate", `{"permitsPerSecond":0.5,"maxWaitMillis":0}`)
+	r := h.want(201, h.as(merchant(), "POST", "/admin/sales",
+		badrequests.NewSale("rate", `{"permitsPerSecond":0.5,"maxWaitMillis":0}`)))
 	require.Equal(t, "CREATED", r.Reason)
 	for _, member := range []string{
 		`"merchantId":"70"`, `"status":"draft"`, `"stock":10`, `"perBuyerLimit":1`,
@@ -29,22 +22,23 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 		`"rate":{"algorithm":"reserve","permitsPerSecond":0.5,` +
 			`"maxBurstSeconds":1,"maxWaitMillis":0}`,
 	} {
-		require.Contains(t, r.raw, member)
+		require.Contains(t, r.Body, member)
 	}
 
+	id := h.draft(nil)
 	one := "/admin/sales/" + id
 	require.Equal(t, "NOT_FOUND", h.ask("GET", "/sales/"+id, "").Reason, "a draft is not shown")
 	for range 2 {
 		r = h.want(200, h.as(merchant(), "POST", one+"/expose", ""))
-		require.Contains(t, r.raw, `"status":"exposed","phase":"ongoing"`)
+		require.Contains(t, r.Body, `"status":"exposed","phase":"ongoing"`)
 	}
 	h.want(200, h.as(operator(), "GET", one, ""))
 	r = h.as(merchant(), "GET", one+"/ledger", "")
 	require.JSONEq(t, `{"total":10,"available":10,"pending":0,"sold":0,"balanced":true,"epoch":1,
-		"database":{"stock":0,"active":0}}`, string(r.Data))
+		"database":{"stock":10,"active":0}}`, string(r.Data))
 	for range 2 {
 		r = h.as(merchant(), "POST", one+"/close", "")
-		require.Contains(t, r.raw, `"status":"closed"`)
+		require.Contains(t, r.Body, `"status":"closed"`)
 	}
 	require.Equal(t, "CONFLICT", h.as(merchant(), "POST", one+"/expose", "").Reason)
 }
@@ -52,6 +46,7 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 // TestCreateSale_AcceptsAnyTitle checks that the API stores and returns titles with markup or code
 // unchanged.
 func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for json, want := range map[string]string{
 		`"'); DROP TABLE goods; --"`:             `'); DROP TABLE goods; --`,
@@ -59,7 +54,9 @@ func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
 		`"<script>alert(1)</script>"`:            `<script>alert(1)</script>`,
 		`"手机 \ud83d\udcf1 \u2028 \\ \" {{7*7}}"`: "手机 📱 \u2028 \\ \" {{7*7}}",
 	} {
-		id, created := h.creates("title", json)
+		created := h.want(201, h.as(merchant(), "POST", "/admin/sales",
+			badrequests.NewSale("title", json)))
+		id := dataOf[struct{ GoodsID string }](h, created).GoodsID
 		for _, r := range []reply{created, h.as(merchant(), "GET", "/admin/sales/"+id, "")} {
 			require.Equal(t, want, dataOf[struct{ Title string }](h, r).Title)
 		}
@@ -67,43 +64,54 @@ func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
 }
 
 func TestCreateSale_AcceptsAForm(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	target := "/admin/sales?rate.permitsPerSecond=2.5e1&rate.algorithm=token_bucket"
 	form := "title=A+phone&price=0&stock=100000000&perBuyerLimit=1000" +
 		"&startAt=2026-11-11T12:00:00%2B02:00&endAt=2026-11-12T00:00:00Z"
 	r := h.want(201, h.as(merchant(), "POST", target, form,
 		"Content-Type", "application/x-www-form-urlencoded"))
-	require.Contains(t, r.raw, `"startAt":"2026-11-11T10:00:00.000Z"`)
-	require.Contains(t, r.raw, `"algorithm":"token_bucket","permitsPerSecond":25,`)
+	require.Contains(t, r.Body, `"startAt":"2026-11-11T10:00:00.000Z"`)
+	require.Contains(t, r.Body, `"algorithm":"token_bucket","permitsPerSecond":25,`)
 }
 
-func TestMerchantSales_FollowRoles(t *testing.T) {
+func TestChangeSale_KeepsAbsentFields(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
-	h.sell(43)
-	h.order("order-1", 43, buyer())
-	require.Equal(t, []string{"43"}, h.pages(operator(), "/admin/sales?limit=5", "goodsId"))
-	for _, c := range []struct {
-		who            actor
-		method, target string
-	}{
-		{buyer(), "GET", "/admin/sales/43"},
-		// The owner's id alone is not sufficient: the API also checks the role.
-		{actor{ID: merchant().ID, Role: seckill.Buyer}, "POST", "/admin/sales/43/close"},
-		{actor{ID: buyer().ID, Role: seckill.Merchant}, "POST", "/orders/order-1/cancel"},
+	path := "/admin/sales/" + h.sell(nil)
+	change := func(body string) reply { return h.as(merchant(), "PATCH", path, body) }
+	r := h.want(200, change(`{"stockDelta":-3,"perBuyerLimit":2,
+		"endAt":"2096-11-12T00:00:00+01:00","rate":{"permitsPerSecond":5}}`))
+	for _, member := range []string{
+		`"stock":7`, `"endAt":"2096-11-11T23:00:00.000Z"`, `"perBuyerLimit":2`,
+		`"rate":{"algorithm":"reserve","permitsPerSecond":5,` +
+			`"maxBurstSeconds":1,"maxWaitMillis":1000}`,
 	} {
-		require.Equal(t, "FORBIDDEN", h.as(c.who, c.method, c.target, "").Reason, c.target)
+		require.Contains(t, r.Body, member)
 	}
-	require.Zero(t, h.changes())
+	h.want(400, change(`{"startAt":"2097-11-12T00:00:00Z"}`)) // it would end before it starts
+	h.want(200, h.as(operator(), "PATCH", path+"?stockDelta=5", ""))
+
+	r = h.as(merchant(), "GET", path+"/audit?limit=1", "")
+	require.Contains(t, r.Body, `"actorId":"1","actorRole":"operator","action":"change",`+
+		`"from":{"stock":7},"to":{"stock":12},"at":"`)
+	require.Len(t, h.pages(merchant(), path+"/audit?limit=1", "id"), 4)
 }
 
-func TestExport_HeadReadsNoRows(t *testing.T) {
+// TestIdempotencyKey_RepeatsTheFirstResponse checks the key's notation and its scope. A test of
+// package app checks how long the first response stands.
+func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
-	h.sell(43)
-	for i := range 1200 {
-		h.order(fmt.Sprintf("order-%05d", i), 43, buyer())
+	create := func(who actor, key, title string) reply {
+		body := badrequests.NewSale("title", title)
+		return h.as(who, "POST", "/admin/sales", body, "Idempotency-Key", key)
 	}
-	r := h.want(200, h.as(merchant(), "HEAD", "/admin/sales/43/orders?format=csv", ""))
-	require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
-	require.Equal(t, 1, h.reads,
-		"HEAD reads only the first page, because its error sets the status")
+	first := h.want(201, create(merchant(), "k-1", `"a"`))
+	for _, key := range []string{"k-1", `"k-1"`} {
+		again := h.want(201, create(merchant(), key, `"a"`))
+		require.JSONEq(t, string(first.Data), string(again.Data))
+	}
+	require.Equal(t, "CONFLICT", create(merchant(), "k-1", `"b"`).Reason)
+	h.want(201, create(otherMerchant(), "k-1", `"b"`)) // each merchant has keys of its own
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -20,11 +21,12 @@ const maxRequestID = 64
 // requestMiddleware wraps every request: request id, security headers, trace, metrics and the
 // recovery from panics.
 func (a *api) requestMiddleware(c *gin.Context) {
-	started := a.Now()
+	started := time.Now()
 	rc := &requestContext{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
-	ctx := withRequestContext(logging.WithRequestID(c.Request.Context(), rc.requestID), rc)
-	if a.Tracer != nil {
-		traced, end := a.Tracer.Request(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
+	ctx := context.WithValue(
+		logging.WithRequestID(c.Request.Context(), rc.requestID), requestContextKey{}, rc)
+	if a.Trace != nil {
+		traced, end := a.Trace(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
 		ctx = traced
 		defer func() { end(c.Writer.Status(), string(rc.reason)) }()
 	}
@@ -50,13 +52,8 @@ func requestID(given []string) string {
 }
 
 func isInvalidIDRune(r rune) bool {
-	switch {
-	case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z',
-		r == '.', r == '_', r == '-':
-		return false
-	default:
-		return true
-	}
+	return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyz"+
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ._-", r)
 }
 
 // setSecurityHeaders follows OWASP's REST security cheat sheet: no sniffing, framing or caching.
@@ -81,12 +78,12 @@ var (
 // observe records a response. Refusals go to the metrics and not to the log, because a rush would
 // fill the log with them.
 func (a *api) observe(c *gin.Context, rc *requestContext, started time.Time) {
-	took := a.Now().Sub(started)
+	took := time.Since(started)
 	route := c.FullPath()
 	if report := a.reporters[route]; report != nil {
 		report(string(rc.reason), took)
 	}
-	if rc.goodsID != 0 && a.ErrorCounts != nil {
+	if rc.goodsID != 0 {
 		a.ErrorCounts.Refused(rc.goodsID, rc.reason)
 	}
 	if route == purchaseRoute {

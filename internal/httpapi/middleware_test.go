@@ -1,9 +1,6 @@
 package httpapi_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -15,12 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/api"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestResponses_HaveOneShape(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for _, path := range []string{"/livez", "/nope", "/orders"} {
 		r := h.ask("GET", path, "")
@@ -33,9 +30,16 @@ func TestResponses_HaveOneShape(t *testing.T) {
 		require.Contains(t, r.Header.Get("Content-Security-Policy"), "default-src 'none'")
 	}
 	require.Equal(t, "Bearer", h.ask("GET", "/orders", "").Header.Get("WWW-Authenticate"))
+	r := h.want(200, h.ask("GET", "/readyz?x=1", ""))
+	require.JSONEq(t, `{"ready":true,"parts":{"mysql":"ok","redis":"ok","rabbitmq":"ok"}}`,
+		string(r.Data))
+	res, document := h.do("GET", "/openapi.yaml", "")
+	require.Equal(t, "application/yaml", res.Header.Get("Content-Type"))
+	require.Equal(t, string(api.OpenAPI()), document)
 }
 
 func TestRequestID_IsKeptWhereItIsSafe(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for _, id := range []string{"a", "Abc-1.2_3", strings.Repeat("x", 64)} {
 		require.Equal(t, id, h.ask("GET", "/livez", "", "X-Request-ID", id).RequestID)
@@ -50,6 +54,7 @@ func TestRequestID_IsKeptWhereItIsSafe(t *testing.T) {
 }
 
 func TestNoMethod_NamesTheAllowedMethods(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for call, allowed := range map[string][]string{
 		"DELETE /randomPath": {"GET", "POST"}, "POST /sales": {"GET", "HEAD"},
@@ -58,82 +63,6 @@ func TestNoMethod_NamesTheAllowedMethods(t *testing.T) {
 		r := h.want(405, h.ask(method, path, ""))
 		require.ElementsMatch(t, allowed, strings.Split(r.Header.Get("Allow"), ", "))
 	}
-}
-
-// TestErrorMapping_CoversEveryReason checks that every service reason maps to a status. A response
-// exposes no part of an internal error.
-func TestErrorMapping_CoversEveryReason(t *testing.T) {
-	h := newFixture(t)
-	h.sell(43)
-	limited := seckill.NewError(seckill.RateLimited, "too many")
-	limited.RetryAfter = 1001 * time.Millisecond
-	own := &httpapi.LimitError{
-		Err: limited, Code: 888, Header: map[string]string{"RateLimit": `"x";r=0;t=2`},
-	}
-	reached := seckill.NewError(seckill.LimitReached, "no more")
-	reached.Data = map[string]any{"orderSns": []string{"a"}}
-	for _, c := range []struct {
-		err    error
-		status int
-		reason seckill.Reason
-		code   int
-		retry  string
-		data   string
-	}{
-		{limited, 429, "RATE_LIMITED", 429, "2", `{}`},
-		{own, 429, "RATE_LIMITED", 888, "2", `{}`},
-		{seckill.NewError(seckill.RateLimited, "no time"), 429, "RATE_LIMITED", 429, "1", `{}`},
-		{reached, 409, "LIMIT_REACHED", 409, "", `{"orderSns":["a"]}`},
-		{
-			seckill.NewUnavailable("redis is away", errors.New("dial 10.0.0.1")),
-			503, "UNAVAILABLE", 503, "1", `{}`,
-		},
-		{fmt.Errorf("x: %w", seckill.NewError(seckill.Ended, "over")), 409, "ENDED", 409, "", `{}`},
-		{
-			fmt.Errorf("redis 10.0.0.1: %w", context.DeadlineExceeded),
-			503, "UNAVAILABLE", 503, "1", `{}`,
-		},
-		{context.Canceled, 503, "UNAVAILABLE", 503, "1", `{}`},
-		{errors.New("SELECT secret FROM 10.0.0.1"), 500, "INTERNAL", 500, "", `{}`},
-		{seckill.NewError("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
-		{seckill.NewFieldError("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b"}`},
-		{seckill.NewError(seckill.Conflict, "\xff"), 409, "CONFLICT", 409, "", `{}`},
-	} {
-		name := c.err.Error()
-		h.limit = c.err
-		r := h.path(buyer(), 43)
-		require.Equal(t, c.status, r.Status, name)
-		require.EqualValues(t, c.reason, r.Reason, name)
-		require.Equal(t, c.code, r.Code, name)
-		require.Equal(t, c.retry, r.Header.Get("Retry-After"), name)
-		require.JSONEq(t, c.data, string(r.Data), name)
-		require.NotContains(t, r.raw, "10.0.0.1", name)
-		require.Equal(t, "/randomPath "+r.Reason, h.lastResponse(), name)
-		require.Equal(t, c.code == 888, r.Header.Get("RateLimit") == `"x";r=0;t=2`, name)
-	}
-}
-
-func TestMiddleware_AnswersPanics(t *testing.T) {
-	h := newFixture(t)
-	f := h.fixture()
-	h.inPlace = func() { panic("a secret of ours") }
-	r := h.want(500, h.as(buyer(), "POST", "/"+f.Path+"/decrStock?goodsId="+text(longID), "",
-		"X-Request-ID", "find-me"))
-	require.Equal(t, "INTERNAL", r.Reason)
-	require.NotContains(t, r.raw, "secret")
-	require.NotContains(t, r.raw, "goroutine")
-	require.Contains(t, h.logged(), "a secret of ours")
-	require.Equal(t, "/:randomPath/decrStock INTERNAL", h.lastResponse())
-}
-
-func TestReadyz_ReportsParts(t *testing.T) {
-	h := newFixture(t)
-	r := h.ask("GET", "/readyz?x=1", "")
-	require.JSONEq(t, `{"ready":true,"parts":{"redis":"ok","rabbitmq":"down"}}`, string(r.Data))
-	h.ready = false
-	r = h.want(503, h.ask("GET", "/readyz", ""))
-	require.Contains(t, string(r.Data), `"ready":false`)
-	h.want(200, h.ask("GET", "/livez", ""))
 }
 
 // dial opens a connection that fails if the server does not close it within half a minute.
@@ -171,7 +100,7 @@ func TestServer_DisconnectsSlowRequests(t *testing.T) {
 	const length, path = "Content-Length: 100\r\n\r\n{", "POST /randomPath"
 	const badBody = `"data":{"field":"body"}`
 	token := "Authorization: " + h.bearer(buyer())
-	timestamp, signature := h.signer.Sign(nil)
+	timestamp, signature := h.Callbacks.Sign(nil)
 	signed := "X-Seckill-Timestamp: " + timestamp + "\r\nX-Seckill-Signature: " + signature
 	chunk := "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
 	var all sync.WaitGroup
@@ -222,16 +151,6 @@ func TestServer_DisconnectsSlowBodies(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// TestServer_AllowsLongWaitsForAPermit checks that the read limit of a request does not limit the
-// wait for a permit.
-func TestServer_AllowsLongWaitsForAPermit(t *testing.T) {
-	t.Parallel()
-	h := newFixture(t)
-	h.sell(43)
-	h.wait = 4500 * time.Millisecond
-	h.want(200, h.as(buyer(), "POST", "/randomPath", `{"goodsId":43}`))
 }
 
 func TestServer_AnswersOddRequestLines(t *testing.T) {

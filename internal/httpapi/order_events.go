@@ -35,24 +35,12 @@ func lastEventID(h http.Header) int {
 	return n
 }
 
-func (a *api) eventRoutes() []route {
-	if a.Notifier == nil {
-		return nil
-	}
-	const path = "/orders/:orderSn/events"
-	return []route{{methods: http.MethodGet, path: path, handle: a.orderEvents}}
-}
-
 // orderEvents is GET /orders/{orderSn}/events, a stream of server-sent events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html). It begins with the order's
 // present state, so that a client needs no other call and misses nothing between two calls.
 func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
-	var o order.Order
-	find := func(ctx context.Context, by seckill.Actor, sn string) (_ order.Order, err error) {
-		o, err = a.Orders.Find(ctx, by, sn)
-		return o, err
-	}
-	if _, err := a.withOrder(ctx, r, find); err != nil {
+	o, err := a.orderAfter(ctx, r, a.Orders.Find)
+	if err != nil {
 		return response{}, err
 	}
 	return a.stream(r, func(ctx context.Context, events eventStream) {
@@ -98,7 +86,7 @@ func (s *orderStream) sendChanges(ctx context.Context) {
 			}
 		case <-ctx.Done():
 			return
-		case <-s.stopping():
+		case <-s.Notifier.Done():
 			return
 		}
 	}

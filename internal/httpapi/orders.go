@@ -63,36 +63,28 @@ func maskPhone(s string) string {
 
 type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 
-// findOrder is GET /orders/{orderSn}.
-func (a *api) findOrder(ctx context.Context, r *request) (response, error) {
-	return a.withOrder(ctx, r, a.Orders.Find)
+// withOrder returns the handler that runs a step on the order that a buyer names.
+func (a *api) withOrder(step orderStep) handleFunc {
+	return func(ctx context.Context, r *request) (response, error) {
+		o, err := a.orderAfter(ctx, r, step)
+		return ok(a.newOrderResponse(o)), err
+	}
 }
 
-// payOrder is POST /orders/{orderSn}/pay.
-func (a *api) payOrder(ctx context.Context, r *request) (response, error) {
-	return a.withOrder(ctx, r, a.Payments.Pay)
-}
-
-// cancelOrder is POST /orders/{orderSn}/cancel.
-func (a *api) cancelOrder(ctx context.Context, r *request) (response, error) {
-	return a.withOrder(ctx, r, a.Payments.Cancel)
-}
-
-// withOrder runs a step on the order that a buyer names. The services check the order's owner.
-func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (response, error) {
+// orderAfter runs a step on the order that a buyer names. The services check the order's owner.
+func (a *api) orderAfter(ctx context.Context, r *request, step orderStep) (order.Order, error) {
 	sn := r.Raw("orderSn")
 	if !isOrderSn(sn) {
-		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
+		return order.Order{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	err := requireRole(isBuyer(r.actor), func() error {
 		_, err := a.Orders.Find(ctx, r.actor, sn)
 		return err
 	})
 	if err != nil {
-		return response{}, err
+		return order.Order{}, err
 	}
-	o, err := step(ctx, r.actor, sn)
-	return ok(a.newOrderResponse(o)), err
+	return step(ctx, r.actor, sn)
 }
 
 // myOrders is GET /orders: the orders of the calling buyer. It masks names and phone numbers like

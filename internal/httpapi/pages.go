@@ -20,9 +20,6 @@ const salesOnPage = 60
 
 // pages are the routes of HTML pages and of their assets. They are not part of the API.
 func (a *api) pages() []route {
-	if a.Site == nil {
-		return nil
-	}
 	show := func(path string, handle handleFunc) route {
 		return route{methods: read, path: path, public: true, unchecked: true, handle: handle}
 	}
@@ -38,11 +35,11 @@ func (a *api) pages() []route {
 
 // shopPage is the buyers' page. It shares the catalog's cache with GET /sales.
 func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
-	views, err := a.catalog.Sales(ctx, 0, salesOnPage)
+	views, err := a.list.Sales(ctx, 0, salesOnPage)
 	if err != nil {
 		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
 	}
-	now := a.Now()
+	now := time.Now()
 	sales := make([]web.Sale, 0, len(views))
 	for _, v := range views {
 		sales, now = append(sales, cardOf(v)), v.Now
@@ -112,7 +109,7 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	p.Lang, p.User = web.LangOf(c.Request), userOf(a.visitor(c.Request))
 	p.Path = c.Request.URL.Path
 	if p.Now.IsZero() {
-		p.Now = a.Now()
+		p.Now = time.Now()
 	}
 	html, err := a.Site.Render(p)
 	if err != nil {

@@ -24,13 +24,6 @@ type paymentResponse struct {
 	OrderStatus order.Status         `json:"orderStatus"`
 }
 
-func (a *api) paymentRoutes() []route {
-	return []route{{
-		methods: post, path: "/payments/callback", public: true, signed: true,
-		fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
-	}}
-}
-
 // receivePayment is POST /payments/callback: the payment provider reports a payment. The provider
 // may repeat a report, so the service records each payment once.
 func (a *api) receivePayment(ctx context.Context, r *request) (response, error) {

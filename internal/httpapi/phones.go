@@ -1,27 +1,24 @@
 package httpapi
 
 import (
+	"time"
+
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // sealPhone encrypts a buyer's phone number, so that stores and queues hold no readable number.
 func (a *api) sealPhone(buyer seckill.Actor) seckill.Actor {
-	if a.Phones != nil {
-		buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone)
-	}
+	buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone)
 	return buyer
 }
 
 // openPhone returns an order's phone number to show. Where no key decrypts it, it logs the error
 // and returns "".
 func (a *api) openPhone(o order.Order) string {
-	if a.Phones == nil {
-		return o.Phone
-	}
 	phone, err := a.Phones.Open(o.BuyerID, o.Phone)
 	if err != nil {
-		if suppressed, ok := a.logThrottle.allow(a.Now()); ok {
+		if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
 			a.Log.Warn("phone number cannot be decrypted",
 				"order_sn", o.OrderSn, "err", err, "not_logged", suppressed)
 		}

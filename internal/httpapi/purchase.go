@@ -24,17 +24,17 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.requireBuyer(ctx, r.actor, id); err != nil {
 		return response{}, err
 	}
-	v, err := a.Reader.Admit(ctx, id)
+	v, err := a.Catalog.Admit(ctx, id)
 	if err != nil {
 		return response{}, err
 	}
-	if err := a.LimitPath(ctx, v, r.actor); err != nil {
+	if err := a.Limiter.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
-	if err := a.Reader.KnownError(id); err != nil { // the sale may have ended while it waited
+	if err := a.Catalog.KnownError(id); err != nil { // the sale may have ended while it waited
 		return response{}, err
 	}
-	path, expires := a.Reader.IssuePath(v, r.actor.ID)
+	path, expires := a.Catalog.IssuePath(v, r.actor.ID)
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), nil
 }
 
@@ -45,7 +45,7 @@ func (a *api) cachedError(r *request) error {
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // issuePath refuses, in the contract's order
 	}
-	return a.Reader.KnownError(id)
+	return a.Catalog.KnownError(id)
 }
 
 type queuedResponse struct {
@@ -81,7 +81,7 @@ func (a *api) requireBuyer(ctx context.Context, by seckill.Actor, goodsID int64)
 // requireExposed returns NOT_FOUND for a goods without an exposed sale. Drafts are
 // hidden from buyers.
 func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
-	_, err := a.Reader.Sale(ctx, goodsID)
+	_, err := a.Catalog.Sale(ctx, goodsID)
 	return err
 }
 

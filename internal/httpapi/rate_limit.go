@@ -3,8 +3,11 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -36,35 +39,26 @@ func NewRuleLimiter(book *rules.Rulebook, gate *gate.Gate) *RuleLimiter {
 // sale's bucket, which all buyers share, last. A caller whom another rule refuses then takes
 // nothing from it.
 func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
-	own := LimitOfRate(v.Rate)
-	client := clientInfoOf(ctx)
-	wants := l.wants(client.method, pathRoute)
-	for i := range wants {
-		if wants[i].Rule == PathRule {
-			wants[i].Own = &own
-		}
+	c, own := requestContextOf(ctx).gin, LimitOfRate(v.Rate)
+	wants := l.wants(c.Request.Method, pathRoute)
+	isPath := func(w gate.Check) bool { return w.Rule == PathRule }
+	if slices.ContainsFunc(wants, isPath) {
+		wants = append(slices.DeleteFunc(wants, isPath), gate.Check{Rule: PathRule, Own: &own})
 	}
-	order := func(rule string) int {
-		if rule == PathRule {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(wants, func(a, b gate.Check) int { return order(a.Rule) - order(b.Rule) })
-	return l.acquire(ctx, client, attributes(client, pathRoute, v.GoodsID, by), wants)
+	return l.acquire(ctx, attributes(c, pathRoute, v.GoodsID, by), wants)
 }
 
 // LimitRoute applies the rules of the request's route.
 func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
-	client := clientInfoOf(ctx)
-	attrs := attributes(client, client.route, goodsID, by)
-	return l.acquire(ctx, client, attrs, l.wants(client.method, client.route))
+	c := requestContextOf(ctx).gin
+	attrs := attributes(c, c.FullPath(), goodsID, by)
+	return l.acquire(ctx, attrs, l.wants(c.Request.Method, c.FullPath()))
 }
 
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
-	client := clientInfoOf(ctx)
-	names := l.book.ForRoute(client.method, client.route)
+	c := requestContextOf(ctx).gin
+	names := l.book.ForRoute(c.Request.Method, c.FullPath())
 	return slices.ContainsFunc(names, func(name string) bool {
 		rule, err := l.book.Find(name)
 		return err == nil && slices.Contains(rule.By, "goods")
@@ -83,7 +77,7 @@ func (l *RuleLimiter) wants(method, route string) []gate.Check {
 
 // acquire takes a permit of every rule and waits until all permits are valid.
 func (l *RuleLimiter) acquire(
-	ctx context.Context, client clientInfo, attrs rules.Attributes, wants []gate.Check,
+	ctx context.Context, attrs rules.Attributes, wants []gate.Check,
 ) error {
 	results, err := l.gate.DecideAll(ctx, attrs, wants...)
 	if err != nil {
@@ -101,7 +95,7 @@ func (l *RuleLimiter) acquire(
 		return limitErrorOf(refused)
 	}
 	for name, value := range rateLimitHeaders(results) {
-		client.responseHeader.Set(name, value)
+		requestContextOf(ctx).gin.Header(name, value)
 	}
 	return nil
 }
@@ -152,25 +146,26 @@ func rateLimitHeaders(results []gate.Result) map[string]string {
 	}
 }
 
-// attributes returns what the rules may count by.
-func attributes(client clientInfo, route string, goodsID int64, by seckill.Actor) rules.Attributes {
+// attributes returns what the rules may count by. An invalid address counts as missing.
+func attributes(c *gin.Context, route string, goodsID int64, by seckill.Actor) rules.Attributes {
+	ip, _ := netip.ParseAddr(c.ClientIP())
 	return rules.Attributes{
-		Goods: goodsID, User: by.ID, IP: client.ip, Route: route, Header: client.header,
+		Goods: goodsID, User: by.ID, IP: ip, Route: route, Header: c.GetHeader,
 	}
 }
 
 // limitRoute applies a route's rules before its handler. A goods id counts only where the goods
 // exists: callers could otherwise create a bucket per invented id.
 func (a *api) limitRoute(ctx context.Context, rt route, r *request) error {
-	if a.RouteLimiter == nil || rt.unlimited || rt.unchecked {
+	if rt.unlimited || rt.unchecked {
 		return nil
 	}
 	goodsID := int64(0)
-	if r.Has("goodsId") && a.RouteLimiter.CountsByGoods(ctx) {
+	if r.Has("goodsId") && a.Limiter.CountsByGoods(ctx) {
 		id, ok := params.Decimal(r.Raw("goodsId"))
 		if ok && id > 0 && a.requireExposed(ctx, id) == nil {
 			goodsID = id
 		}
 	}
-	return a.RouteLimiter.LimitRoute(ctx, goodsID, r.actor)
+	return a.Limiter.LimitRoute(ctx, goodsID, r.actor)
 }

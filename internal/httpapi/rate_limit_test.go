@@ -3,108 +3,67 @@ package httpapi_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/ratelimit/gate"
-	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// limiter holds a node's rate limits over an in-process Redis.
-type limiter struct {
-	book  *rules.Rulebook
-	store *redislimit.Store
-	admin *rules.Admin
-}
-
-func newLimiter(t testing.TB, yaml string) limiter {
-	t.Helper()
-	addr := miniredis.RunT(t).Addr()
-	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true})
-	t.Cleanup(func() { _ = client.Close() })
-	own := must.Get(rules.Parse([]byte(yaml)))(t)
-	book := must.Get(rules.New(append(rules.Defaults(), own...)...))(t)
-	store := redislimit.New(client, nil)
-	return limiter{book, store, rules.NewAdmin(book, rules.NewSync(client, book), store, nil)}
-}
-
-// newLimitedFixture starts an API with real rate limits.
-func newLimitedFixture(t *testing.T, yaml string) *fixture {
-	t.Helper()
-	l := newLimiter(t, yaml)
-	g := gate.New(l.book, l.store, gate.Options{Deadline: 5 * time.Second})
-	t.Cleanup(g.Close)
-	limits := httpapi.NewRuleLimiter(l.book, g)
-	return newFixture(t, func(d *httpapi.Deps) {
-		d.LimitPath, d.RouteLimiter, d.LimiterAdmin = limits.LimitPath, limits, l.admin
-	})
-}
-
-// rated returns a change that sets a sale's rate.
-func rated(rate seckill.Rate) func(s *sale) { return func(s *sale) { s.Rate = rate } }
-
-// path requests a random path.
-func (h *fixture) path(who actor, goods int64) reply {
-	h.t.Helper()
-	return h.as(who, "POST", "/randomPath?goodsId="+text(goods), "")
-}
-
-func scarceRate() seckill.Rate {
-	return seckill.Rate{Algorithm: "token_bucket", PermitsPerSecond: 0.02, MaxBurstSeconds: 100}
+// scarce is the rate of a sale with a burst of two.
+func scarce() sale {
+	return sale{"rate": sale{
+		"algorithm": "token_bucket", "permitsPerSecond": 0.02, "maxBurstSeconds": 100,
+		"maxWaitMillis": 0,
+	}}
 }
 
 func TestRateLimits_PathUsesTheSalesOwnRate(t *testing.T) {
-	h := newLimitedFixture(t, "rules: []")
-	h.sell(43, rated(scarceRate())) // burst of two
-	h.sell(44)
+	t.Parallel()
+	h := newFixture(t)
+	goods, other := h.sell(scarce()), h.sell(nil)
 	for range 2 {
-		r := h.want(200, h.path(buyer(), 43))
+		r := h.want(200, h.path(buyer(), goods))
 		require.Contains(t, r.Header.Get("RateLimit"), `"randomPath";r=`)
 	}
 	for _, who := range []actor{buyer(), otherBuyer()} {
-		r := h.want(429, h.path(who, 43))
+		r := h.want(429, h.path(who, goods))
 		require.Equal(t, "RATE_LIMITED", r.Reason)
 		require.Equal(t, http.StatusTooManyRequests, r.Code)
-		require.Regexp(t, `^(49|50)$`, r.Header.Get("Retry-After"))
+		require.Regexp(t, `^(4\d|50)$`, r.Header.Get("Retry-After"))
 		require.Regexp(t, `^"randomPath";r=0;t=\d+$`, r.Header.Get("RateLimit"))
 		require.Equal(t, `"randomPath";q=2;w=100`, r.Header.Get("RateLimit-Policy"))
 		require.Equal(t, "no-store", r.Header.Get("Cache-Control"))
 	}
-	h.want(200, h.path(buyer(), 44))
+	h.want(200, h.path(buyer(), other))
+
+	// The state of the sale comes before the limit.
+	h.want(200, h.as(merchant(), "POST", "/admin/sales/"+goods+"/close", ""))
+	ended := func() bool { return h.path(buyer(), goods).Reason == "ENDED" } // the view is cached
+	require.Eventually(t, ended, time.Minute, 100*time.Millisecond)
+	require.Equal(t, "NOT_FOUND", h.path(buyer(), "99").Reason)
 }
 
-func TestRateLimits_SaleStateComesBeforeTheLimit(t *testing.T) {
-	h := newLimitedFixture(t, "rules: []")
-	h.sell(43, rated(scarceRate()))
-	who := buyer()
-	for range 3 {
-		h.path(who, 43)
-	}
-	h.sell(43, rated(scarceRate()), func(s *sale) { s.EndAt = h.now.Add(-time.Second) })
-	require.Equal(t, "ENDED", h.path(who, 43).Reason)
-	require.Equal(t, "NOT_FOUND", h.path(who, 99).Reason)
-}
-
+// It is not parallel and sends several requests at once, because the limit is refilled meanwhile.
 func TestRateLimits_PathHasAShareForEachUser(t *testing.T) {
-	h := newLimitedFixture(t, "rules: []")
-	h.sell(43)
-	passed := 0
-	for passed < 2000 && h.path(buyer(), 43).Status == http.StatusOK {
-		passed++
+	h := newFixture(t)
+	goods, passed := h.sell(nil), atomic.Int64{}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for passed.Load() < 2000 && h.path(buyer(), goods).Status == http.StatusOK {
+				passed.Add(1)
+			}
+		})
 	}
-	require.GreaterOrEqual(t, passed, 20)
-	require.Less(t, passed, 2000,
+	all.Wait()
+	require.GreaterOrEqual(t, passed.Load(), int64(20))
+	require.Less(t, passed.Load(), int64(2000),
 		"20/s with one second of burst; another user has a limit of its own")
-	h.want(200, h.path(otherBuyer(), 43))
+	h.want(200, h.path(otherBuyer(), goods))
 }
 
 const routeRules = `
@@ -117,7 +76,8 @@ rules:
 `
 
 func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
-	h := newLimitedFixture(t, routeRules)
+	t.Parallel()
+	h := newFixture(t, routeRules)
 	who, other, seller := buyer(), otherBuyer(), merchant()
 	for range 2 {
 		h.want(200, h.as(who, "GET", "/orders", ""))
@@ -133,22 +93,22 @@ func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
 }
 
 func TestRateLimits_UnknownGoodsCreateNoBucket(t *testing.T) {
-	h := newLimitedFixture(t, routeRules)
-	h.sell(43)
-	h.sell(44)
+	t.Parallel()
+	h := newFixture(t, routeRules)
+	one, two := h.sell(nil), h.sell(nil)
 	for _, c := range []struct {
 		id     string
 		status int
-	}{{"43", 200}, {"43", 429}, {"44", 200}, {"901", 404}, {"902", 429}} { // unknown ids share one
+	}{{one, 200}, {one, 429}, {two, 200}, {"901", 404}, {"902", 429}} { // unknown ids share one
 		h.want(c.status, h.ask("GET", "/sales/"+c.id, ""))
 	}
 }
 
 func TestLimiterAdmin_ReadsAndChangesLimits(t *testing.T) {
-	h := newLimitedFixture(t, routeRules)
-	h.sell(43)
-	op, who := operator(), buyer()
-	const path = "/admin/limiters/randomPath/43"
+	t.Parallel()
+	h := newFixture(t, routeRules)
+	op, who, goods := operator(), buyer(), h.sell(nil)
+	path := "/admin/limiters/randomPath/" + goods
 
 	type setting struct {
 		Type, Key, Algorithm, Source string
@@ -158,21 +118,22 @@ func TestLimiterAdmin_ReadsAndChangesLimits(t *testing.T) {
 	call := func(method, path, body string) setting {
 		return dataOf[setting](h, h.want(200, h.as(op, method, path, body)))
 	}
-	byRule := setting{"randomPath", "43", "reserve", "rule", 1000, 1000, 1000}
+	byRule := setting{"randomPath", goods, "reserve", "rule", 1000, 1000, 1000}
 	require.Equal(t, byRule, call("GET", path, ""))
 	set := `{"algorithm": "token_bucket", "permitsPerSecond": 0.01, "maxBurstSeconds": 1}`
-	byOperator := setting{"randomPath", "43", "token_bucket", "operator", 0.01, 0, 1}
+	byOperator := setting{"randomPath", goods, "token_bucket", "operator", 0.01, 0, 1}
 	require.Equal(t, byOperator, call("PUT", path, set))
-	h.want(200, h.path(who, 43))
-	h.want(429, h.path(who, 43))
+	h.want(200, h.path(who, goods))
+	h.want(429, h.path(who, goods))
 	h.want(200, h.as(op, "DELETE", path, ""))
 	require.Equal(t, "rule", call("GET", path, "").Source)
-	h.want(200, h.path(who, 43))
+	h.want(200, h.path(who, goods))
 	require.Equal(t, "2001:db8::/64", call("GET", "/admin/limiters/orders/2001:db8::/64", "").Key)
 }
 
 func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
-	h := newLimitedFixture(t, routeRules)
+	t.Parallel()
+	h := newFixture(t, routeRules)
 	op, seller := operator(), merchant()
 	const path = "/admin/limiters/randomPath/43"
 	h.want(401, h.ask("GET", path, ""))
@@ -194,17 +155,21 @@ func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 		r := h.want(400, h.as(op, "PUT", path, body))
 		require.Equal(t, field, dataOf[struct{ Field string }](h, r).Field, body)
 	}
+	r := h.want(200, h.as(op, "GET", path, ""))
+	require.Equal(t, "rule", dataOf[struct{ Source string }](h, r).Source, "nothing has changed")
 }
 
+// It is not parallel, because it must see the wait of two seconds.
 func TestRateLimits_LeavingClientReturnsItsPermit(t *testing.T) {
-	h := newLimitedFixture(t, "rules: []")
-	h.sell(43, rated(seckill.Rate{
-		Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1, MaxWaitMillis: 3000,
-	}))
-	h.want(200, h.path(buyer(), 43))
+	h := newFixture(t)
+	goods := h.sell(sale{"rate": sale{
+		"algorithm": "reserve", "permitsPerSecond": 0.5, "maxBurstSeconds": 1,
+		"maxWaitMillis": 3000,
+	}})
+	h.want(200, h.path(buyer(), goods))
 
 	leaves, leave := context.WithCancel(t.Context())
-	target := h.url + "/randomPath?goodsId=43"
+	target := h.url + "/randomPath?goodsId=" + goods
 	req := must.Get(http.NewRequestWithContext(leaves, "POST", target, nil))(t)
 	req.Header.Set("Authorization", h.bearer(buyer()))
 	var left atomic.Bool
@@ -216,12 +181,12 @@ func TestRateLimits_LeavingClientReturnsItsPermit(t *testing.T) {
 		left.Store(true)
 	}()
 	booked := func() bool { // whether the waiting request has booked its permit
-		r := h.as(operator(), "GET", "/admin/limiters/randomPath/43", "")
+		r := h.as(operator(), "GET", "/admin/limiters/randomPath/"+goods, "")
 		return dataOf[struct{ ResetMillis int64 }](h, r).ResetMillis > 2000
 	}
 	require.Eventually(t, booked, time.Minute, 5*time.Millisecond)
 	leave()
 	returned := func() bool { return left.Load() && !booked() }
 	require.Eventually(t, returned, time.Minute, 5*time.Millisecond)
-	h.want(200, h.path(otherBuyer(), 43))
+	h.want(200, h.path(otherBuyer(), goods))
 }

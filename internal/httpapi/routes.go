@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -18,7 +17,7 @@ type route struct {
 	signed    bool          // the payment provider signs the body
 	unchecked bool          // ignores query and body: probes and pages
 	fields    []string      // allowed in query, form and JSON body; dotted for nested members
-	extraTime time.Duration // added to Options.Timeout
+	extraTime time.Duration // added to callTimeout
 	unlimited bool          // no rate limit before the handler
 
 	countErrors bool // a step of a purchase, whose errors the merchant can see
@@ -30,6 +29,8 @@ type route struct {
 type handleFunc func(ctx context.Context, r *request) (response, error)
 
 const (
+	// callTimeout limits a call, except for a route's extra time.
+	callTimeout = 5 * time.Second
 	// maxWait is the longest wait for a permit that a sale's rate may set.
 	maxWait = seckill.MaxWaitMillis * time.Millisecond
 	// exposeTime is for reading a sale's reservations whole.
@@ -45,61 +46,84 @@ const (
 	remove = http.MethodDelete
 )
 
-// pageFields are the fields of every list.
-func pageFields() []string { return []string{"limit", "cursor"} }
-
+// routes are the calls of the API. It has no rules before the handler of /randomPath, because
+// issuePath applies them after the check of the sale's state. Limiters are not limited themselves:
+// an operator could not correct a limit that is too low. Their key is a wildcard because an IPv6
+// network contains a slash. Signing in needs no session, and signing out accepts an expired one.
 func (a *api) routes() []route {
-	return slices.Concat(a.probes(), a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(),
-		a.eventRoutes(), a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(),
-		a.saleEventRoutes())
-}
-
-func (a *api) buyerRoutes() []route {
+	const (
+		sales, sale = "/admin/sales", "/admin/sales/:goodsId"
+		one         = "/orders/:orderSn"
+		limiter     = "/admin/limiters/:type/*key"
+		deadLetters = "/admin/dead-letters"
+		session     = "/session"
+		put, patch  = http.MethodPut, http.MethodPatch
+		stream      = http.MethodGet // without HEAD
+	)
+	page, goods := []string{"limit", "cursor"}, []string{"goodsId"}
+	ofSale := []string{
+		"title", "price", "startAt", "endAt", "perBuyerLimit",
+		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
+	}
+	ofLimiter := []string{
+		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
+		"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
+	}
 	return []route{
 		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
-
-		{methods: read, path: "/sales", public: true, fields: pageFields(), handle: a.listSales},
+		{methods: read, path: "/sales", public: true, fields: page, handle: a.listSales},
 		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
-		{ // no rules before the handler: issuePath applies them after the check of the sale's state
-			methods: post + " " + http.MethodGet, path: pathRoute, fields: []string{"goodsId"},
+		{
+			methods: post + " " + http.MethodGet, path: pathRoute, fields: goods,
 			extraTime: maxWait, unlimited: true, countErrors: true,
 			precheck: a.cachedError, handle: a.issuePath,
 		},
 		{
-			methods: post, path: purchaseRoute, fields: []string{"goodsId", "decrStock"},
+			methods: post, path: purchaseRoute, fields: append(goods, "decrStock"),
 			countErrors: true, handle: a.decrStock,
 		},
-
-		{methods: read, path: "/orders", fields: pageFields(), handle: a.myOrders},
-		{methods: read, path: "/orders/:orderSn", handle: a.findOrder},
-		{methods: post, path: "/orders/:orderSn/pay", handle: a.payOrder},
-		{methods: post, path: "/orders/:orderSn/cancel", handle: a.cancelOrder},
-	}
-}
-
-// merchantRoutes are the calls of merchants and operators. A new sale has a stock; a change of one
-// has a difference to it.
-func (a *api) merchantRoutes() []route {
-	const sales, sale = "/admin/sales", "/admin/sales/:goodsId"
-	common := []string{
-		"title", "price", "startAt", "endAt", "perBuyerLimit",
-		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
-	}
-	list := append(pageFields(), "status", "format")
-	return []route{
-		{methods: post, path: sales, fields: append(common, "stock"), handle: a.createSale},
-		{methods: read, path: sales, fields: pageFields(), handle: a.listMerchantSales},
-		{methods: read, path: sale, handle: a.showMerchantSale},
+		{methods: read, path: "/orders", fields: page, handle: a.myOrders},
+		{methods: read, path: one, handle: a.withOrder(a.Orders.Find)},
+		{methods: stream, path: one + "/events", handle: a.orderEvents},
+		{methods: post, path: one + "/pay", handle: a.withOrder(a.Payments.Pay)},
+		{methods: post, path: one + "/cancel", handle: a.withOrder(a.Payments.Cancel)},
 		{
-			methods: http.MethodPatch, path: sale, fields: append(common, "stockDelta"),
-			handle: a.changeSale,
+			methods: post, path: "/payments/callback", public: true, signed: true,
+			fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
 		},
+		{
+			methods: post, path: session, public: true, fields: []string{"token", "guest"},
+			handle: a.createSession,
+		},
+		{methods: remove, path: session, public: true, handle: a.deleteSession},
+
+		{methods: post, path: sales, fields: append(ofSale, "stock"), handle: a.createSale},
+		{methods: read, path: sales, fields: page, handle: a.listMerchantSales},
+		{methods: read, path: sale, handle: a.withSale(a.Sales.Get)},
+		{methods: patch, path: sale, fields: append(ofSale, "stockDelta"), handle: a.changeSale},
 		{methods: remove, path: sale, handle: a.deleteSale},
-		{methods: read, path: sale + "/audit", fields: pageFields(), handle: a.auditOfSale},
-		{methods: post, path: sale + "/expose", extraTime: exposeTime, handle: a.exposeSale},
-		{methods: post, path: sale + "/close", extraTime: exposeTime, handle: a.closeSale},
+		{methods: read, path: sale + "/audit", fields: page, handle: a.auditOfSale},
+		{
+			methods: post, path: sale + "/expose", extraTime: exposeTime,
+			handle: a.withSale(a.Sales.Expose),
+		},
+		{
+			methods: post, path: sale + "/close", extraTime: exposeTime,
+			handle: a.withSale(a.Sales.Close),
+		},
 		{methods: read, path: sale + "/ledger", handle: a.saleLedger},
 		{methods: read, path: sale + "/figures", handle: a.saleStatistics},
-		{methods: read, path: sale + "/orders", fields: list, handle: a.ordersOfSale},
+		{methods: stream, path: sale + "/events", handle: a.saleEvents},
+		{
+			methods: read, path: sale + "/orders", fields: append(page, "status", "format"),
+			handle: a.ordersOfSale,
+		},
+
+		{methods: read, path: limiter, unlimited: true, handle: a.getLimiter},
+		{methods: put, path: limiter, unlimited: true, fields: ofLimiter, handle: a.setLimiter},
+		{methods: remove, path: limiter, unlimited: true, handle: a.deleteLimiter},
+		{methods: read, path: deadLetters, fields: page, handle: a.listDeadLetters},
+		{methods: post, path: deadLetters + "/:id/requeue", handle: a.requeueDeadLetter},
+		{methods: remove, path: deadLetters + "/:id", handle: a.discardDeadLetter},
 	}
 }

@@ -36,7 +36,7 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	views, err := a.catalog.Sales(ctx, below, limit+1)
+	views, err := a.list.Sales(ctx, below, limit+1)
 	key := func(v seckill.View) string { return saleKey(v.GoodsID) }
 	shown := page(views, limit, newSaleResponse, key)
 	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, err
@@ -48,6 +48,6 @@ func (a *api) showSale(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	v, err := a.Reader.Sale(ctx, id)
+	v, err := a.Catalog.Sale(ctx, id)
 	return response{reason: reasonOK, data: newSaleResponse(v), public: true}, err
 }

@@ -23,19 +23,6 @@ const (
 	secureCookie = "__Host-session"
 )
 
-// sessionRoutes are public: signing in needs no session, and signing out accepts an expired one.
-func (a *api) sessionRoutes() []route {
-	if a.Sessions == nil {
-		return nil
-	}
-	const path = "/session"
-	fields := []string{"token", "guest"}
-	return []route{
-		{methods: post, path: path, public: true, fields: fields, handle: a.createSession},
-		{methods: remove, path: path, public: true, handle: a.deleteSession},
-	}
-}
-
 type sessionResponse struct {
 	UserID    int64        `json:"userId,string"`
 	Role      seckill.Role `json:"role"`
@@ -53,7 +40,7 @@ func (a *api) createSession(_ context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	value, by, until, err := a.Sessions.Session(token)
+	value, by, until, err := a.Tokens.Session(token)
 	if err != nil {
 		return response{}, err
 	}
@@ -102,7 +89,7 @@ func (a *api) guestToken(r *request) (string, error) {
 	if i < 0 {
 		return "", seckill.NewError(seckill.NotFound, "there is no such guest")
 	}
-	return a.Sessions.Sign(a.Guests[i], guestLife)
+	return a.Tokens.Sign(a.Guests[i], guestLife)
 }
 
 // checkOrigin refuses a request that another site makes the browser send, by Sec-Fetch-Site or
@@ -133,7 +120,7 @@ func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 // sessionValue returns the session cookie's value. It ignores two cookies with that name, because
 // another site on a parent domain may have set one of them.
 func (a *api) sessionValue(r *http.Request) (string, bool) {
-	if a.Sessions == nil || r.Header["Cookie"] == nil {
+	if r.Header["Cookie"] == nil {
 		return "", false
 	}
 	cookies := r.CookiesNamed(a.cookieName(r))
@@ -156,7 +143,7 @@ func (a *api) setCookie(c *gin.Context, value string, until time.Time) {
 	cookie := http.Cookie{
 		Name: a.cookieName(c.Request), Value: value, Path: "/", HttpOnly: true,
 		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
-		MaxAge: int(until.Sub(a.Now()).Seconds()),
+		MaxAge: int(time.Until(until).Seconds()),
 	}
 	if value == "" || cookie.MaxAge <= 0 {
 		cookie.Value, cookie.MaxAge = "", -1

@@ -27,7 +27,8 @@ func (h *fixture) cookie(who actor) string {
 	return c.Name + "=" + c.Value
 }
 
-func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
+func TestCreateSession_SetsASmallHTTPOnlyCookie(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	c := h.enter(buyer())
 	require.Equal(t, "session", c.Name)
@@ -45,9 +46,17 @@ func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized,
 		h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status,
 		"without TLS the API must ignore the cookie for TLS")
+
+	long := actor{
+		ID: 1<<63 - 1, Role: seckill.Merchant,
+		Name: strings.Repeat("名", 120), Phone: strings.Repeat("1", 32),
+	}
+	require.Less(t, len(h.enter(long).String()), 2000,
+		"the token is too large for a cookie, which stores only the claims that the API reads")
 }
 
 func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	cookie := []string{"Cookie", h.cookie(buyer())}
 	h.want(200, h.ask("GET", "/orders", "", cookie...))
@@ -65,6 +74,7 @@ func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
 // site caused, reads included. Browsers send the cookie with such requests. Programs send no header
 // that names a site, so the API accepts their cookie.
 func TestAuthenticate_RefusesOtherSites(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	cookie := h.cookie(buyer())
 	host := strings.TrimPrefix(h.url, "http://")
@@ -94,6 +104,7 @@ func TestAuthenticate_RefusesOtherSites(t *testing.T) {
 }
 
 func TestCreateSession_RefusesBadTokens(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	for name, c := range map[string]struct {
 		target, body, reason, field string
@@ -107,25 +118,14 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 		"a guest of no name": {"/session", `{"guest":"x"}`, "BAD_REQUEST", "guest"},
 	} {
 		r := h.ask("POST", c.target, c.body)
-		require.Equal(t, c.reason, r.Reason, "%s: %s", name, r.raw)
+		require.Equal(t, c.reason, r.Reason, "%s: %s", name, r.Body)
 		require.Empty(t, r.Header.Get("Set-Cookie"), name)
 		if c.field != "" {
 			require.Contains(t, string(r.Data), `"`+c.field+`"`, name)
 		}
 	}
 	r := h.want(200, h.as(buyer(), "POST", "/session", "")) // from the header
-	require.Contains(t, r.raw, `"userId":"7","role":"buyer"`)
+	require.Contains(t, r.Body, `"userId":"7","role":"buyer"`)
 	r = h.ask("POST", "/session", `{"guest":"2"}`)
 	require.Contains(t, string(r.Data), `"name":"Ada"`)
-}
-
-// TestCreateSession_FitsACookie checks a token that is larger than a cookie may be. The session
-// stores only the claims that the API reads.
-func TestCreateSession_FitsACookie(t *testing.T) {
-	h := newFixture(t)
-	long := actor{
-		ID: 1<<63 - 1, Role: seckill.Merchant,
-		Name: strings.Repeat("名", 120), Phone: strings.Repeat("1", 32),
-	}
-	require.Less(t, len(h.enter(long).String()), 2000)
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -17,11 +16,6 @@ const (
 	snapshotTimeout  = 3 * time.Second
 	maxSnapshots     = 1000
 )
-
-func (a *api) saleEventRoutes() []route {
-	const path = "/admin/sales/:goodsId/events"
-	return []route{{methods: http.MethodGet, path: path, handle: a.saleEvents}}
-}
 
 // snapshotResponse is all that the console shows of a sale, so that one event updates
 // every part of it.
@@ -60,7 +54,7 @@ func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 		case <-interval.C:
 		case <-ctx.Done():
 			return
-		case <-s.stopping():
+		case <-s.Notifier.Done():
 			return
 		}
 	}
@@ -75,7 +69,7 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	} else if err != nil {
 		return troubleEvent(seckill.Unavailable)
 	}
-	p99 := float64(a.purchaseLatency.p99(a.Now()).Microseconds()) / 1000
+	p99 := float64(a.purchaseLatency.p99(time.Now()).Microseconds()) / 1000
 	snapshot := snapshotResponse{Figures: statistics.data, PurchaseP99Millis: p99}
 	if ledger, err := a.saleLedger(ctx, r); err == nil {
 		snapshot.Ledger = ledger.data

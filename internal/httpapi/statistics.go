@@ -8,13 +8,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Statistics computes the figures of a sale for its merchant.
-type Statistics interface {
-	// Statistics returns the figures of a sale that the actor manages. Its errors are those of
-	// Sales.Get.
-	Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error)
-}
-
 // statisticsResponse has a count for every status and reason, even if it is 0.
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`

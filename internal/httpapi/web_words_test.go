@@ -19,8 +19,7 @@ import (
 
 func site(t *testing.T) *web.Site {
 	t.Helper()
-	s := must.Get(web.New("CNY"))(t)
-	return s
+	return must.Get(web.New("CNY"))(t)
 }
 
 // TestPageWords_CoverTheAPI checks that every language has a text for each reason, status, phase
@@ -28,20 +27,19 @@ func site(t *testing.T) *web.Site {
 func TestPageWords_CoverTheAPI(t *testing.T) {
 	doc := openAPI(t)
 	var names []string
-	for _, r := range words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")) {
+	for _, r := range words[seckill.Reason](t, doc, "Reason") {
 		if statusOf(r) >= 400 {
 			names = append(names, "reason."+string(r))
 		}
 	}
-	for _, s := range words[order.Status](under(t, doc, "components", "schemas", "OrderStatus")) {
+	for _, s := range words[order.Status](t, doc, "OrderStatus") {
 		names = append(names, "status."+string(s))
 	}
-	for _, p := range words[seckill.Phase](under(t, doc, "components", "schemas", "Phase")) {
+	for _, p := range words[seckill.Phase](t, doc, "Phase") {
 		names = append(names, "phase."+string(p),
 			"card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
 	}
-	failures := under(t, doc, "components", "schemas", "Order", "properties", "failureReason")
-	for _, f := range words[order.FailureReason](failures) {
+	for _, f := range words[order.FailureReason](t, doc, "Order", "properties", "failureReason") {
 		names = append(names, "failure."+string(f))
 	}
 	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {

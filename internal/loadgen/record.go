@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -97,11 +98,14 @@ func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	return s
 }
 
-// errorClass names the reason why a call has no answer: the innermost error, because the texts of
-// the others contain addresses and ports that differ in each call.
+// errorClass names the reason why a call has no answer: a timeout, or else the innermost error,
+// because the texts of the others contain addresses and ports that differ in each call.
 func errorClass(a apiclient.Answer, err error) string {
 	if a.Status != 0 {
 		return fmt.Sprintf("status %d with an unknown body", a.Status)
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return "timeout"
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
@@ -147,12 +151,17 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 // AllRefused is the outcome of hostile buyers.
 const AllRefused buyer.Outcome = "all refused"
 
+// mostBreaches bounds the memory that breaches take. One is enough to fail the run.
+const mostBreaches = 20
+
 // addHostile records a finished hostile buyer and its breaches.
 func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.countOutcome(Hostile, AllRefused)
-	r.breaches = append(r.breaches, breaches...)
+	if len(r.breaches) < mostBreaches {
+		r.breaches = append(r.breaches, breaches...)
+	}
 }
 
 // countOutcome counts a finished buyer. The caller holds the lock.

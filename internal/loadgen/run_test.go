@@ -74,11 +74,15 @@ func (f *fake) leave() {
 
 func (f *fake) plan() Plan {
 	return Plan{
-		Bases: []string{
-			"http://fake",
-		}, GoodsID: "1", HTTP: &http.Client{Transport: f}, Buyers: 1000, FirstID: 1,
+		Bases: []string{"http://fake"}, GoodsID: "1", HTTP: &http.Client{Transport: f},
+		Buyers: 1000, FirstID: 1,
 		Token: func(id int64) (string, error) { return fmt.Sprint(id), nil },
 	}
+}
+
+// simulate runs a test of a plan against an API in a bubble.
+func simulate(t *testing.T, f *fake, test func(t *testing.T, f *fake, p Plan)) {
+	synctest.Test(t, func(t *testing.T) { test(t, f, f.plan()) })
 }
 
 func of(t *testing.T, r Result, s buyer.Step) Step {
@@ -93,8 +97,7 @@ func of(t *testing.T, r Result, s buyer.Step) Step {
 // nearly two. A closed-loop generator would send only one buyer into the stall and show it only in
 // the maximum.
 func TestRun_OpenLoopChargesStallToAllDueBuyers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
+	simulate(t, &fake{}, func(t *testing.T, f *fake, p Plan) {
 		began := time.Now()
 		f.stalls = func() time.Time {
 			if at := time.Since(began); at > 4*time.Second && at < 6*time.Second {
@@ -102,7 +105,6 @@ func TestRun_OpenLoopChargesStallToAllDueBuyers(t *testing.T) {
 			}
 			return time.Time{}
 		}
-		p := f.plan()
 		p.Rate = 100
 		r := Run(t.Context(), p)
 		path := of(t, r, buyer.StepPath)
@@ -125,9 +127,7 @@ func TestRun_OpenLoopChargesStallToAllDueBuyers(t *testing.T) {
 // TestRun_InFlightLimitCountsAsLag checks that a buyer's wait for the in-flight limit counts in its
 // latency and as lag.
 func TestRun_InFlightLimitCountsAsLag(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		p := f.plan()
+	simulate(t, &fake{}, func(t *testing.T, f *fake, p Plan) {
 		p.Rate, p.Buyers, p.InFlight = 1000, 300, 1 // each takes 3 ms: three times too slow
 		r := Run(t.Context(), p)
 		require.InDelta(t, 600, of(t, r, SpanLag).Max, 10)
@@ -137,9 +137,7 @@ func TestRun_InFlightLimitCountsAsLag(t *testing.T) {
 }
 
 func TestRun_ClosedLoopKeepsUsersActive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		p := f.plan()
+	simulate(t, &fake{}, func(t *testing.T, f *fake, p Plan) {
 		p.Users = 10
 		r := Run(t.Context(), p)
 		require.Equal(t, 10, f.most)
@@ -150,9 +148,7 @@ func TestRun_ClosedLoopKeepsUsersActive(t *testing.T) {
 }
 
 func TestRun_SpikeStartsTogetherBesideUsers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		p := f.plan()
+	simulate(t, &fake{}, func(t *testing.T, f *fake, p Plan) {
 		p.Users, p.Spike, p.StartAt = 1, 500, time.Now().Add(time.Minute-time.Millisecond)
 		r := Run(t.Context(), p)
 		require.Equal(t, 501, f.most)
@@ -169,9 +165,7 @@ func TestRun_SpikeStartsTogetherBesideUsers(t *testing.T) {
 }
 
 func TestRun_CancelledContextKeepsRecordedResults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		p := f.plan()
+	simulate(t, &fake{}, func(t *testing.T, f *fake, p Plan) {
 		p.Rate = 100
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Millisecond/2)
 		defer cancel()
@@ -196,7 +190,7 @@ func TestPlanKind_FollowsSharesAndSeed(t *testing.T) {
 
 func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	for said, err := range map[string]error{
-		"i/o timeout": os.ErrDeadlineExceeded, "connection refused": syscall.ECONNREFUSED,
+		"timeout": os.ErrDeadlineExceeded, "connection refused": syscall.ECONNREFUSED,
 		"the address is not a loopback one": apiclient.ErrRemote,
 	} {
 		require.Equal(t, said, errorClass(apiclient.Answer{},
@@ -205,9 +199,7 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	require.Equal(t, "status 502 with an unknown body",
 		errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
 
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{fail: syscall.ECONNREFUSED}
-		p := f.plan()
+	simulate(t, &fake{fail: syscall.ECONNREFUSED}, func(t *testing.T, _ *fake, p Plan) {
 		p.Users, p.Buyers, p.Patience = 5, 10, time.Second
 		r := Run(t.Context(), p)
 		path := of(t, r, buyer.StepPath)
@@ -221,9 +213,7 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 // TestRun_LongSeriesHasFewerPointsWithoutLoss checks that a long run has about 600 points. Their
 // sums still count every buyer.
 func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		p := f.plan()
+	simulate(t, &fake{}, func(t *testing.T, f *fake, p Plan) {
 		p.Rate = 1
 		r := Run(t.Context(), p)
 		require.InDelta(t, 600, len(r.Points), 1)
@@ -240,9 +230,9 @@ func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
 // TestNewHolder_KeepsOrderNumbersOnce checks that a holder has each order number one time. Two
 // numbers for one path mark it as doubled.
 func TestNewHolder_KeepsOrderNumbersOnce(t *testing.T) {
-	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{
-		Path: "a", OrderSn: "1",
-	}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{
+		{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"},
+	}}
 	require.Equal(t, []string{"1", "2"}, newHolder(result).OrderSns)
 	require.False(t, newHolder(result).Doubled)
 	result.Accepted = append(result.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})

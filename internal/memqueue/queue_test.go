@@ -3,6 +3,7 @@ package memqueue_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -45,18 +46,16 @@ func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
 // TestPublish_EndsWithItsContext checks that an ended context ends a publish. The queue then drops
 // an undelivered message and keeps a delivered one.
 func TestPublish_EndsWithItsContext(t *testing.T) {
-	q := memqueue.New(1)
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Run("an undelivered message is withdrawn", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := memqueue.New(1)
 		published := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
 		go func() { published <- q.Publish(ctx, 1, []byte("withdrawn")) }()
+		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-published, context.Canceled)
-	})
-	t.Run("a delivered message stays and is redelivered", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel = context.WithCancel(t.Context())
 		s := must.Get(q.Open(t.Context(), 0))(t)
-		published := make(chan error, 1)
 		go func() { published <- q.Publish(ctx, 1, []byte("delivered")) }()
 		<-s.Deliveries()
 		cancel()
@@ -74,24 +73,27 @@ func TestPublish_EndsWithItsContext(t *testing.T) {
 // TestStream_DeliversNoMoreThanThePrefetch checks that a stream with 512 unacknowledged messages
 // gets no other message.
 func TestStream_DeliversNoMoreThanThePrefetch(t *testing.T) {
-	q := memqueue.New(1)
-	published := make(chan error)
-	for range 513 {
-		go func() { published <- q.Publish(t.Context(), 1, nil) }()
-	}
-	s := must.Get(q.Open(t.Context(), 0))(t)
-	for range 512 {
-		<-s.Deliveries()
-	}
-	select {
-	case <-s.Deliveries():
-		t.Fatal("more unacknowledged messages than the prefetch allows")
-	default:
-	}
-	require.NoError(t, s.Ack(512))
-	require.NoError(t, s.Ack((<-s.Deliveries()).Tag))
-	for range 513 {
-		require.NoError(t, <-published)
-	}
-	require.NoError(t, s.Close())
+	synctest.Test(t, func(t *testing.T) {
+		q := memqueue.New(1)
+		published := make(chan error)
+		for range 513 {
+			go func() { published <- q.Publish(t.Context(), 1, nil) }()
+		}
+		s := must.Get(q.Open(t.Context(), 0))(t)
+		for range 512 {
+			<-s.Deliveries()
+		}
+		synctest.Wait()
+		select {
+		case <-s.Deliveries():
+			t.Fatal("more unacknowledged messages than the prefetch allows")
+		default:
+		}
+		require.NoError(t, s.Ack(512))
+		require.NoError(t, s.Ack((<-s.Deliveries()).Tag))
+		for range 513 {
+			require.NoError(t, <-published)
+		}
+		require.NoError(t, s.Close())
+	})
 }

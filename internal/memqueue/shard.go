@@ -24,6 +24,7 @@ type shard struct {
 	name string
 
 	mu      sync.Mutex
+	tag     uint64     // of the latest delivery; no stream acknowledges another's
 	ready   []*message // not delivered, or given back
 	unacked []*message // delivered to the active stream
 	streams []*stream  // open ones, the oldest first; the first is the active one
@@ -95,8 +96,8 @@ func (s *shard) take(st *stream) (order.Delivery, bool) {
 	m := s.ready[0]
 	s.ready[0] = nil // lets the garbage collector free it after the ack
 	s.ready, s.unacked = s.ready[1:], append(s.unacked, m)
-	st.tag++
-	m.tag = st.tag
+	s.tag++
+	m.tag = s.tag
 	m.attempts++
 	info := order.DeliveryInfo{Origin: s.name, Attempts: m.attempts, FirstSeenAt: m.published}
 	return order.Delivery{DeliveryInfo: info, Body: m.body, Tag: m.tag}, true

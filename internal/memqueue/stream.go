@@ -1,19 +1,15 @@
 package memqueue
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
 	"flashsale.dev/seckill/internal/order"
 )
 
-var errClosed = errors.New("the stream is closed")
-
 // stream is one consumer of a shard.
 type stream struct {
 	shard *shard
-	tag   uint64        // of the latest delivery; guarded by the shard's lock
 	wake  chan struct{} // the shard may have a message for this stream
 	out   chan order.Delivery
 	done  chan struct{} // closed by Close
@@ -59,11 +55,6 @@ func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
 // Ack acknowledges the delivery and all before it.
 func (st *stream) Ack(tag uint64) error {
-	select {
-	case <-st.done:
-		return fmt.Errorf("ack: %w", errClosed)
-	default:
-	}
 	if err := st.shard.ack(tag); err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

@@ -21,11 +21,13 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -77,8 +79,7 @@ func settings() app.Settings {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "h.db")
-	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, "")
-	require.NoError(t, err)
+	store := must.Get(sqlstore.Open(t.Context(), "sqlite:"+file, ""))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	require.NoError(t, store.Migrate(t.Context()))
 	mini := miniredis.RunT(t)
@@ -91,6 +92,7 @@ func newFixture(t *testing.T) *fixture {
 		keys:  ordersn.NewKeys(settings().OrderSecrets...),
 	}
 	h.parts = app.Parts{
+		Provider:   paymentprovider.Test{},
 		Redis:      client,
 		RedisStore: h.redis,
 		Store:      store,
@@ -128,14 +130,12 @@ func (h *fixture) releaser() *inventory.StockReleaser {
 func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	h.t.Helper()
 	merchant := seckill.Actor{ID: 1, Role: seckill.Merchant}
-	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
+	sale := must.Get(h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
 		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit,
 		Rate: seckill.DefaultRate(), StartAt: time.Now().Add(-time.Hour),
 		EndAt: time.Now().Add(time.Hour),
-	}, salechange.IdempotencyKey{})
-	require.NoError(h.t, err)
-	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)
-	require.NoError(h.t, err)
+	}, salechange.IdempotencyKey{}))(h.t)
+	sale = must.Get(h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID))(h.t)
 	return sale
 }
 
@@ -148,8 +148,7 @@ func buyer(id int64) seckill.Actor {
 // request returns a purchase with a new path.
 func (h *fixture) request(goods, buyerID, quantity int64) purchase.Request {
 	h.t.Helper()
-	v, err := h.Catalog.Admit(h.t.Context(), goods)
-	require.NoError(h.t, err)
+	v := must.Get(h.Catalog.Admit(h.t.Context(), goods))(h.t)
 	path, _ := h.Catalog.IssuePath(v, buyerID)
 	return purchase.Request{
 		GoodsID: goods, Buyer: buyer(buyerID), Path: path, Quantity: quantity,
@@ -159,9 +158,7 @@ func (h *fixture) request(goods, buyerID, quantity int64) purchase.Request {
 // buy places an order and returns its number.
 func (h *fixture) buy(goods, buyerID, quantity int64) string {
 	h.t.Helper()
-	sn, err := h.Purchases.Place(h.t.Context(), h.request(goods, buyerID, quantity))
-	require.NoError(h.t, err)
-	return sn
+	return must.Get(h.Purchases.Place(h.t.Context(), h.request(goods, buyerID, quantity)))(h.t)
 }
 
 // pending returns the lines of orders that Redis lists as pending.
@@ -176,22 +173,19 @@ func (h *fixture) pending(goods int64, sns ...string) (lines []reservation.Order
 	return lines
 }
 
-// commit writes pending orders to MySQL and leaves them pending, as a consumer that stops there.
-func (h *fixture) commit(goods int64, sns ...string) {
+// commit writes orders of epoch 1 to MySQL and settles none, as a consumer that stops there.
+func (h *fixture) commit(goods int64, lines ...reservation.OrderLine) {
 	h.t.Helper()
 	now := time.Now()
 	b := orderwriter.Batch{
-		GoodsID: goods, Lines: h.pending(goods, sns...), Now: now, PayBy: now.Add(time.Hour),
+		GoodsID: goods, Lines: lines, Now: now, PayBy: now.Add(time.Hour),
 	}
-	_, err := h.store.WriteBatch(h.t.Context(), b)
-	require.NoError(h.t, err)
+	must.Get(h.store.WriteBatch(h.t.Context(), b))(h.t)
 }
 
 func (h *fixture) find(buyerID int64, sn string) order.Order {
 	h.t.Helper()
-	o, err := h.Orders.Find(h.t.Context(), buyer(buyerID), sn)
-	require.NoError(h.t, err)
-	return o
+	return must.Get(h.Orders.Find(h.t.Context(), buyer(buyerID), sn))(h.t)
 }
 
 // becomes waits until an order has the status.
@@ -208,9 +202,7 @@ func (h *fixture) becomes(buyerID int64, sn string, status order.Status) order.O
 
 func (h *fixture) ledger(goods int64) seckill.Ledger {
 	h.t.Helper()
-	l, err := h.Sales.Ledger(h.t.Context(), operator, goods)
-	require.NoError(h.t, err)
-	return l
+	return must.Get(h.Sales.Ledger(h.t.Context(), operator, goods))(h.t)
 }
 
 // settles waits until the ledger balances with these numbers of available and sold units.
@@ -238,9 +230,7 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))
 	for i, l := range lines {
-		entry, err := order.EncodeLine(l)
-		require.NoError(h.t, err)
-		entries[i] = entry
+		entries[i] = must.Get(order.EncodeLine(l))(h.t)
 	}
 	return order.EncodeOrders(goods, order.JoinEntries(entries))
 }
@@ -254,7 +244,5 @@ func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
 
 func (h *fixture) deadLetters() []order.DeadLetter {
 	h.t.Helper()
-	deadLetters, err := h.store.DeadLetters(h.t.Context(), "", 100)
-	require.NoError(h.t, err)
-	return deadLetters
+	return must.Get(h.store.DeadLetters(h.t.Context(), "", 100))(h.t)
 }

@@ -47,12 +47,12 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 }
 
 // EncodeOrder encodes the message of one order.
-func EncodeOrder(goodsID int64, l reservation.OrderLine) ([]byte, error) {
+func EncodeOrder(goodsID int64, l reservation.OrderLine) []byte {
 	entry, err := EncodeLine(l)
 	if err != nil {
-		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
+		panic(err) // a line holds only strings and numbers
 	}
-	return EncodeOrders(goodsID, JoinEntries([][]byte{entry})), nil
+	return EncodeOrders(goodsID, JoinEntries([][]byte{entry}))
 }
 
 // EncodeOrders writes the message of a sale from the JSON array of its entries, as in the outbox.

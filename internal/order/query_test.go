@@ -3,11 +3,14 @@ package order_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestQuery_UnsettledCommitIsQueued checks that the order query reports an order as queued until
@@ -18,15 +21,12 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 7, 1)}
-	h.commit(sale.GoodsID, sns...)
-	_, err := h.redis.Settle(t.Context(), sale.GoodsID, sns[1:])
-	require.NoError(t, err)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sns...)...)
+	must.Get(h.redis.Settle(t.Context(), sale.GoodsID, sns[1:]))(t)
 
 	for range 2 {
-		mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
-		require.NoError(t, err)
-		theirs, err := h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
-		require.NoError(t, err)
+		mine := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
+		theirs := must.Get(h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10))(t)
 		for _, list := range [][]order.Order{mine, theirs} {
 			require.Equal(t, []order.Status{order.Created, order.Queued},
 				[]order.Status{list[0].Status, list[1].Status})
@@ -51,8 +51,7 @@ func (h *fixture) streams(goods int64, sns []string) {
 	}()
 	require.Equal(h.t, order.Created, (<-sure.Changed).Status)
 	require.Empty(h.t, unsure.Changed, "the order is not settled yet")
-	_, err := h.redis.Settle(h.t.Context(), goods, sns)
-	require.NoError(h.t, err)
+	must.Get(h.redis.Settle(h.t.Context(), goods, sns))(h.t)
 	require.Equal(h.t, order.Created, (<-unsure.Changed).Status)
 }
 
@@ -63,13 +62,12 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 1)
-	h.commit(sale.GoodsID, sn)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 
 	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
 	require.Equal(t, order.Created, h.find(7, sn).Status)
-	mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
-	require.NoError(t, err)
+	mine := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
 	require.Equal(t, order.Created, mine[0].Status)
 }
 
@@ -81,16 +79,37 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 8, 2)}
-	h.commit(sale.GoodsID, sns...)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sns...)...)
 	require.Equal(t, order.Queued, h.find(7, sns[0]).Status)
 
-	_, err := h.Payments.Pay(t.Context(), buyer(7), sns[0])
-	require.NoError(t, err)
-	_, err = h.Payments.Cancel(t.Context(), buyer(8), sns[1])
-	require.NoError(t, err)
-	_, err = h.redis.Settle(t.Context(), sale.GoodsID, sns)
-	require.NoError(t, err)
+	must.Get(h.Payments.Pay(t.Context(), buyer(7), sns[0]))(t)
+	must.Get(h.Payments.Cancel(t.Context(), buyer(8), sns[1]))(t)
+	must.Get(h.redis.Settle(t.Context(), sale.GoodsID, sns))(t)
 	h.settles(sale.GoodsID, 4, 1)
 	require.Equal(t, order.Paid, h.find(7, sns[0]).Status)
 	require.Equal(t, order.Cancelled, h.find(8, sns[1]).Status)
+}
+
+// rebuiltReader reads a sale that is rebuilt before the answer.
+type rebuiltReader func() seckill.View
+
+func (rebuild rebuiltReader) Sale(context.Context, int64) (seckill.View, error) {
+	return rebuild(), nil
+}
+
+// TestFind_OrderWrittenByRebuildIsNotFailed checks that the order query finds an order that a
+// rebuild wrote between the reads of Redis and MySQL.
+func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 1)
+	l := h.numbered(sale.GoodsID, 1, 7)
+	orders := &query.Service{
+		Store: h.store, Redis: h.redis, Keys: h.keys,
+		Reader: rebuiltReader(func() seckill.View {
+			h.commit(sale.GoodsID, l)
+			return seckill.View{Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen, Now: time.Now()}
+		}),
+	}
+	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
+	require.Equal(t, order.Created, o.Status)
 }

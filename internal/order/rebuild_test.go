@@ -2,6 +2,8 @@ package order_test
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,9 +11,9 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
-	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestRebuild_RestoresLostSale checks that the rebuilder restores a sale from MySQL after Redis
@@ -32,24 +34,6 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
 		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
-}
-
-// TestRebuild_WritesPendingOrders checks that a rebuild writes every pending order before it begins
-// the next epoch.
-func TestRebuild_WritesPendingOrders(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(3, 1)
-	h.queue.down.Store(true)
-	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
-	h.queue.down.Store(false)
-	require.NoError(t,
-		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // as a rebuild that did not finish
-	h.runWorkers(settings())
-	for i, sn := range promised {
-		h.becomes(int64(i+1), sn, order.Created)
-	}
-	h.settles(sale.GoodsID, 1, 2)
-	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
 // TestRebuild_LateOrdersTakeRemainingUnits checks that orders of a lost epoch take the units that
@@ -91,8 +75,7 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	require.EqualValues(t, 1, o.Quantity, "the message completes the row of the tombstone")
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "the late message is stored once as a dead letter")
-	revived, err := h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID)
-	require.NoError(t, err)
+	revived := must.Get(h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID))(t)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }
@@ -111,10 +94,8 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9, Epoch: 2},
 		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
 	}
-	_, err := h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
-	require.NoError(t, err)
-	_, err = h.store.WriteTombstone(t.Context(), tombstone)
-	require.NoError(t, err)
+	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late}))(t)
+	must.Get(h.store.WriteTombstone(t.Context(), tombstone))(t)
 	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status,
 		"a tombstone shows the order to any buyer who has its number")
 	h.runWorkers(settings())
@@ -123,77 +104,10 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
 }
 
-// TestRebuild_StaleTokenIsFenced checks that MySQL refuses an epoch to a rebuilder whose token is
-// not the newest.
-func TestRebuild_StaleTokenIsFenced(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 1)
-	opener := rebuild.Opener{Store: h.store, Redis: h.redis}
-	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
-	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
-	require.NoError(t, err)
-	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
-	require.ErrorIs(t, err, rebuild.ErrFenced)
-	_, err = opener.Open(t.Context(), sale.GoodsID, rebuild.FirstToken)
-	require.ErrorIs(t, err, rebuild.ErrFenced)
-	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-}
-
-// TestReleaser_AppliesMoveAfterCrash checks that the releaser applies a stock move after a crash
-// between the commit of a cancellation and the release.
-func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 5)
-	stop := h.runWorkers(settings())
-	sn := h.buy(sale.GoodsID, 7, 5)
-	h.becomes(7, sn, order.Created)
-	h.settles(sale.GoodsID, 0, 5)
-	stop()
-	done, err := h.store.Cancel(t.Context(), sale.GoodsID, []string{sn}, h.find(7, sn).CreatedAt)
-	require.NoError(t, err)
-	require.NotNil(t, done[0].Move)
-	require.Zero(t, h.ledger(sale.GoodsID).Available)
-	h.runWorkers(settings())
-	h.settles(sale.GoodsID, 5, 0)
-}
-
-// TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
-// between the commit and the settling. The queue does not deliver the message again.
-func TestReconcile_SettlesWrittenOrders(t *testing.T) {
-	h := newFixture(t)
-	sale := h.exposeSale(5, 5)
-	h.queue.down.Store(true)
-	sn := h.buy(sale.GoodsID, 7, 5)
-	h.commit(sale.GoodsID, sn)
-	h.confirmAll(sale.GoodsID)
-	reconciler := h.reconciler(h.parts.Log)
-	require.Equal(t, order.Queued, h.find(7, sn).Status,
-		"an unsettled commit may still be lost")
-	h.mini.SetTime(time.Now().Add(6 * time.Second)) // six seconds after the order, by Redis' clock
-	l := h.ledger(sale.GoodsID)
-	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
-	require.Equal(t, 1, l.Differences.Unsettled)
-	report, err := reconciler.Reconcile(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	require.Equal(t, reconcile.Report{
-		GoodsID: sale.GoodsID, BacklogAge: report.BacklogAge, Found: seckill.Differences{
-			Unsettled: 1,
-		}, Repaired: 1,
-	}, report)
-	require.GreaterOrEqual(t, report.BacklogAge, 5*time.Second)
-	h.settles(sale.GoodsID, 0, 5)
-	require.Equal(t, order.Created, h.find(7, sn).Status)
-}
-
 // confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
 // lost them.
 func (h *fixture) confirmAll(goods int64) {
-	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
-	require.NoError(h.t, err)
+	entries := must.Get(h.redis.Unconfirmed(h.t.Context(), goods, 0, 100))(h.t)
 	for _, e := range entries {
 		require.NoError(h.t, h.redis.Confirmed(h.t.Context(), goods, e.ID))
 	}
@@ -219,4 +133,91 @@ func TestRepublisher_PublishesLostMessages(t *testing.T) {
 	fresh <- 0
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 3, 2)
+}
+
+// TestRebuild_UnwritableOrderDoesNotBlockSale checks that a rebuild finishes although the database
+// refuses one order, even as a failed one. The order becomes one dead letter.
+func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	h.queue.down.Store(true)
+	good, bad := h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 2)
+	h.queue.down.Store(false)
+	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad))
+	rebuilt := make(chan rebuild.Result, 1)
+	h.parts.Observers.Rebuilt = func(r rebuild.Result) { rebuilt <- r }
+	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
+	h.runWorkers(settings())
+	h.becomes(1, good, order.Created)
+	h.settles(sale.GoodsID, 4, 1)
+	r := <-rebuilt
+	require.Equal(t, rebuild.Result{
+		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2,
+		Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
+	}, r)
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 1, "several attempts leave one dead letter")
+	require.Equal(t, bad, deadLetters[0].OrderSn)
+	m := must.Get(order.Decode(deadLetters[0].Body))(t)
+	require.Equal(t, []reservation.OrderLine{
+		{OrderSn: bad, BuyerID: 2, Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
+	}, m.Orders)
+}
+
+// exec runs a statement on the test's own connection to the database.
+func (h *fixture) exec(statement string, args ...any) {
+	h.t.Helper()
+	db, err := sql.Open("sqlite", h.file) // the store registers this driver
+	require.NoError(h.t, err)
+	defer db.Close()
+	must.Get(db.ExecContext(h.t.Context(), statement, args...))(h.t)
+}
+
+func (h *fixture) retired(goods int64) bool {
+	h.t.Helper()
+	sale := must.Get(h.store.Sale(h.t.Context(), goods))(h.t)
+	return sale.Retired
+}
+
+// TestRetirer_RemovesEndedSaleFromRedis checks that the retirer waits until every order of an ended
+// sale is final, and then removes the sale from Redis. A late order makes the rebuilder load the
+// sale again.
+func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	stop := h.runWorkers(settings())
+	sn := h.buy(sale.GoodsID, 7, 2)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 3, 2)
+	stop()
+	retirer := rebuild.Retirer{Store: h.store, Redis: h.redis, Log: h.parts.Log}
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.False(t, h.retired(sale.GoodsID), "the sale has not ended")
+	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.False(t, h.retired(sale.GoodsID), "an order may still be paid")
+	must.Get(h.Payments.Pay(t.Context(), buyer(7), sn))(t)
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.True(t, h.retired(sale.GoodsID))
+
+	h.exec(`UPDATE sales SET retired_at = ?`, time.Now().Add(-10*time.Minute).UnixMilli())
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	_, err := h.redis.View(t.Context(), sale.GoodsID)
+	require.ErrorIs(t, err, seckill.ErrNotLoaded)
+	require.Empty(t, h.mini.Keys(), "nothing is left of it")
+
+	h.runWorkers(settings())
+	l := h.ledger(sale.GoodsID)
+	require.True(t, l.Balanced, "MySQL alone supplies the ledger: %+v", l)
+	require.Equal(t, []int64{5, 3, 2, 1}, []int64{l.Total, l.Available, l.Sold, l.Epoch})
+	require.Equal(t, order.Paid, h.find(7, sn).Status)
+	require.Equal(t, order.Failed, h.find(7, h.numbered(sale.GoodsID, 1, 7).OrderSn).Status)
+
+	// A late order makes the rebuilder load the sale again, and the batch writer writes the order.
+	late := h.numbered(sale.GoodsID, 1, 8)
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
+	h.becomes(8, late.OrderSn, order.Created)
+	require.False(t, h.retired(sale.GoodsID))
+	h.settles(sale.GoodsID, 2, 3)
 }

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // reconciler returns a reconciler that does not run.
@@ -28,9 +29,7 @@ func (h *fixture) reconciler(log *slog.Logger) *reconcile.Reconciler {
 // reconcileOnce reconciles a sale once.
 func (h *fixture) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.Report {
 	h.t.Helper()
-	report, err := r.Reconcile(h.t.Context(), goods)
-	require.NoError(h.t, err)
-	return report
+	return must.Get(r.Reconcile(h.t.Context(), goods))(h.t)
 }
 
 // TestReconcile_ReportsDifferentTotals checks that the reconciler reports different totals from the
@@ -40,8 +39,7 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	sale := h.exposeSale(5, 2)
 	var log bytes.Buffer
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
-	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
-	require.NoError(t, err)
+	must.Get(h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2))(t)
 	require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found,
 		"one round may read a sale during a purchase")
 	for range 2 {
@@ -60,12 +58,10 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
 	l := h.numbered(sale.GoodsID, 1, 7)
-	out, err := h.store.WriteFailed(t.Context(), sale.GoodsID, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now())
-	require.NoError(t, err)
+	out := must.Get(h.store.WriteFailed(t.Context(), sale.GoodsID, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now()))(t)
 	h.releaser().Release(t.Context(), out.Moves)
-	_, err = h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
-	require.NoError(t, err)
+	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l}))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
@@ -75,4 +71,27 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	require.Contains(t, log.String(), l.OrderSn)
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
+}
+
+// TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
+// between the commit and the settling. The queue does not deliver the message again.
+func TestReconcile_SettlesWrittenOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 5)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
+	h.confirmAll(sale.GoodsID)
+	require.Equal(t, order.Queued, h.find(7, sn).Status,
+		"an unsettled commit may still be lost")
+	h.mini.SetTime(time.Now().Add(6 * time.Second)) // six seconds after the order, by Redis' clock
+	l := h.ledger(sale.GoodsID)
+	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
+	require.Equal(t, 1, l.Differences.Unsettled)
+	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
+	require.Equal(t, reconcile.Report{
+		GoodsID: sale.GoodsID, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
+	}, report)
+	h.settles(sale.GoodsID, 0, 5)
+	require.Equal(t, order.Created, h.find(7, sn).Status)
 }

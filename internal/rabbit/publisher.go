@@ -42,20 +42,15 @@ func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) err
 		ctx, cancel = context.WithTimeout(ctx, p.opt.PublishTimeout)
 		defer cancel()
 	}
-	return wrap(p.publish(ctx, order.Shard(goodsID, p.opt.Shards), body), "publish to RabbitMQ")
-}
-
-// publish fails at once without a connection, because the outbox has the reservation and the relay
-// will publish it.
-func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	err := ctx.Err()
+	switch conn := p.conn.Load(); {
+	case err != nil:
+	case conn != nil:
+		err = conn.publish(ctx, order.Shard(goodsID, p.opt.Shards), body)
+	default: // the outbox has the reservation, and the relay will publish it
+		err = fmt.Errorf("%w: %s", order.ErrQueueDown, *p.reason.Load())
 	}
-	conn := p.conn.Load()
-	if conn == nil {
-		return fmt.Errorf("%w: %s", order.ErrQueueDown, *p.reason.Load())
-	}
-	return conn.publish(ctx, shard, body)
+	return wrap(err, "publish to RabbitMQ")
 }
 
 // Up reports whether the connection accepts messages of every shard now.
@@ -77,19 +72,14 @@ func (p *Publisher) DownReason() string {
 }
 
 // MarkRepublished records in the broker that a shard's queue has all pending orders. The publisher
-// then does not call OnNewQueue for the shard until the broker loses the record.
-func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
+// then does not call OnNewQueue for the shard until the broker loses the record. It has its own
+// deadline, because other callers use the connection that an unfinished call would end.
+func (p *Publisher) MarkRepublished(_ context.Context, shard int) error {
 	conn := p.conn.Load()
 	if conn == nil {
 		return order.ErrQueueDown
 	}
-	// The caller's end must not abort the connection, which others use.
-	err := conn.conn.withTimeout(context.WithoutCancel(ctx), setupTimeout,
-		func() error { return conn.conn.mark(shard) })
-	if err != nil {
-		conn.conn.disconnect() // the next connection reports the shard again
-	}
-	return wrap(err, "mark shard %d as republished", shard)
+	return wrap(conn.mark(shard), "mark shard %d as republished", shard)
 }
 
 // Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil.

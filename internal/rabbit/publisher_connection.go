@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -21,6 +22,10 @@ type publisherConnection struct {
 	blocked  chan amqp.Blocking
 	returned chan struct{} // a message was returned: the topology must be declared again
 	closed   chan struct{} // closed when serve has ended
+
+	// topology is held from a declaration until new queues have been reported. A mark in between
+	// would hide a new queue.
+	topology sync.Mutex
 }
 
 // openPublisherConnection connects, declares the topology and opens the channels.
@@ -42,6 +47,7 @@ func openPublisherConnection(
 		conn.disconnect()
 		return nil, fmt.Errorf("set up %s: %w", conn.host, err)
 	}
+	p.topology.Lock() // until serve has reported new queues
 	return p, nil
 }
 
@@ -112,7 +118,9 @@ func (p *publisherConnection) settleAbandoned() {
 func (p *publisherConnection) serve(ctx context.Context) error {
 	defer close(p.closed)
 	defer p.conn.disconnect()
-	if err := p.reportNewQueues(ctx); err != nil {
+	err := p.reportNewQueues(ctx)
+	p.topology.Unlock()
+	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(healthCheckEvery)
@@ -149,6 +157,8 @@ func closeError(reason *amqp.Error) error {
 // redeclare repairs the topology after a message was returned, and reports new queues.
 func (p *publisherConnection) redeclare(ctx context.Context) error {
 	p.opt.Logger.Warn("a message was returned: declaring the queues again", "host", p.conn.host)
+	p.topology.Lock()
+	defer p.topology.Unlock()
 	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.opt.declare(ctx, p.conn) })
 	if err != nil {
 		return wrap(err, "declare again")
@@ -170,6 +180,19 @@ func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	})
 	for _, shard := range shards {
 		p.opt.OnNewQueue(shard)
+	}
+	return err
+}
+
+// mark marks a shard. Any error ends the connection, so that the next one reports the shard again.
+func (p *publisherConnection) mark(shard int) error {
+	p.topology.Lock()
+	defer p.topology.Unlock()
+	// The caller's end must not abort the connection, which others use.
+	err := p.conn.withTimeout(context.Background(), setupTimeout,
+		func() error { return p.conn.mark(shard) })
+	if err != nil {
+		p.conn.disconnect()
 	}
 	return err
 }

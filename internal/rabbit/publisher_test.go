@@ -86,17 +86,6 @@ func TestSilentBroker_BlocksNothing(t *testing.T) {
 	})
 }
 
-func TestPublisher_ReconnectsAfterACut(t *testing.T) {
-	cutter, address := through(t, env.RabbitMQ(t).NewVHost(t))
-	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
-	for range 5 {
-		require.NoError(t, publish(t, p))
-		cutter.Drop()
-		eventually(t, func() bool { return !p.Up() })
-		awaitUp(t, p)
-	}
-}
-
 // TestPublisher_StopWaitsForConfirms checks that a stopping publisher waits for the confirms of the
 // messages that it has sent.
 func TestPublisher_StopWaitsForConfirms(t *testing.T) {

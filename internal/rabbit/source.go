@@ -86,7 +86,9 @@ func (s *Source) open(
 		conn.disconnect()
 		return nil, err
 	}
-	st.start()
+	// The two are separate, because the liveness check may block for its whole timeout.
+	st.running.Go(st.deliver)
+	st.running.Go(st.checkLiveness)
 	return st, nil
 }
 

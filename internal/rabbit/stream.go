@@ -28,17 +28,23 @@ type stream struct {
 	out     chan order.Delivery
 	done    chan struct{} // closed by Close
 	running sync.WaitGroup
-	once    sync.Once
-	err     error // of Close
+	close   func() error // ends the stream once, and returns the same error again
 }
 
 var _ order.Stream = (*stream)(nil)
 
 func newStream(conn *connection, queue string, opt Options) *stream {
-	return &stream{
+	st := &stream{
 		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery),
 		done: make(chan struct{}),
 	}
+	st.close = sync.OnceValue(func() error {
+		close(st.done)
+		err := st.conn.close()
+		st.running.Wait()
+		return wrap(err, "close stream of %s", st.queue)
+	})
+	return st
 }
 
 // consume starts the consumer. It sets the prefetch first, because RabbitMQ applies it to later
@@ -53,13 +59,6 @@ func (st *stream) consume(args amqp.Table) error {
 	}
 	st.in, err = st.ch.Consume(st.queue, "", false, false, false, false, args)
 	return wrap(err, "consume %s", st.queue)
-}
-
-// start runs the stream's two goroutines until Close. They are separate, because the liveness check
-// may block for its whole timeout.
-func (st *stream) start() {
-	st.running.Go(st.deliver)
-	st.running.Go(st.checkLiveness)
 }
 
 // deliver passes deliveries on until Close, or until amqp091-go closes in: when the channel or the
@@ -125,11 +124,4 @@ func (st *stream) Ack(tag uint64) error {
 //
 // It does not cancel the consumer first. RabbitMQ 3.10 would then start the next consumer while the
 // first one still has unacknowledged messages.
-func (st *stream) Close() error {
-	st.once.Do(func() {
-		close(st.done)
-		st.err = wrap(st.conn.close(), "close stream of %s", st.queue)
-		st.running.Wait()
-	})
-	return st.err
-}
+func (st *stream) Close() error { return st.close() }

@@ -18,9 +18,7 @@ func newEngine(t Params, now int64) engine {
 		return &stateEngine[fixedState]{params: t}
 	case SlidingWindow:
 		return &stateEngine[slidingState]{params: t}
-	case SubWindows:
-		return newSubEngine(t)
-	case SlidingLog:
+	case SubWindows, SlidingLog:
 		return &logEngine{params: t}
 	case SmoothWarmingUp:
 		return newWarmEngine(t, now)

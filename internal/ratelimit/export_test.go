@@ -31,11 +31,8 @@ func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
 func copyOf(e engine) engine {
 	c := reflect.New(reflect.TypeOf(e).Elem())
 	c.Elem().Set(reflect.ValueOf(e).Elem())
-	switch c := c.Interface().(type) {
-	case *logEngine:
-		c.entries = slices.Clone(c.entries)
-	case *subEngine:
-		c.parts = slices.Clone(c.parts)
+	if log, ok := c.Interface().(*logEngine); ok {
+		log.entries = slices.Clone(log.entries)
 	}
 	return c.Interface().(engine)
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -144,9 +145,8 @@ func TestMemory_DropsFullLimiters(t *testing.T) {
 	m := ratelimit.NewMemory(clock.Now)
 	params := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
-		_, err := m.TakeEach(t.Context(),
-			ratelimit.Request{Key: string(rune(i)) + "k", Params: params, N: 1})
-		require.NoError(t, err)
+		must.Get(m.TakeEach(t.Context(),
+			ratelimit.Request{Key: string(rune(i)) + "k", Params: params, N: 1}))(t)
 		clock.Add(10 * ms)
 	}
 	require.Less(t, m.Len(), 1000, "about a hundred limiters are below their full quota")

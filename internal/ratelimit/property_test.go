@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -37,10 +39,6 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 	l.Delay = rapid.Int64Range(0, l.Burst).Draw(t, "delay")
 	l.NoDelay = rapid.Bool().Draw(t, "nodelay")
 	return l
-}
-
-func drawTerms(t *rapid.T) ratelimit.Params {
-	return termsOf(t, drawLimit(t))
 }
 
 // drawStep returns mostly short steps, some long steps, and some steps backwards.
@@ -76,13 +74,14 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		keys := []string{
 			fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs),
 		}
-		terms := []ratelimit.Params{drawTerms(t), drawTerms(t), drawTerms(t)}
+		drawTerms := func() ratelimit.Params { return termsOf(t, drawLimit(t)) }
+		terms := []ratelimit.Params{drawTerms(), drawTerms(), drawTerms()}
 		booked := clock.Now()
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			clock.Add(drawStep(t))
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
-				terms[rapid.IntRange(0, 2).Draw(t, "whose")] = drawTerms(t)
+				terms[rapid.IntRange(0, 2).Draw(t, "whose")] = drawTerms()
 			case 1:
 				ask := drawAsk(t, keys, terms)
 				ask.N, ask.Min = min(ask.N, 30), 0
@@ -90,19 +89,51 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 				require.NoError(t, inRedis.Refund(context.Background(), booked, ask))
 			case 2:
 				ask := drawAsk(t, keys, terms)
-				inGo, err := memory.Peek(context.Background(), ask)
-				require.NoError(t, err)
-				inLua, err := inRedis.Peek(context.Background(), ask)
-				require.NoError(t, err)
-				require.Equal(t, inGo, inLua)
+				inGo := must.Get(memory.Peek(context.Background(), ask))(t)
+				require.Equal(t, inGo, must.Get(inRedis.Peek(context.Background(), ask))(t))
 			default:
 				asks := []ratelimit.Request{drawAsk(t, keys, terms), drawAsk(t, keys, terms)}
-				inGo, err := memory.TakeEach(context.Background(), asks...)
-				require.NoError(t, err)
-				inLua, err := inRedis.TakeEach(context.Background(), asks...)
-				require.NoError(t, err)
-				require.Equal(t, inGo, inLua)
+				inGo := must.Get(memory.TakeEach(context.Background(), asks...))(t)
+				require.Equal(t, inGo, must.Get(inRedis.TakeEach(context.Background(), asks...))(t))
 				booked = inGo[0].At
+			}
+		}
+	})
+}
+
+// FuzzLimit checks that validation rejects a limit by field, or the limiter keeps its bounds. An
+// accepted limit never admits more than its quota at one moment. It never reports a negative time.
+func FuzzLimit(f *testing.F) {
+	for _, text := range []string{
+		`{"algorithm":"reserve","permitsPerSecond":1000,"maxBurstSeconds":1,"maxWaitMillis":1000}`,
+		`{"algorithm":"sliding_window","limit":5,"intervalSeconds":0.5}`,
+		`{"algorithm":"nginx","permitsPerSecond":0.3,"burst":999999999,"delay":7}`,
+		`{"algorithm":"smooth_warming_up","permitsPerSecond":5,"warmupSeconds":4,"coldFactor":3}`,
+		`{"algorithm":"sub_windows","limit":5,"intervalSeconds":1,"parts":10}`,
+	} {
+		for _, n := range []int64{1, 3, 9000} {
+			f.Add([]byte(text), n)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte, n int64) {
+		var l ratelimit.Limit
+		if json.Unmarshal(text, &l) != nil {
+			return
+		}
+		if l.Validate() != nil || n < 1 {
+			return
+		}
+		clock := testclock.New()
+		local := newLocal(t, l, clock)
+		for _, step := range []time.Duration{0, us, time.Second, time.Hour, -time.Minute} {
+			clock.Add(step)
+			d := local.take(n, anyWait)
+			if d.Wait < 0 || d.RetryAfter < 0 || d.ResetAfter < 0 || d.Remaining < 0 {
+				t.Fatalf("%+v of %+v", d, l)
+			}
+			if d.Allowed != (d.Granted == n) || d.Never && d.Allowed || !d.Allowed && !d.Never &&
+				d.RetryAfter == 0 {
+				t.Fatalf("%+v of %+v", d, l)
 			}
 		}
 	})

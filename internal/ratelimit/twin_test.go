@@ -10,9 +10,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -20,28 +23,19 @@ import (
 // anyWait exceeds the longest wait that any limit allows.
 const anyWait = time.Duration(math.MaxInt64)
 
-// store is the common interface of Memory and the Redis store.
-type store interface {
-	TakeEach(ctx context.Context, requests ...ratelimit.Request) ([]ratelimit.Decision, error)
-	Peek(ctx context.Context, request ratelimit.Request) (ratelimit.Decision, error)
-	Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error
-}
-
 func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
-	terms, err := l.Params()
-	require.NoError(t, err)
-	return terms
+	return must.Get(l.Params())(t)
 }
 
 // limiter is one key of a store. The test moves the store's clock.
 type limiter struct {
 	t     require.TestingT
-	store store
+	store gate.Store
 	key   string
 	terms ratelimit.Params
 }
 
-func newLimiter(t require.TestingT, s store, key string, l ratelimit.Limit) *limiter {
+func newLimiter(t require.TestingT, s gate.Store, key string, l ratelimit.Limit) *limiter {
 	made := &limiter{t: t, store: s, key: key}
 	made.setLimit(l)
 	return made
@@ -57,15 +51,13 @@ func (l *limiter) request(n int64, maxWait time.Duration) ratelimit.Request {
 }
 
 func (l *limiter) take(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.TakeEach(context.Background(), l.request(n, maxWait))
-	require.NoError(l.t, err)
-	return d[0]
+	return must.Get(l.store.TakeEach(context.Background(), l.request(n, maxWait)))(l.t)[0]
 }
 
+// peek needs the in-process store.
 func (l *limiter) peek(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.Peek(context.Background(), l.request(n, maxWait))
-	require.NoError(l.t, err)
-	return d
+	memory := l.store.(*ratelimit.Memory)
+	return must.Get(memory.Peek(context.Background(), l.request(n, maxWait)))(l.t)
 }
 
 func (l *limiter) refund(n int64, booked time.Time) {
@@ -119,3 +111,7 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
+
+var env = servers.NewSuite()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }

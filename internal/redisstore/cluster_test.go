@@ -20,7 +20,7 @@ func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, fixture) {
 	t.Helper()
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: replicas})
 	opts := Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond}
-	return cluster, fixture{New(clusterClient(t, cluster), opts), t}
+	return cluster, fixture{New(newClient(t, cluster.Addrs()...), opts), t}
 }
 
 // moves returns the sale's slot, its master, and another master that can take it.

@@ -39,7 +39,7 @@ var systems = []struct {
 	{"redis-cluster", func(t *testing.T) fixture {
 		cluster := env.RedisCluster(t)
 		require.NoError(t, cluster.FlushAll(t.Context()))
-		return fixture{New(clusterClient(t, cluster), Options{}), t}
+		return fixture{New(newClient(t, cluster.Addrs()...), Options{}), t}
 	}},
 	{"miniredis", func(t *testing.T) fixture {
 		return open(t, miniredis.RunT(t).Addr(), "a token")
@@ -66,14 +66,12 @@ type fixture struct {
 
 func open(t *testing.T, addr, lease string) fixture {
 	t.Helper()
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
-	t.Cleanup(func() { _ = client.Close() })
-	return fixture{New(client, Options{Lease: lease}), t}
+	return fixture{New(newClient(t, addr), Options{Lease: lease}), t}
 }
 
-func clusterClient(t *testing.T, cluster *servers.RedisNodes) redis.UniversalClient {
+func newClient(t *testing.T, addrs ...string) redis.UniversalClient {
 	t.Helper()
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: cluster.Addrs()})
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

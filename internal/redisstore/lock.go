@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // unlockScript deletes the lock if ARGV 1 still holds it.
@@ -43,7 +45,11 @@ func (s *Store) LockRebuild(
 	}
 	held, release := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
-	keeper.Go(func() { s.renew(held, key, holder, life) })
+	keeper.Go(func() {
+		_ = workers.Every(held, life/4, func(ctx context.Context) {
+			_, _ = s.acquire(ctx, key, holder, life) // a lost lock costs only duplicate work
+		})
+	})
 	return func() {
 		release()
 		keeper.Wait()
@@ -52,17 +58,4 @@ func (s *Store) LockRebuild(
 		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).Err()
 		// if this fails, the lock expires
 	}, true, nil
-}
-
-// renew renews a lock until ctx ends. It ignores errors: a lost lock costs only duplicate work.
-func (s *Store) renew(ctx context.Context, key, holder string, life time.Duration) {
-	for tick := time.NewTicker(life / 4); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-			_, _ = s.acquire(ctx, key, holder, life)
-		}
-	}
 }

@@ -39,7 +39,7 @@ func (s *Store) reserveReplicated(
 			return nil, nil, err
 		}
 		fields, notReplicated, err = s.reserveAndWait(ctx, node, k, keys, args)
-		if !notExecuted(err) {
+		if !notExecuted(err) || n == maxRedirects-1 {
 			break
 		}
 		workers.Sleep(ctx, redirectPause<<n)

@@ -31,12 +31,17 @@ func replicated(t *testing.T) (patient, hasty fixture, follower *servers.RedisSe
 }
 
 // TestReserve_ReportsMissingReplicas checks that the store reports a reservation that too few
-// replicas have. A retry reports it again until the replica is back.
+// replicas have. A retry reports it again until the replica is back. The store sends a script again
+// that Redis has forgotten.
 func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	s.load(onSale(10, 2))
-	g := must.Get(s.reserveIn(1, reservationOf(1, 7, 1)))(t)
+	first := reservationOf(1, 7, 1)
+	// A restart has the same effect. A pipeline of EVALSHA must send the script itself.
+	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
+	g := must.Get(s.reserveIn(1, first))(t)
 	require.NoError(t, g.NotReplicated)
+	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 	require.NoError(t, replica.Kill())
 	second := reservationOf(2, 7, 1)
 	g = must.Get(hasty.reserveIn(1, second))(t)
@@ -52,19 +57,6 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	g = must.Get(s.reserveIn(1, second))(t)
 	require.NoError(t, g.NotReplicated, "the replica is back")
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
-}
-
-// TestReserve_SendsAForgottenScriptAgain checks that the store sends a script again that Redis has
-// forgotten.
-func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
-	s, _, _ := replicated(t)
-	s.load(onSale(10, 2))
-	r := reservationOf(1, 7, 1)
-	// A restart has the same effect. A pipeline of EVALSHA must send the script itself.
-	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
-	g := must.Get(s.reserveIn(1, r))(t)
-	require.NoError(t, g.NotReplicated)
-	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 }
 
 // TestReserve_MasterWithoutReplicasTakesNothing checks that a master that is cut off from its

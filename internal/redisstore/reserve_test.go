@@ -45,7 +45,8 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	expired.PathEnd = time.Now()
 	ahead.PathEnd = time.Now().Add(time.Hour) // as after Redis' clock was set back
 	verdicts := s.reserve(reservationOf(1, 7, 2), reservationOf(1, 7, 5), reservationOf(2, 7, 2),
-		expired, ahead, reservationOf(4, 8, 3), reservationOf(5, 9, 3), reservationOf(6, 9, 1))
+		expired, ahead, reservationOf(4, 8, 3), reservationOf(5, 9, 3), reservationOf(6, 9, 1),
+		reservationOf(8, 7, 0), reservationOf(9, 7, -1))
 	require.Equal(t, []reservation.Verdict{
 		{Code: reservation.Taken, OrderSn: "sn1"},
 		{Code: reservation.Repeated, OrderSn: "sn1"},
@@ -55,6 +56,8 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 		{Code: reservation.Taken, OrderSn: "sn4"},
 		{Code: reservation.TooFew, Available: 1},
 		{Code: reservation.Taken, OrderSn: "sn6"},
+		{Code: reservation.Malformed},
+		{Code: reservation.Malformed},
 	}, verdicts)
 	require.Zero(t, s.view().Available)
 	require.ElementsMatch(t, []string{"sn1", "sn4", "sn6"}, s.pendingSns())
@@ -62,12 +65,13 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 }
 
 // TestReserve_UsedPathReturnsItsOrderAfterTheSale checks that a used path returns its order even
-// after the sale closed.
+// after the buyer cancelled it and the sale closed.
 func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	snap := onSale(1, 1)
 	s.load(snap)
 	r := reservationOf(1, 7, 1)
 	s.reserve(r)
+	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(cancelOf("sn1", 7, 1)))
 	snap.Status = seckill.Closed
 	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 	r.Quantity, r.PathEnd = 5, time.Now().Add(-time.Hour)
@@ -87,14 +91,6 @@ func (s fixture) TestReserve_UsesRedisClock(t *testing.T) {
 	snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
 	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 	require.Equal(t, reservation.TooLate, s.reserve(r)[0].Code)
-	require.EqualValues(t, 5, s.view().Available)
-}
-
-func (s fixture) TestReserve_RejectsInvalidQuantities(t *testing.T) {
-	s.load(onSale(5, 5))
-	for i, q := range []int64{0, -1} {
-		require.Equal(t, reservation.Malformed, s.reserve(reservationOf(i, 7, q))[0].Code)
-	}
 	require.EqualValues(t, 5, s.view().Available)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -110,10 +111,9 @@ func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holdin
 	if err := s.client.Unlink(ctx, key).Err(); err != nil {
 		return fmt.Errorf("stage buyers in redis: %w", err)
 	}
-	for len(holdings) > 0 {
-		n := min(stageBatch, len(holdings))
-		values := make([]any, 0, 2*n)
-		for _, h := range holdings[:n] {
+	for chunk := range slices.Chunk(holdings, stageBatch) {
+		values := make([]any, 0, 2*len(chunk))
+		for _, h := range chunk {
 			values = append(values, h.BuyerID, holdingText(h))
 		}
 		pipe := s.client.Pipeline()
@@ -122,7 +122,6 @@ func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holdin
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("stage buyers in redis: %w", err)
 		}
-		holdings = holdings[n:]
 	}
 	return nil
 }

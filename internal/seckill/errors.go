@@ -45,6 +45,12 @@ func (e *Error) Error() string {
 	return s
 }
 
+// With adds a detail for programs and returns the error.
+func (e *Error) With(key string, value any) *Error {
+	e.Data = map[string]any{key: value}
+	return e
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -80,9 +80,7 @@ func (s Sale) PhaseAt(now time.Time, available int64) Phase {
 func (s Sale) CheckSelling(now time.Time, available int64) error {
 	switch s.PhaseAt(now, available) {
 	case Upcoming:
-		e := NewError(NotStarted, "the sale has not started")
-		e.Data = map[string]any{"startAt": s.StartAt}
-		return e
+		return NewError(NotStarted, "the sale has not started").With("startAt", s.StartAt)
 	case PhaseEnded:
 		return NewError(Ended, "the sale is over")
 	case PhaseSoldOut:
@@ -94,7 +92,5 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 
 // NewSoldOut returns the refusal of a purchase of more than the available units.
 func NewSoldOut(available int64) error {
-	e := NewError(SoldOut, "sold out")
-	e.Data = map[string]any{"available": available}
-	return e
+	return NewError(SoldOut, "sold out").With("available", available)
 }

@@ -13,13 +13,8 @@ import (
 func newSale() NewSale {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return NewSale{
-		Title:         "tea",
-		Price:         1,
-		Stock:         1,
-		PerBuyerLimit: 1,
-		StartAt:       start,
-		EndAt:         start.Add(time.Hour),
-		Rate:          DefaultRate(),
+		Title: "tea", Price: 1, Stock: 1, PerBuyerLimit: 1, StartAt: start,
+		EndAt: start.Add(time.Hour), Rate: DefaultRate(),
 	}
 }
 

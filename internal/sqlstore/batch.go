@@ -74,7 +74,8 @@ func (s *Store) writeBy(
 // optimistic way is only faster.
 func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
-	existing, tombstones, err := existingOrders(tx, b.GoodsID, numbers(lines))
+	existing, tombstones, err := existingOrders(tx, b.GoodsID,
+		mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn }))
 	if err != nil {
 		return order.Outcome{}, err
 	}
@@ -194,12 +195,5 @@ func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 
 // insert writes rows in statements of bounded size.
 func insert[R any](tx *gorm.DB, rows []R) error {
-	// Each statement begins with the clauses of tx and not with those of the one before.
-	tx = tx.Session(&gorm.Session{})
-	for part := range slices.Chunk(rows, chunkOf(tx)) {
-		if err := tx.Create(&part).Error; err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.CreateInBatches(rows, chunkOf(tx)).Error
 }

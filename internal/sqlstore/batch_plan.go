@@ -40,19 +40,15 @@ func judge(
 			return nil, err
 		}
 		after := held[l.BuyerID] + l.Quantity
-		var err error
 		switch {
 		case after > sale.MaxPerBuyerLimit:
-			err = p.fail(l, b, order.FailedOverLimit)
+			p.fail(l, b, order.FailedOverLimit)
 		case l.Quantity > sale.Stock-p.sold:
-			err = p.fail(l, b, order.FailedOversold)
+			p.fail(l, b, order.FailedOversold)
 		default:
 			// The batch's later lines of this buyer count on top of this one.
 			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
 			p.create(l, b.PayBy)
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 	return p, nil
@@ -69,13 +65,8 @@ func (p *batchPlan) create(l reservation.OrderLine, payBy time.Time) {
 // fail adds an order that a rule refuses. Its dead letter has the delivery history of its message.
 func (p *batchPlan) fail(
 	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
-) error {
-	deadLetter, err := deadLetterOf(b, l, reason)
-	if err != nil {
-		return err
-	}
-	p.addFailed(l, deadLetter)
-	return nil
+) {
+	p.addFailed(l, deadLetterOf(b, l, reason))
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
@@ -102,11 +93,7 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 		if err := validate(l); err != nil {
 			return err
 		}
-		deadLetter, err := deadLetterOf(b, l, order.FailedLost)
-		if err != nil {
-			return err
-		}
-		p.claimTombstone(l, deadLetter)
+		p.claimTombstone(l, deadLetterOf(b, l, order.FailedLost))
 	}
 	return nil
 }
@@ -159,11 +146,6 @@ func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 		seen[l.OrderSn] = true
 		return repeated
 	})
-}
-
-// numbers returns the lines' order numbers, in their order.
-func numbers(lines []reservation.OrderLine) []string {
-	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
 }
 
 // buyers returns the lines' buyers without duplicates.

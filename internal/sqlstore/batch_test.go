@@ -32,57 +32,25 @@ func (h fixture) TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_IsIdempotentInAnyGrouping checks that each order is written once, however its
-// messages are grouped and repeated.
-func (h fixture) TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
-	sale := h.exposed(10, 5)
-	a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
-	require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn},
-		h.writeAll(sale.GoodsID, a, b, c).Created)
-	out := h.writeAll(sale.GoodsID, b, c, d, d, b)
-	require.Equal(t, []string{d.OrderSn}, out.Created)
-	require.Equal(t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
-		out.Existing)
-	out = h.writeAll(sale.GoodsID, d, c, b, a)
-	require.Empty(t, out.Created)
-	require.Len(t, out.Existing, 4)
-	require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
-}
-
-// TestWriteBatch_FailsOrdersBeyondTheStock checks that orders beyond the stock fail. Each failed
-// order has one dead letter and one stock move. The other orders of the batch succeed.
-func (h fixture) TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
-	sale := h.exposed(5, 5)
-	lines := []reservation.OrderLine{
-		h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1),
-	}
-	out := h.writeAll(sale.GoodsID, lines...)
-	require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
-	require.Equal(t, map[string]order.FailureReason{
-		lines[1].OrderSn: order.FailedOversold, lines[3].OrderSn: order.FailedOversold,
-	}, out.Failed)
-	h.requireFailedOnce(sale, out, lines[1], order.FailedOversold)
-	h.requireFailedOnce(sale, out, lines[3], order.FailedOversold)
-	require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
-	again := h.writeAll(sale.GoodsID, lines...)
-	require.Empty(t, again.Failed)
-	require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
-	require.Len(t, h.moves(sale.GoodsID), 2, "a repeated batch returns no units again")
-}
-
-// TestWriteBatch_FailsOrdersOverTheBuyersLimit checks that orders over the buyer's limit fail. The
-// other orders of the batch succeed.
+// TestWriteBatch_FailsOrdersOverTheBuyersLimit checks that orders over the buyer's limit and beyond
+// the stock fail. The other orders of the batch succeed. A repeated batch returns no units again.
 func (h fixture) TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
-	sale := h.exposed(50, 3)
+	sale := h.exposed(8, 3)
 	h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
 	lines := []reservation.OrderLine{
 		h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1),
+		h.line(sale, 3, 3), h.line(sale, 4, 2),
 	}
 	out := h.writeAll(sale.GoodsID, lines...)
-	require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
+	require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn, lines[5].OrderSn}, out.Created)
 	h.requireFailedOnce(sale, out, lines[0], order.FailedOverLimit)
 	h.requireFailedOnce(sale, out, lines[3], order.FailedOverLimit)
-	require.EqualValues(t, 6, h.requireBalanced(sale.GoodsID))
+	h.requireFailedOnce(sale, out, lines[4], order.FailedOversold)
+	again := h.writeAll(sale.GoodsID, lines...)
+	require.Empty(t, again.Failed)
+	require.Equal(t, order.Failed, again.Existing[lines[0].OrderSn])
+	require.Len(t, h.moves(sale.GoodsID), 3)
+	require.EqualValues(t, 8, h.requireBalanced(sale.GoodsID))
 }
 
 // requireFailedOnce requires that a failed order has one row, one dead letter and a stock move.
@@ -150,15 +118,6 @@ func (h fixture) TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
 	_, err := h.WriteBatch(t.Context(), batchOf(99, h.line(sale, 1, 1)))
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 	require.NotErrorIs(t, err, order.ErrTryAgain)
-}
-
-// TestWriteBatch_WritesOrdersOfAClosedSale checks that orders that were reserved before a sale
-// closed are still written.
-func (h fixture) TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
-	sale := h.exposed(10, 5)
-	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
-	h.writeOrder(sale, 1)
-	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
 // TestWriteBatch_RejectsDataThatDoesNotFit checks that the store refuses values that its columns
@@ -237,4 +196,30 @@ func (h fixture) TestSchema_ForbidsOverselling(t *testing.T) {
 		require.NotErrorIs(t, err, order.ErrTryAgain, sql)
 	}
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
+}
+
+// TestWriteOptimistically_FailureLeavesNothing checks that a failed optimistic insert writes
+// nothing. A second transaction then reads first and writes the batch. The next batches also read
+// first.
+func (h fixture) TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
+	sale := h.exposed(10, 2)
+	first := h.line(sale, 1, 1)
+	require.Len(t, h.writeAll(sale.GoodsID, first).Created, 1)
+	require.True(t, h.optimism.try(), "a batch of new buyers succeeds optimistically")
+
+	again, stranger := h.line(sale, 1, 1), h.line(sale, 2, 1)
+	require.Len(t, h.writeAll(sale.GoodsID, stranger, again).Created, 2,
+		"the key of the holding detects a returning buyer")
+	for range pauseBatches {
+		require.False(t, h.optimism.try(), "the next batches read first")
+	}
+	require.True(t, h.optimism.try())
+
+	h.optimism.paused.Store(0)
+	out := h.writeAll(sale.GoodsID, h.line(sale, 3, 1), first)
+	require.Len(t, out.Created, 1)
+	require.Equal(t, map[string]order.Status{first.OrderSn: order.Created}, out.Existing,
+		"the key of the order number detects a repeated message")
+	require.False(t, h.optimism.try())
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }

@@ -89,7 +89,7 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 		salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 	require.EqualValues(t, 10, h.sale(sale.GoodsID).Total,
 		"the total stays until Redis releases the units")
-	require.Equal(t, today, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
+	h.requireUnreleased(sale.GoodsID, 1, today)
 	require.Equal(t, []inventory.StockCut{*cut},
 		must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), 10))(t),
 		"the open cut holds everything that EndCut needs")
@@ -100,7 +100,7 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	}
 	require.Empty(t, h.moves(sale.GoodsID))
 	h.requireBalanced(sale.GoodsID)
-	require.Zero(t, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
+	h.requireUnreleased(sale.GoodsID, 0, time.Time{})
 }
 
 // TestEndCut_RefusalUndoesTheCut checks that a refusal by Redis undoes the cut for good.
@@ -134,6 +134,21 @@ func (h fixture) TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
 	require.EqualValues(t, 4, moves[0].Quantity)
 }
 
+// eightTimes calls a function eight times concurrently and returns the values.
+func eightTimes[T any](t *testing.T, call func(i int) (T, error)) []T {
+	t.Helper()
+	var g errgroup.Group
+	values := make([]T, 8)
+	for i := range values {
+		g.Go(func() (err error) {
+			values[i], err = call(i)
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
+	return values
+}
+
 // TestChange_SameKeyChangesOnce checks that concurrent requests with one idempotency key change the
 // sale once. The key belongs to its actor, rejects another body and expires after a day.
 func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
@@ -144,15 +159,7 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 		return b.Sale.Total, err
 	}
 	once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
-	var g errgroup.Group
-	totals := make([]int64, 8)
-	for i := range totals {
-		g.Go(func() (err error) {
-			totals[i], err = raise(5, once, today)
-			return err
-		})
-	}
-	require.NoError(t, g.Wait())
+	totals := eightTimes(t, func(int) (int64, error) { return raise(5, once, today) })
 	require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals,
 		"every request gets the first answer")
 	require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
@@ -177,15 +184,7 @@ func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 		return h.CreateSale(t.Context(), sale.Draft(9, today),
 			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
 	}
-	var g errgroup.Group
-	made := make([]seckill.Sale, 8)
-	for i := range made {
-		g.Go(func() (err error) {
-			made[i], err = create(fmt.Sprint(i))
-			return err
-		})
-	}
-	require.NoError(t, g.Wait())
+	made := eightTimes(t, func(i int) (seckill.Sale, error) { return create(fmt.Sprint(i)) })
 	for _, sale := range made {
 		require.Equal(t, made[0], sale)
 	}

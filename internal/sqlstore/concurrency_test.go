@@ -165,45 +165,6 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestOrder_PaymentCancelAndExpiryHaveOneWinner checks that exactly one of a concurrent payment,
-// cancellation and expiry of an order succeeds.
-func (h fixture) TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
-	sale := h.exposed(100, 1)
-	for buyer := range int64(30) {
-		l := h.line(sale, buyer+1, 1)
-		b := batchOf(sale.GoodsID, l)
-		b.PayBy = today.Add(time.Millisecond)
-		h.write(b)
-		var won atomic.Int64
-		var g errgroup.Group
-		ends := []func() error{
-			func() error { return errorOf(h.Pay(sale.GoodsID, l.OrderSn, today)) },
-			func() error { return errorOf(h.CancelOne(sale.GoodsID, l.OrderSn, today)) },
-			func() error {
-				moves, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(time.Second), 10)
-				if err == nil && len(moves) == 0 {
-					return order.ErrNoSuchOrder
-				}
-				return err
-			},
-		}
-		for _, end := range ends {
-			g.Go(func() error {
-				err := retry(t.Context(), end)
-				if err == nil {
-					won.Add(1)
-				} else if !isRefusal(err) {
-					return err
-				}
-				return nil
-			})
-		}
-		require.NoError(t, g.Wait())
-		require.EqualValues(t, 1, won.Load(), "exactly one call succeeds")
-	}
-	h.requireBalanced(sale.GoodsID)
-}
-
 // TestBeginEpoch_ConcurrentRebuildsAreFenced checks that only the rebuild with the newest token
 // begins an epoch. Its snapshot must hold whole batches only.
 func (h fixture) TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {

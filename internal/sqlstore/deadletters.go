@@ -31,10 +31,7 @@ func (s *Store) WriteFailed(
 		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn,
 			errDoesNotFit)
 	}
-	deadLetter, err := withDefaults(dead, goodsID, line, reason, now)
-	if err != nil {
-		return order.Outcome{}, wrapError("write a failed order", err)
-	}
+	deadLetter := withDefaults(dead, goodsID, line, reason, now)
 	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
 		return writeFailed(tx, goodsID, truncateLine(line), deadLetter, now)
 	})
@@ -73,11 +70,7 @@ func writeFailed(
 // AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
 	row := rowOfDeadLetter(deadLetter)
-	err := s.read(ctx).Create(&row).Error
-	if isDuplicate(err) {
-		return nil
-	}
-	return wrapError("add a dead letter", err)
+	return wrapError("add a dead letter", createOnce(s.read(ctx), &row))
 }
 
 // DeadLetters lists at most limit dead letters, oldest first, with ids after the given one (empty:
@@ -105,7 +98,7 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 // deadLetterOf returns the dead letter of one order of a batch.
 func deadLetterOf(
 	b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason,
-) (order.DeadLetter, error) {
+) order.DeadLetter {
 	from := b.Deliveries[l.OrderSn]
 	d := order.DeadLetter{
 		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
@@ -118,18 +111,16 @@ func deadLetterOf(
 func withDefaults(
 	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 	now time.Time,
-) (order.DeadLetter, error) {
+) order.DeadLetter {
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = now
 	}
-	if d.Body != nil {
-		return d, nil
+	if d.Body == nil {
+		d.Body = order.EncodeOrder(goodsID, l)
 	}
-	var err error
-	d.Body, err = order.EncodeOrder(goodsID, l)
-	return d, err
+	return d
 }
 
 func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {

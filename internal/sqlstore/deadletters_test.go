@@ -2,13 +2,16 @@ package sqlstore
 
 import (
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -42,17 +45,6 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 		Body: deadLetter.Body, FirstSeenAt: today.Add(-1e6), // the column stores milliseconds
 	}, deadLetters[0])
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
-}
-
-func (h fixture) TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
-	sale := h.exposed(10, 5)
-	l := h.line(sale, 1, 1)
-	h.writeAll(sale.GoodsID, l)
-	require.Equal(t,
-		order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
-		h.writeFailed(sale.GoodsID, l, order.FailedLost))
-	require.Empty(t, h.moves(sale.GoodsID))
-	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
 // TestWriteFailed_AcceptsUnknownGoods checks that an order of a sale that does not exist can be
@@ -90,4 +82,145 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 	_, err := h.DeadLetter(t.Context(), unreadable.ID)
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
 	require.NotErrorIs(t, err, order.ErrTryAgain)
+}
+
+// writeFailedOrder writes a failed order and marks its move as released.
+func (h fixture) writeFailedOrder(
+	sale seckill.Sale, buyer, quantity int64,
+) (reservation.OrderLine, order.DeadLetter) {
+	h.t.Helper()
+	l := h.line(sale, buyer, quantity)
+	move := h.writeFailed(sale.GoodsID, l, order.FailedUnwritten).Moves[0]
+	require.NoError(h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{move.ID}, today))
+	deadLetters := h.deadLetters()
+	return l, deadLetters[len(deadLetters)-1]
+}
+
+// TestRestoreOrder_RestoresOnce checks that a failed order is restored once. Its dead letter and
+// the scheduled release are then gone.
+func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
+	sale := h.exposed(10, 3)
+	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
+	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute)))(t)
+	require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10))(t),
+		"the releaser ignores the move until its time")
+	_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err),
+		"only one caller at a time restores an order")
+	o := must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour)))(t)
+	require.Equal(t, order.Created, o.Status)
+	require.Equal(t, o, h.order(sale.GoodsID, l.OrderSn))
+	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
+	require.Empty(t, h.moves(sale.GoodsID))
+	_, err = h.DeadLetter(t.Context(), deadLetter.ID)
+	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
+	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
+	require.ErrorIs(t, err, order.ErrTryAgain, "the scheduled release is gone")
+	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
+}
+
+// TestRestoreOrder_NeedsStockAndLimit checks that an order is not restored without stock or in
+// another epoch. The scheduled release then returns its units.
+func (h fixture) TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
+	sale := h.exposed(4, 3)
+	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
+	plan := func() order.StockMove {
+		return must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute)))(t)
+	}
+	undo := plan()
+	h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
+	_, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
+	requireConflict(t, err) // too few units are left
+	require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID),
+		"the scheduled release returns the units that Redis took")
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
+	undo = plan()
+	h.beginEpoch(sale.GoodsID)
+	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
+	require.ErrorIs(t, err, order.ErrTryAgain, "the units of the old epoch are void")
+	require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
+	must.Get(h.DeadLetter(t.Context(), deadLetter.ID))(t)
+}
+
+// lost returns the tombstone that a buyer's query asks for in the epoch after the sale's.
+func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
+	return order.Order{
+		OrderLine: reservation.OrderLine{
+			OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: sale.Epoch + 1,
+		},
+		GoodsID: sale.GoodsID, Status: order.Failed,
+		FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
+	}
+}
+
+// TestWriteTombstone_KeepsALateOrderFailed checks that a tombstone keeps its order failed when the
+// late message arrives or is written as failed. The message completes the row and returns its units
+// once.
+func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
+	sale := h.exposed(10, 5)
+	lines := h.lines(sale, 4)
+	_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
+	require.ErrorIs(t, err, order.ErrTryAgain, "MySQL is of another epoch than Redis was")
+	h.writeAll(sale.GoodsID, lines[1])
+	h.beginEpoch(sale.GoodsID)
+	for range 2 {
+		require.True(t,
+			must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[0])))(t).Tombstone())
+	}
+	require.Equal(t, order.Created,
+		must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[1])))(t).Status,
+		"an existing order gets no tombstone")
+
+	b := batchOf(sale.GoodsID, lines[:3]...)
+	b.Epoch, b.Adopted = 2, map[string]int64{lines[2].OrderSn: 1}
+	for i := range 2 {
+		out := h.write(b)
+		require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
+		require.Len(t, out.Moves, 1-i, "only the first batch returns the units")
+	}
+	o := h.order(sale.GoodsID, lines[0].OrderSn)
+	require.Equal(t, order.FailedLost, o.FailureReason)
+	lines[0].Epoch = 2 // of the tombstone
+	require.Equal(t, lines[0], o.OrderLine)
+	must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[3])))(t)
+	for i := range 2 {
+		require.Len(t, h.writeFailed(sale.GoodsID, lines[3], order.FailedUnwritten).Moves, 1-i)
+	}
+	require.Len(t, h.all(sale.GoodsID), len(lines))
+	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 2)
+	require.Equal(t, order.FailedLost, deadLetters[0].Reason)
+}
+
+// TestWriteTombstone_RacesWithTheLateMessage checks that the buyer's query and a concurrent late
+// message agree on one row.
+func (h fixture) TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
+	sale := h.exposed(10, 5)
+	for range 10 {
+		sale = h.sale(sale.GoodsID)
+		l := h.line(sale, 1, 1)
+		h.beginEpoch(sale.GoodsID)
+		b := batchOf(sale.GoodsID, l)
+		b.Epoch, b.Adopted = h.sale(sale.GoodsID).Epoch, map[string]int64{l.OrderSn: 1}
+		var answer order.Order
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for answer.Status == "" {
+				answer, _ = h.WriteTombstone(t.Context(), lost(sale, l))
+			}
+		})
+		wg.Go(func() {
+			for err := error(order.ErrTryAgain); err != nil; {
+				_, err = h.WriteBatch(t.Context(), b)
+			}
+		})
+		wg.Wait()
+		o := h.order(sale.GoodsID, l.OrderSn)
+		require.Equal(t, o.Status, answer.Status)
+		if o.Status == order.Created {
+			must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, today))(t)
+		}
+	}
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }

@@ -115,11 +115,7 @@ func (s *Store) RecordBarrier(
 	row := barrierRow{
 		GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli(),
 	}
-	err := s.read(ctx).Create(&row).Error
-	if isDuplicate(err) {
-		return nil
-	}
-	return wrapError("record a barrier", err)
+	return wrapError("record a barrier", createOnce(s.read(ctx), &row))
 }
 
 // BarrierReached reports whether a barrier passed through the queue.

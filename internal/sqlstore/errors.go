@@ -7,7 +7,6 @@ import (
 
 	"github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
-	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
@@ -89,11 +88,25 @@ func isDataError(err error) bool {
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		code := e.Code() & 0xff
-		return code == sqliteTooBig || code == sqliteMismatch || code == sqliteConstraint
+		return code == sqliteTooBig || code == sqliteMismatch ||
+			code == sqliteConstraint && !isDuplicate(err)
 	}
 	return false
 }
 
+// SQLite's extended result codes of a unique key that exists already.
+const (
+	sqliteUnique     = 2067
+	sqlitePrimaryKey = 1555
+)
+
 // isDuplicate reports whether a unique key exists already. Under the goods row's lock that means
-// that another writer ignored the lock. A new transaction will find the row.
-func isDuplicate(err error) bool { return errors.Is(err, gorm.ErrDuplicatedKey) }
+// that another writer ignored the lock. A new transaction will find the row. GORM's own translation
+// of such errors would lose the key's name.
+func isDuplicate(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1062
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code() == sqliteUnique || e.Code() == sqlitePrimaryKey)
+}

@@ -22,7 +22,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
-	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // TestWrapError_SeparatesDataErrorsFromRetryableOnes checks that errors of the infrastructure and
@@ -99,91 +98,6 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 	}
 	require.Equal(t, "x.db?"+sqliteParams, sqliteDSN("sqlite:x.db"))
 	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("file:x.db?mode=rw"))
-}
-
-// TestSQLite_TwoProcessesTakeTurns checks that two processes can write to one SQLite file. Each one
-// waits at the beginning of its transaction.
-func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
-	dsn := sqliteFile(t)
-	one := newFixture(t, dsn)
-	other := newFixture(t, dsn)
-	sale := one.exposed(100, 100)
-	done := make(chan error, 2)
-	for _, h := range []fixture{one, other} {
-		lines := h.lines(sale, 40)
-		go func() {
-			var err error
-			for _, l := range lines {
-				_, werr := h.WriteBatch(t.Context(), batchOf(sale.GoodsID, l))
-				err = errors.Join(err, werr)
-			}
-			done <- err
-		}()
-	}
-	require.NoError(t, errors.Join(<-done, <-done))
-	require.EqualValues(t, 80, one.requireBalanced(sale.GoodsID))
-}
-
-func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
-	dsn := sqliteFile(t)
-	before := newFixture(t, dsn)
-	sale := before.exposed(10, 1)
-	sn := before.writeOrder(sale, 1)
-	require.NoError(t, before.Close())
-	after := newFixture(t, dsn)
-	after.order(sale.GoodsID, sn)
-	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
-}
-
-// TestWriteBatch_SurvivesAServerCrash checks that a batch returns ErrTryAgain while the server is
-// dead. A retry after the restart writes every order once.
-func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
-	t.Parallel()
-	server := servers.OwnMariaDB(t)
-	h := newFixture(t, server.NewDatabase(t))
-	sale := h.exposed(1000, 1)
-	lines := h.lines(sale, 300)
-	h.writeAll(sale.GoodsID, lines[:100]...)
-	require.NoError(t, server.Kill())
-	b := batchOf(sale.GoodsID, lines[100:]...)
-	write := func() error { return errorOf(h.WriteBatch(t.Context(), b)) }
-	require.ErrorIs(t, write(), order.ErrTryAgain)
-	require.NoError(t, server.Restart(t.Context()))
-	require.NoError(t, retry(t.Context(), write))
-	require.NoError(t, write(), "a repeated batch succeeds, because an answer may be lost")
-	require.EqualValues(t, len(lines), h.requireBalanced(sale.GoodsID))
-}
-
-// TestWriteBatch_ReadOnlyServerAsksForRetry checks that a batch returns ErrTryAgain while a demoted
-// server refuses writes, and fails no order. The same batch succeeds when the server is writable
-// again.
-func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
-	t.Parallel()
-	server := servers.OwnMariaDB(t)
-	cfg := must.Get(mysql.ParseDSN(server.NewDatabase(t)))(t)
-	root := openRoot(t, server.DSN(""))
-	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
-	// The user has all rights except to write to a read-only server.
-	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'")
-	cfg.User, cfg.Passwd = "plain", "plain"
-	h := newFixture(t, cfg.FormatDSN())
-	sale := h.exposed(10, 1)
-	b := batchOf(sale.GoodsID, h.line(sale, 1, 1))
-	root("SET GLOBAL read_only = 1")
-	_, err := h.WriteBatch(t.Context(), b)
-	require.ErrorIs(t, err, order.ErrTryAgain)
-	root("SET GLOBAL read_only = 0")
-	h.write(b)
-	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
-}
-
-func openRoot(t *testing.T, dsn string) func(statement string) {
-	t.Helper()
-	pool := must.Get(sql.Open("mysql", dsn))(t)
-	t.Cleanup(func() { require.NoError(t, pool.Close()) })
-	return func(statement string) {
-		must.Get(pool.ExecContext(t.Context(), statement))(t, statement)
-	}
 }
 
 // TestMySQL_RejectsTextThatIsTooLong checks that MySQL rejects text that is longer than its column.

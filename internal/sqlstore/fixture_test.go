@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
@@ -18,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // database is a system that the tests run on.
@@ -306,8 +308,21 @@ func (h fixture) moves(goodsID int64) []order.StockMove {
 	return slices.DeleteFunc(list, func(m order.StockMove) bool { return m.GoodsID != goodsID })
 }
 
+// requireUnreleased requires the number of unreleased moves and cuts, and the oldest one's time.
+func (h fixture) requireUnreleased(goodsID int64, n int, oldest time.Time) {
+	h.t.Helper()
+	got, at, err := h.Unreleased(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	require.Equal(h.t, n, got)
+	require.Equal(h.t, oldest, at)
+}
+
 // requireConflict requires a Conflict.
 func requireConflict(t testing.TB, err error) {
 	t.Helper()
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
 }
+
+var env = servers.NewSuite()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }

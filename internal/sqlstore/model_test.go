@@ -123,8 +123,8 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 		judged[l.OrderSn] = true
 	}
 	require.Equal(rt, created, out.Created)
-	require.Equal(rt, existing, orEmpty(out.Existing))
-	require.Equal(rt, failed, orEmpty(out.Failed))
+	require.True(rt, maps.Equal(existing, out.Existing), "%v, not %v", out.Existing, existing)
+	require.True(rt, maps.Equal(failed, out.Failed), "%v, not %v", out.Failed, failed)
 	require.Len(rt, out.Moves, len(failed))
 	m.moves = append(m.moves, out.Moves...)
 }
@@ -277,11 +277,4 @@ func (m *model) check(rt *rapid.T) {
 		require.Equal(rt, *m.orders[o.OrderSn], o)
 	}
 	require.ElementsMatch(rt, m.moves, m.fixture.moves(m.sale.GoodsID))
-}
-
-func orEmpty[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil {
-		return map[K]V{}
-	}
-	return m
 }

@@ -40,23 +40,18 @@ func (s *Store) MarkReleased(
 	})
 }
 
-// CountUnreleased counts a goods' unreleased moves and open cuts.
-func (s *Store) CountUnreleased(ctx context.Context, goodsID int64) (int, error) {
-	var n int
-	err := s.read(ctx).Raw(`SELECT
-		(SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
-		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`,
-		goodsID, goodsID, inventory.CutOpen).Scan(&n).Error
-	return n, wrapError("count unreleased moves", err)
-}
-
-// OldestUnreleasedMove returns when the oldest unreleased move or open cut of a goods was made;
+// Unreleased counts a goods' unreleased moves and open cuts, and returns when the oldest was made;
 // zero where there is none.
-func (s *Store) OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error) {
-	var oldest *int64
-	err := s.read(ctx).Raw(`SELECT MIN(made_at) FROM (
+func (s *Store) Unreleased(
+	ctx context.Context, goodsID int64,
+) (n int, oldest time.Time, err error) {
+	var found struct {
+		N      int
+		Oldest *int64
+	}
+	err = s.read(ctx).Raw(`SELECT COUNT(*) AS n, MIN(made_at) AS oldest FROM (
 		SELECT made_at FROM stock_moves WHERE goods_id = ? AND given_at IS NULL
 		UNION ALL SELECT made_at FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
-		goodsID, goodsID, inventory.CutOpen).Scan(&oldest).Error
-	return timeOf(oldest), wrapError("find unreleased moves", err)
+		goodsID, goodsID, inventory.CutOpen).Scan(&found).Error
+	return found.N, timeOf(found.Oldest), wrapError("find unreleased moves", err)
 }

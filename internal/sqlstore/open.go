@@ -55,7 +55,6 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
 		QueryFields:            true, // columns by name instead of SELECT *
-		TranslateError:         true, // to gorm.ErrDuplicatedKey
 		Logger:                 logger.Discard,
 		NowFunc:                func() time.Time { return time.Now().UTC() },
 	})

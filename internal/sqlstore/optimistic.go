@@ -95,7 +95,7 @@ func insertValues[R any](
 			strings.Repeat(one+",", len(part)-1) + one
 		_, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...)
 		if err != nil {
-			return tx.AddError(err) // which translates it
+			return err
 		}
 	}
 	return nil

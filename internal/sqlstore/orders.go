@@ -28,16 +28,14 @@ func (s *Store) OrdersOf(
 // replica where there is one.
 func (s *Store) OrdersOfGoods(
 	ctx context.Context, goodsID int64, status order.Status, before string, limit int,
-) (list []order.Order, err error) {
-	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
+) ([]order.Order, error) {
+	return readReplica(ctx, s, func(q *gorm.DB) ([]order.Order, error) {
 		q = q.Where("goods_id = ?", goodsID)
 		if status != "" {
 			q = q.Where("status = ?", status)
 		}
-		list, err = orderList("list a sale's orders", q, before, limit)
-		return err
+		return orderList("list a sale's orders", q, before, limit)
 	})
-	return list, err
 }
 
 // StatusOf returns the states of those order numbers of a goods that have a row.
@@ -76,16 +74,17 @@ func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 func (s *Store) CountOrders(
 	ctx context.Context, goodsID int64,
 ) (map[order.Status]stats.Count, error) {
-	var rows []struct {
+	type row struct {
 		Status        order.Status
 		Orders, Units int64
 		Price         int64
 	}
-	err := s.readReplica(ctx, func(q *gorm.DB) error {
-		return q.Raw(`SELECT o.status, COUNT(*) AS orders,
+	rows, err := readReplica(ctx, s, func(q *gorm.DB) (rows []row, err error) {
+		err = q.Raw(`SELECT o.status, COUNT(*) AS orders,
 				COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
 			FROM orders o JOIN sales s ON s.goods_id = o.goods_id
 			WHERE o.goods_id = ? GROUP BY o.status`, goodsID).Scan(&rows).Error
+		return rows, err
 	})
 	counts := make(map[order.Status]stats.Count, len(rows))
 	for _, r := range rows {

@@ -1,12 +1,17 @@
 package sqlstore
 
 import (
+	"cmp"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/stats"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -24,4 +29,145 @@ func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
 		order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
 		order.Created:   {Orders: 1, Units: 3, Amount: 5997},
 	}, must.Get(h.CountOrders(t.Context(), sale.GoodsID))(t))
+}
+
+// TestCancel_ReturnsUnitsOnce checks that the first cancellation writes a stock move of the present
+// epoch. A repetition writes no other.
+func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 1, 3)
+	h.writeAll(sale.GoodsID, l)
+	h.beginEpoch(sale.GoodsID)
+	now := today.Add(5 * time.Minute)
+	cancelled := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, now))(t)
+	move := cancelled.Move
+	require.Equal(t, order.Cancelled, cancelled.Order.Status)
+	require.Equal(t, now, cancelled.Order.ClosedAt)
+	require.Equal(t, &order.StockMove{
+		ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
+		Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
+	}, move, "the move belongs to the present epoch")
+	require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
+	require.Equal(t, []order.StockMove{*move},
+		must.Get(h.MovesOfOrder(t.Context(), sale.GoodsID, l.OrderSn))(t))
+	again := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, now.Add(time.Minute)))(t)
+	require.Equal(t, payment.Cancellation{Order: cancelled.Order}, again)
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
+	_, err := h.CancelOne(1, l.OrderSn, now)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+}
+
+// TestCancel_AnswersEachOrderOfABatch checks that orders that share a transaction have separate
+// answers. A refusal of one order affects no other.
+func (h fixture) TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
+	sale := h.exposed(20, 5)
+	first, second := h.line(sale, 1, 3), h.line(sale, 1, 2)
+	paid, before := h.line(sale, 2, 1), h.line(sale, 3, 4)
+	h.writeAll(sale.GoodsID, first, second, paid, before)
+	must.Get(h.Pay(sale.GoodsID, paid.OrderSn, today))(t)
+	earlier := must.Get(h.CancelOne(sale.GoodsID, before.OrderSn, today))(t).Move
+	now := today.Add(time.Minute)
+	asked := []string{
+		second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn,
+	}
+	list := must.Get(h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now))(t)
+	require.Len(t, list, len(asked))
+	for _, i := range []int{0, 3, 4, 5} {
+		require.NoError(t, list[i].Err)
+		require.Equal(t, order.Cancelled, list[i].Order.Status)
+		require.Equal(t, asked[i], list[i].Order.OrderSn)
+	}
+	require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
+	requireConflict(t, list[2].Err)
+	require.Nil(t, list[4].Move, "an earlier call returned the units")
+	require.Nil(t, list[5].Move, "the first mention of the order returned the units")
+	require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move},
+		h.moves(sale.GoodsID))
+	require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "only the paid order stays active")
+}
+
+func (h fixture) TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
+	sale := h.exposed(20, 5)
+	var sns []string
+	for i := range 6 { // each order is due a minute after the order before
+		b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
+		b.PayBy = today.Add(time.Duration(i) * time.Minute)
+		sns = append(sns, h.write(b).Created...)
+	}
+	require.Len(t, sns, 4, "the limit allows each buyer two orders")
+	must.Get(h.Pay(sale.GoodsID, sns[1], today))(t)
+	require.Empty(t,
+		must.Get(h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100))(t))
+	now := today.Add(2 * time.Minute)
+	first := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 1))(t)
+	require.Len(t, first, 1)
+	require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue order expires first")
+	require.Equal(t, order.MoveExpire, first[0].Kind)
+	rest := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 100))(t)
+	require.Len(t, rest, 1, "only the unpaid overdue order expires")
+	require.Equal(t, sns[2], rest[0].OrderSn)
+	o := h.order(sale.GoodsID, sns[2])
+	require.Equal(t, order.Expired, o.Status)
+	require.Equal(t, now, o.ClosedAt)
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
+}
+
+// TestMarkReleased_MarksOnce checks that a released move leaves the list of unreleased moves.
+// Another goods cannot mark it.
+func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	var ids []string
+	for i := range 3 {
+		at := today.Add(time.Duration(i) * time.Second)
+		sn := h.writeOrder(sale, int64(i+1))
+		ids = append(ids, must.Get(h.CancelOne(sale.GoodsID, sn, at))(t).Move.ID)
+	}
+	moveIDs := func(before time.Time, limit int) []string {
+		list := must.Get(h.UnreleasedMoves(t.Context(), before, limit))(t)
+		return mapSlice(list, func(m order.StockMove) string { return m.ID })
+	}
+	h.requireUnreleased(sale.GoodsID, 3, today)
+	h.requireUnreleased(sale.GoodsID+1, 0, time.Time{})
+	require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
+	require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
+	require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID+1, ids, today))
+	require.Len(t, moveIDs(today.Add(time.Hour), 10), 3,
+		"a mark with another goods changes nothing")
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
+	require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
+	h.requireUnreleased(sale.GoodsID, 1, today.Add(2*time.Second))
+}
+
+func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
+	one, two := h.exposed(10, 10), h.exposed(10, 10)
+	var mine []string // newest first
+	for i := range 5 {
+		sale := []seckill.Sale{one, two}[i%2]
+		mine = append([]string{h.writeOrder(sale, 7)}, mine...)
+		h.writeOrder(sale, 8)
+	}
+	slices.SortFunc(mine, func(a, b string) int { return cmp.Compare(b, a) })
+	sns := func(list []order.Order, err error) []string {
+		require.NoError(t, err)
+		return orderSns(list)
+	}
+	require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), 7, "", 2)))
+	require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))
+	require.Empty(t, sns(h.OrdersOf(t.Context(), 9, "", 10)))
+	require.Len(t, h.all(one.GoodsID), 6)
+	must.Get(h.Pay(one.GoodsID, mine[0], today))(t)
+	require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
+	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
+	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2)
+
+	states := must.Get(h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown")))(t)
+	require.Equal(t, map[string]order.Status{
+		mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
+	}, states)
+	_, err := h.Order(t.Context(), two.GoodsID, mine[0])
+	require.ErrorIs(t, err, order.ErrNoSuchOrder, "the order belongs to another goods")
 }

@@ -56,14 +56,16 @@ func (c *replica) close() error {
 // readReplica runs a query on the replica, or on the primary where there is no replica or it fails.
 // No decision may depend on the result. Reservations, limits, repairs and the status of one order
 // therefore never use it.
-func (s *Store) readReplica(ctx context.Context, read func(q *gorm.DB) error) error {
+func readReplica[T any](
+	ctx context.Context, s *Store, read func(q *gorm.DB) (T, error),
+) (T, error) {
 	c := s.replica
 	if c == nil || time.Now().UnixNano() < c.skipUntil.Load() {
 		return read(s.read(ctx))
 	}
-	err := read(c.db.WithContext(ctx))
+	result, err := read(c.db.WithContext(ctx))
 	if err == nil || ctx.Err() != nil {
-		return err
+		return result, err
 	}
 	// The next reader must not wait for the replica's timeout too.
 	c.skipUntil.Store(time.Now().Add(replicaBackoff).UnixNano())

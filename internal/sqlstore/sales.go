@@ -33,13 +33,11 @@ func (s *Store) SalesOf(
 // It reads the replica where there is one.
 func (s *Store) ExposedSales(
 	ctx context.Context, below int64, limit int,
-) (sales []seckill.Sale, err error) {
-	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
+) ([]seckill.Sale, error) {
+	return readReplica(ctx, s, func(q *gorm.DB) ([]seckill.Sale, error) {
 		q = newestSales(q.Where("status = ?", seckill.Exposed), below, limit)
-		sales, err = list("list exposed sales", q, saleRow.sale)
-		return err
+		return list("list exposed sales", q, saleRow.sale)
 	})
-	return sales, err
 }
 
 // LiveGoods lists the sales that background workers serve: exposed ones and those closed at

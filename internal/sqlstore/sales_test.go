@@ -11,22 +11,12 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestSale_ReadsWhatWasCreated checks that a created sale is read back unchanged, and that an
+// TestSale_StoresExtremeValues checks that a created sale is read back unchanged, and that an
 // unknown goods is an error.
-func (h fixture) TestSale_ReadsWhatWasCreated(t *testing.T) {
-	sale := h.draft(7, 100, 3)
-	require.Equal(t, sale, h.sale(sale.GoodsID))
-	_, err := h.CreateSale(t.Context(), sale, noKey)
-	requireConflict(t, err)
-	_, err = h.Sale(t.Context(), 1)
-	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-	_, err = h.Database(t.Context(), 1)
-	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-}
-
 func (h fixture) TestSale_StoresExtremeValues(t *testing.T) {
 	sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
 	sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
@@ -34,6 +24,12 @@ func (h fixture) TestSale_StoresExtremeValues(t *testing.T) {
 	sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
 	must.Get(h.CreateSale(t.Context(), sale, noKey))(t)
 	require.Equal(t, sale, h.sale(sale.GoodsID))
+	_, err := h.CreateSale(t.Context(), sale, noKey)
+	requireConflict(t, err)
+	_, err = h.Sale(t.Context(), 1)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	_, err = h.Database(t.Context(), 1)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 
 func goodsIDs(sales []seckill.Sale) []int64 {
@@ -80,6 +76,7 @@ func (h fixture) TestCloseSale_ClosesOnce(t *testing.T) {
 		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour)))(t),
 		"a repeated close changes nothing")
 	require.Equal(t, closed, h.sale(sale.GoodsID))
+	h.writeOrder(sale, 9) // an order that was taken before the close
 }
 
 func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
@@ -139,22 +136,12 @@ func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	requireConflict(t, err) // the end of the draft has passed
 	require.Equal(t, sale, h.sale(sale.GoodsID), "refusals change nothing")
 	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, today))(t)
+	_, err = h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
+	require.ErrorIs(t, err, rebuild.ErrFenced, "the first token needs a draft")
 	_, err = h.NextRebuildToken(t.Context(), 1)
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 	_, err = h.BeginEpoch(t.Context(), 1, 1, today)
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-}
-
-// TestBeginEpoch_FirstTokenNeedsADraft checks that the first token is refused once the sale is
-// exposed or closed.
-func (h fixture) TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
-	sale := h.draft(1, 10, 5)
-	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today))(t)
-	for range 2 { // the sale is exposed, then closed
-		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
-		require.ErrorIs(t, err, rebuild.ErrFenced)
-		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
-	}
 }
 
 // TestBarrierReached_FindsOnlyItsOwn checks that a barrier counts for its own goods, epoch and
@@ -172,4 +159,54 @@ func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	require.False(t, reached(43, 3, 9), "the barrier belongs to another goods")
 	require.False(t, reached(42, 2, 9), "the barrier belongs to another epoch")
 	require.False(t, reached(42, 3, 8), "the barrier belongs to another rebuild")
+}
+
+// TestRetire_WaitsUntilEverythingIsFinal checks that a sale is not retired while it sells, has an
+// unpaid order or has an unreleased move.
+func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
+	ctx, sale := t.Context(), h.exposed(10, 5)
+	later := today.Add(48 * time.Hour)
+	retire := func(epoch int64, overBefore time.Time) bool {
+		return must.Get(h.Retire(ctx, sale.GoodsID, epoch, overBefore, later))(t)
+	}
+	paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+	must.Get(h.Pay(sale.GoodsID, paid, today))(t)
+	require.False(t, retire(1, later), "an order is unpaid")
+	move := must.Get(h.CancelOne(sale.GoodsID, unpaid, today))(t).Move
+	require.False(t, retire(1, later), "a stock move is not released")
+	require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
+	require.False(t, retire(1, today), "the sale has not ended")
+	require.False(t, retire(2, later), "the sale has another epoch")
+	require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
+	require.True(t, retire(1, later))
+
+	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
+	require.Empty(t, must.Get(h.LiveGoods(ctx, time.Unix(0, 0)))(t))
+	require.Empty(t, must.Get(h.RetiredBetween(ctx, today, later))(t))
+	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second)))(t), 1)
+}
+
+// TestRetire_AnyChangeUndoesIt checks that every later change of the sale or its orders makes the
+// sale live again.
+func (h fixture) TestRetire_AnyChangeUndoesIt(t *testing.T) {
+	ctx, later := t.Context(), today.Add(48*time.Hour)
+	for name, change := range map[string]func(seckill.Sale){
+		"a late order": func(s seckill.Sale) { h.writeOrder(s, 1) },
+		"a failed one": func(s seckill.Sale) {
+			h.writeFailed(s.GoodsID, h.line(s, 1, 1), order.FailedUnwritten)
+		},
+		"a requeue": func(s seckill.Sale) {
+			must.Get(h.ScheduleRelease(ctx, s.GoodsID, h.line(s, 1, 1), later))(t)
+		},
+		"a new end": func(s seckill.Sale) {
+			end := salechange.Change{EndAt: new(later.Add(time.Hour))}
+			must.Get(h.Change(ctx, s.GoodsID, end, noKey, later))(t)
+		},
+		"a rebuild": func(s seckill.Sale) { h.beginEpoch(s.GoodsID) },
+	} {
+		sale := h.exposed(10, 5)
+		require.True(t, must.Get(h.Retire(ctx, sale.GoodsID, 1, later, later))(t))
+		change(sale)
+		require.False(t, h.sale(sale.GoodsID).Retired, name)
+	}
 }

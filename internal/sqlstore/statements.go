@@ -92,6 +92,14 @@ func findIn[R, K any](q *gorm.DB, goodsID int64, column string, keys []K) ([]R, 
 	return all, nil
 }
 
+// createOnce inserts a row; a row with its key that exists is left unchanged.
+func createOnce(q *gorm.DB, row any) error {
+	if err := q.Create(row).Error; !isDuplicate(err) {
+		return err
+	}
+	return nil
+}
+
 // requireRows returns a statement's error, or missed where it changed another number of rows. The
 // statement's condition then no longer held, because another writer ignored the lock.
 func requireRows(res *gorm.DB, rows int, missed error) error {

@@ -103,3 +103,11 @@ func extract(from propagation.TextMapCarrier) trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), from)
 	return trace.SpanContextFromContext(ctx)
 }
+
+// Orders returns the tracer of orders; nil if nothing is traced.
+func (t *Tracing) Orders() order.Tracer {
+	if t == nil {
+		return nil
+	}
+	return t
+}

@@ -22,15 +22,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-)
 
-// Options name the collector and the program.
-type Options struct {
-	Endpoint         string // http://host:port of a collector; /v1/traces is added
-	Service, Version string
-	OneIn            int // one of so many requests is traced; 1 if 0
-	Log              *slog.Logger
-}
+	"flashsale.dev/seckill/internal/config"
+)
 
 // Tracing makes and exports spans.
 type Tracing struct {
@@ -48,27 +42,33 @@ const (
 	maxQueued = 4096
 )
 
-// New starts tracing. The collector need not be reachable. An invalid endpoint is an error.
-func New(ctx context.Context, o Options) (*Tracing, error) {
-	to, err := url.JoinPath(o.Endpoint, "v1", "traces")
+// Of starts a program's tracing; nil if the settings name no collector. The collector need not be
+// reachable. An invalid endpoint is an error that names the setting.
+func Of(
+	ctx context.Context, cfg config.Trace, service, version string, log *slog.Logger,
+) (*Tracing, error) {
+	if cfg.Endpoint == "" {
+		return nil, nil // nil means that nothing is traced
+	}
+	to, err := url.JoinPath(cfg.Endpoint, "v1", "traces")
 	if err != nil {
-		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w", o.Endpoint,
-			err)
+		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w",
+			cfg.Endpoint, err)
 	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to),
 		otlptracehttp.WithTimeout(exportDeadline))
 	if err != nil {
-		return nil, fmt.Errorf("make an exporter of traces to %s: %w", o.Endpoint, err)
+		return nil, fmt.Errorf("make an exporter of traces to %s: %w", cfg.Endpoint, err)
 	}
 	provider := sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery),
 			sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(maxQueued)),
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, o.OneIn))))),
-		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", o.Service),
-			attribute.String("service.version", o.Version))),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, cfg.OneIn))))),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
+			attribute.String("service.version", version))),
 	)
 	return &Tracing{
-		provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: o.Log,
+		provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: log,
 	}, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func newCache(maxEntries int) *Cache[int64, int] {
@@ -43,8 +45,7 @@ func TestCacheGet_ServesAValueForItsTTL(t *testing.T) {
 			want  int
 		}{{0, 1}, {999 * time.Millisecond, 1}, {time.Millisecond, 2}, {time.Minute, 3}} {
 			time.Sleep(c.after)
-			got, err := cache.Get(t.Context(), 1, source.load)
-			require.NoError(t, err)
+			got := must.Get(cache.Get(t.Context(), 1, source.load))(t)
 			require.Equal(t, c.want, got)
 		}
 	})
@@ -56,14 +57,12 @@ func TestCacheGet_SharesOneLoadAmongConcurrentCallers(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				got, err := cache.Get(t.Context(), 1, source.load)
-				require.NoError(t, err)
+				got := must.Get(cache.Get(t.Context(), 1, source.load))(t)
 				require.Equal(t, 1, got)
 			})
 		}
 		wg.Wait()
-		_, err := cache.Get(t.Context(), 2, source.load)
-		require.NoError(t, err)
+		must.Get(cache.Get(t.Context(), 2, source.load))(t)
 		require.EqualValues(t, 2, source.loads.Load(), "each key has its own load")
 	})
 }
@@ -73,8 +72,7 @@ func TestCacheGet_KeepsNoErrors(t *testing.T) {
 	_, err := cache.Get(t.Context(), 1, source.load)
 	require.ErrorIs(t, err, source.err)
 	source.err = nil
-	got, err := cache.Get(t.Context(), 1, source.load)
-	require.NoError(t, err)
+	got := must.Get(cache.Get(t.Context(), 1, source.load))(t)
 	require.Equal(t, 2, got)
 }
 
@@ -87,8 +85,7 @@ func TestCacheGet_LoadOutlivesItsCaller(t *testing.T) {
 		defer cancel()
 		_, err := cache.Get(ctx, 1, source.load)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		got, err := cache.Get(t.Context(), 1, source.load)
-		require.NoError(t, err)
+		got := must.Get(cache.Get(t.Context(), 1, source.load))(t)
 		require.Equal(t, 1, got, "the second caller joins the load of the first")
 	})
 }
@@ -107,13 +104,11 @@ func TestCacheGet_BoundsItsEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := newCache(10), &counter{}
 		for key := range int64(100) {
-			_, err := cache.Get(t.Context(), key, source.load)
-			require.NoError(t, err)
+			must.Get(cache.Get(t.Context(), key, source.load))(t)
 			require.LessOrEqual(t, len(cache.entries), 10)
 		}
 		time.Sleep(time.Second)
-		_, err := cache.Get(t.Context(), 99, source.load)
-		require.NoError(t, err)
+		must.Get(cache.Get(t.Context(), 99, source.load))(t)
 		require.Len(t, cache.entries, 1, "expired entries make room")
 	})
 }

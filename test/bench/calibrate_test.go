@@ -197,11 +197,15 @@ func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
 	_, item := c.split("path", apiCPU, pathCalls)
 	set("API: POST /randomPath: a path", item)
 	for _, work := range []struct{ piece, cpu, counter, callRow, itemRow string }{
-		{"purchase", apiCPU, reserveCalls, "API: calls to Redis and RabbitMQ",
-			"API: POST /{path}/decrStock"},
+		{
+			"purchase", apiCPU, reserveCalls, "API: calls to Redis and RabbitMQ",
+			"API: POST /{path}/decrStock",
+		},
 		{"path", redisCPU, pathCalls, "Redis: calls for paths", "Redis: paths"},
-		{"purchase", redisCPU, reserveCalls, "Redis: calls for reservations",
-			"Redis: reservations"},
+		{
+			"purchase", redisCPU, reserveCalls, "Redis: calls for reservations",
+			"Redis: reservations",
+		},
 		{"purchase", rabbitCPU, messages, "RabbitMQ: messages", "RabbitMQ: orders in messages"},
 		{"purchase", consumerCPU, transactions, "consumer: transactions", "consumer: orders"},
 		{"purchase", mysqlCPU, transactions, "MySQL: transactions", "MySQL: orders"},
@@ -216,6 +220,7 @@ func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
 // small and the large load: cost = calls × call + items × item.
 func (c *calibrator) split(piece, cpu, calls string) (call, item float64) {
 	few, many := c.sums[piece+" few"], c.sums[piece+" many"]
+	require.Positive(c.b, few[calls]*many[calls], "nothing was counted as %s", calls)
 	call = (few[cpu]*many[done] - many[cpu]*few[done]) /
 		(few[calls]*many[done] - many[calls]*few[done])
 	call = max(0, call)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // play sends n requests over the given number of connections and returns the time it took. Any
@@ -35,8 +37,7 @@ func crowd(
 	b.Helper()
 	clients := make([]*client, connections)
 	for i := range clients {
-		conn, err := net.Dial("tcp", addr)
-		require.NoError(b, err)
+		conn := must.Get(net.Dial("tcp", addr))(b)
 		defer conn.Close()
 		require.NoError(b, conn.SetDeadline(time.Now().Add(2*time.Minute)))
 		clients[i] = &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}

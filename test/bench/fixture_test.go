@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const (
@@ -39,7 +39,7 @@ type fixture struct {
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
 	r := installation.Start(b, env, installation.Options{})
-	client := connect.Redis([]string{r.Redis.Addr()}, "")
+	client := connect.RedisOf(config.Redis{Addrs: []string{r.Redis.Addr()}})
 	b.Cleanup(func() { _ = client.Close() })
 	return &fixture{
 		Installation: r, b: b, client: client, api: r.APIs[0].Addr,
@@ -66,8 +66,7 @@ func (f *fixture) buy(goods string, id int64) (orderSn string) {
 	c := f.Buyer(f.b, id)
 	c.Token = f.token(id)
 	one := buyer.Buyer{Client: c, ID: id, GoodsID: goods, Quantity: 1, Patience: time.Minute}
-	result, err := one.Buy(f.b.Context())
-	require.NoError(f.b, err)
+	result := must.Get(one.Buy(f.b.Context()))(f.b)
 	require.Equal(f.b, buyer.Won, result.Outcome)
 	return result.OrderSn
 }
@@ -75,18 +74,14 @@ func (f *fixture) buy(goods string, id int64) (orderSn string) {
 // token returns the token of a buyer with a name and a phone number, which each order contains.
 func (f *fixture) token(buyer int64) string {
 	f.b.Helper()
-	text, err := f.BuyerToken(buyer)
-	require.NoError(f.b, err)
-	return text
+	return must.Get(f.BuyerToken(buyer))(f.b)
 }
-
-func (f *fixture) newToken() string { return f.token(serial.Add(1)) }
 
 // pathRequests returns requests for a path, each of a new buyer.
 func (f *fixture) pathRequests(goods string, n int) (requests [][]byte, tokens []string) {
 	f.b.Helper()
 	for range n {
-		t := f.newToken()
+		t := f.token(serial.Add(1))
 		requests = append(requests, post("/randomPath?goodsId="+goods, t))
 		tokens = append(tokens, t)
 	}
@@ -104,12 +99,11 @@ func scattered() int64 {
 // purchases returns the requests of n new buyers, each with a path.
 func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 	f.b.Helper()
-	secrets, err := config.Auth{JWTSecret: secret}.OrderKeys()
-	require.NoError(f.b, err)
-	keys, requests := ordersn.NewKeys(secrets...), make([][]byte, n)
+	keys := ordersn.NewKeys(must.Get(config.Auth{JWTSecret: secret}.OrderKeys())(f.b)...)
+	goodsID, requests := installation.Number(f.b, goods), make([][]byte, n)
 	for i := range requests {
 		id := buyer()
-		path := keys.Issue(number(goods), id, time.Now()).Path()
+		path := keys.Issue(goodsID, id, time.Now()).Path()
 		requests[i] = post(fmt.Sprintf("/%s/decrStock?goodsId=%s", path, goods), f.token(id))
 	}
 	return requests
@@ -120,7 +114,7 @@ func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 func (f *fixture) written(goods string) {
 	f.b.Helper()
 	require.Eventually(f.b, func() bool {
-		v, err := f.store.View(f.b.Context(), number(goods))
+		v, err := f.store.View(f.b.Context(), installation.Number(f.b, goods))
 		return err == nil && v.Pending == 0
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
@@ -129,22 +123,13 @@ func (f *fixture) written(goods string) {
 func (f *fixture) answerOf(goods string) (http.Header, string) {
 	f.b.Helper()
 	url := "http://" + f.api + "/randomPath?goodsId=" + goods
-	req, err := http.NewRequestWithContext(f.b.Context(), http.MethodPost, url, http.NoBody)
-	require.NoError(f.b, err)
+	req := must.Get(http.NewRequestWithContext(f.b.Context(), http.MethodPost, url, nil))(f.b)
 	req.Header.Set("Authorization", "Bearer "+f.token(1))
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(f.b, err)
+	resp := must.Get(http.DefaultClient.Do(req))(f.b)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(f.b, err)
+	body := must.Get(io.ReadAll(resp.Body))(f.b)
 	for _, own := range []string{"Date", "Content-Length", "Content-Type"} { // the server's own
 		resp.Header.Del(own)
 	}
 	return resp.Header, string(body)
-}
-
-// number reads a goods id that the API made.
-func number(goods string) int64 {
-	n, _ := strconv.ParseInt(goods, 10, 64)
-	return n
 }

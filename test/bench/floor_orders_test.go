@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -39,7 +40,9 @@ func newFloorOrders(spec floorSpec) (*floorOrders, error) {
 		err = ch.Confirm(false)
 	}
 	o := &floorOrders{
-		redis:   bareStore{connect.Redis([]string{spec.Redis}, ""), spec.GoodsID, bareScript},
+		redis: bareStore{
+			connect.RedisOf(config.Redis{Addrs: []string{spec.Redis}}), spec.GoodsID, bareScript,
+		},
 		channel: ch, waiting: make(chan waitingOrder, 4096), finished: make(chan string, 4096),
 	}
 	go o.drive()

@@ -22,6 +22,8 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // floorSetting holds the floor program's settings as JSON. The floor program is this test binary,
@@ -52,21 +54,17 @@ func (f *fixture) startFloor(soldOut string) floor {
 	f.b.Helper()
 	made := floor{goods: f.sale(endless)}
 	header, body := f.answerOf(soldOut)
-	text, err := json.Marshal(floorSpec{
-		Redis: f.Redis.Addr(), AMQP: f.AMQP, GoodsID: number(made.goods),
+	text := must.Get(json.Marshal(floorSpec{
+		Redis: f.Redis.Addr(), AMQP: f.AMQP, GoodsID: installation.Number(f.b, made.goods),
 		SoldOut: header, SoldOutBody: body,
-	})
-	require.NoError(f.b, err)
+	}))(f.b)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), floorSetting+"="+string(text)), os.Stderr
-	stop, err := cmd.StdinPipe()
-	require.NoError(f.b, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(f.b, err)
+	stop := must.Get(cmd.StdinPipe())(f.b)
+	out := must.Get(cmd.StdoutPipe())(f.b)
 	require.NoError(f.b, cmd.Start())
 	f.b.Cleanup(func() { _ = stop.Close(); _ = cmd.Wait() })
-	_, err = fmt.Fscanln(out, &made.addr)
-	require.NoError(f.b, err, "the floor program did not start")
+	must.Get(fmt.Fscanln(out, &made.addr))(f.b, "the floor program did not start")
 	made.pid = cmd.Process.Pid
 	return made
 }

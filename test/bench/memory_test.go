@@ -1,13 +1,16 @@
 package bench
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -30,19 +33,20 @@ func once(b *testing.B, measure func()) {
 // unit reserved, no order confirmed or written. It measures again after the orders are written.
 func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
-		client := connect.Redis([]string{servers.Redis(b).Addr()}, "")
+		client := connect.RedisOf(config.Redis{Addrs: []string{servers.Redis(b).Addr()}})
 		s := newSaleStore(b, client, 1)
 		empty := s.usedMB(b)
 		outbox, sns := s.sell(b, unitsOfMillion)
 		// The rest of the million ask for units that are gone.
 		refused := unitsOfMillion
 		for ; refused < millionBuyers; refused += reservation.MaxBatch {
-			_, err := s.Reserve(b.Context(), s.goodsID, 1, newBuyers(b, reservation.MaxBatch))
-			require.NoError(b, err)
+			must.Get(s.Reserve(b.Context(), s.goodsID, 1, newBuyers(b, reservation.MaxBatch)))(b)
 		}
 		peak := s.usedMB(b) - empty
 		require.NoError(b, s.Confirmed(b.Context(), 1, outbox...))
-		s.settle(b, sns)
+		for batch := range slices.Chunk(sns, 500) {
+			must.Get(s.Settle(b.Context(), s.goodsID, batch))(b)
+		}
 		after := s.usedMB(b) - empty
 		b.ReportMetric(peak, "MB-peak")
 		results.note("Redis: 1,000,000 buyers, 100,000 units, nothing written yet",
@@ -55,15 +59,13 @@ func BenchmarkRedisMemory(b *testing.B) {
 // sell reserves units, and returns the outbox entries and the orders.
 func (s saleStore) sell(b *testing.B, units int) (outbox, sns []string) {
 	b.Helper()
-	for units > 0 {
+	for ; units > 0; units -= reservation.MaxBatch {
 		group := newBuyers(b, min(reservation.MaxBatch, units))
-		entry, err := s.reserveAll(b.Context(), group)
-		require.NoError(b, err)
+		entry := must.Get(s.reserveAll(b.Context(), group))(b)
 		outbox = append(outbox, entry)
 		for _, r := range group {
 			sns = append(sns, r.OrderSn)
 		}
-		units -= len(group)
 	}
 	return outbox, sns
 }
@@ -71,9 +73,7 @@ func (s saleStore) sell(b *testing.B, units int) (outbox, sns []string) {
 // usedMB is the memory that Redis uses for its data.
 func (s saleStore) usedMB(b *testing.B) float64 {
 	b.Helper()
-	memory, err := s.Memory(b.Context())
-	require.NoError(b, err)
-	return float64(memory.Used) / 1e6
+	return float64(must.Get(s.Memory(b.Context()))(b).Used) / 1e6
 }
 
 // BenchmarkAPIMemory measures the API's resident memory under 2,000 connections that ask 100,000

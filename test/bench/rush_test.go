@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // rushBuyers is the number of buyers. A rush has a tenth as many units.
@@ -64,8 +67,7 @@ func (r *rush) ours(buyers int) measurement {
 	})
 	r.written(goods)
 	m := measurement{buyers, time.Since(began), r.cpu() - spent}
-	left, err := r.store.View(r.b.Context(), number(goods))
-	require.NoError(r.b, err)
+	left := must.Get(r.store.View(r.b.Context(), installation.Number(r.b, goods)))(r.b)
 	require.Zero(r.b, left.Available, "units were left in a rush of ten buyers for each")
 	for _, n := range counts {
 		r.requests += n

@@ -91,8 +91,3 @@ func micros(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond))
 }
-
-func dashed(name string) string {
-	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ',' }),
-		"-")
-}

@@ -19,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // BenchmarkWriteBatch measures one writer of one goods with durable commits, by the batch's size,
@@ -27,12 +28,10 @@ import (
 func BenchmarkWriteBatch(b *testing.B) {
 	server := env.MariaDB(b)
 	dsn := server.NewDatabase(b)
-	store, err := sqlstore.Open(b.Context(), dsn, "")
-	require.NoError(b, err)
+	store := must.Get(sqlstore.Open(b.Context(), dsn, ""))(b)
 	b.Cleanup(func() { require.NoError(b, store.Close()) })
 	require.NoError(b, store.Migrate(b.Context()))
 	pool := rawPool(b, dsn)
-	b.Cleanup(func() { _ = pool.Close() })
 	cpu := cpuOf(os.Getpid(), server.Pid())
 	for _, size := range []int{1, 10, 100, 200, 500} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -51,12 +50,11 @@ func BenchmarkWriteBatch(b *testing.B) {
 // rawPool uses the database without GORM, with one round trip a statement, as our store does.
 func rawPool(b testing.TB, dsn string) *sql.DB {
 	b.Helper()
-	cfg, err := mysql.ParseDSN(dsn)
-	require.NoError(b, err)
+	cfg := must.Get(mysql.ParseDSN(dsn))(b)
 	cfg.InterpolateParams = true
-	connector, err := mysql.NewConnector(cfg)
-	require.NoError(b, err)
-	return sql.OpenDB(connector)
+	pool := sql.OpenDB(must.Get(mysql.NewConnector(cfg))(b))
+	b.Cleanup(func() { _ = pool.Close() })
+	return pool
 }
 
 // writes writes some batches of a size again and again.
@@ -95,10 +93,8 @@ func newDBSale(b *testing.B, store *sqlstore.Store, pool *sql.DB) *dbSale {
 		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now,
 		EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
-	_, err := store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{})
-	require.NoError(b, err)
-	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken, now)
-	require.NoError(b, err)
+	must.Get(store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{}))(b)
+	snap := must.Get(store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken, now))(b)
 	return &dbSale{store, pool, snap.Sale, ordersn.NewKeys([]byte(secret))}
 }
 
@@ -143,21 +139,22 @@ func (l *dbSale) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing to do after a commit
 	n := len(batch.Lines)
-	_, err = tx.ExecContext(ctx, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch,
-		quantity, amount, status, failure_reason, name, phone, created_at, pay_by) VALUES `+rows(n,
-		12), orders...)
-	if err != nil {
-		return err
-	}
-	if _, err = tx.ExecContext(ctx,
-		`INSERT INTO buyer_holdings (goods_id, buyer_id, held) VALUES `+rows(n,
-			3), holdings...); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `UPDATE sales SET stock = stock - ?, version = version + 1
-		WHERE goods_id = ? AND version = ? AND stock >= ?`, n, l.sale.GoodsID, l.sale.Version, n)
-	if err != nil {
-		return err
+	for _, statement := range []struct {
+		text string
+		args []any
+	}{
+		{`INSERT INTO orders (goods_id, order_sn, buyer_id, epoch, quantity, amount, status,
+			failure_reason, name, phone, created_at, pay_by) VALUES ` + rows(n, 12), orders},
+		{`INSERT INTO buyer_holdings (goods_id, buyer_id, held) VALUES ` + rows(n, 3), holdings},
+		{
+			`UPDATE sales SET stock = stock - ?, version = version + 1
+			WHERE goods_id = ? AND version = ? AND stock >= ?`,
+			[]any{n, l.sale.GoodsID, l.sale.Version, n},
+		},
+	} {
+		if _, err = tx.ExecContext(ctx, statement.text, statement.args...); err != nil {
+			return err
+		}
 	}
 	l.sale.Version++
 	return tx.Commit()

@@ -1,13 +1,18 @@
 package browser
 
 import (
+	"cmp"
 	"context"
+	"flag"
 	"os"
 	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // browser is one chromium for all tests. Each visitor has its own profile in it.
@@ -20,15 +25,8 @@ type browser struct {
 
 var chrome *browser
 
-func newBrowser(ctx context.Context) *browser { return &browser{ctx: ctx} }
-
 // chromium returns Debian's chromium, or the one that CHROMIUM names.
-func chromium() string {
-	if path := os.Getenv("CHROMIUM"); path != "" {
-		return path
-	}
-	return "/usr/bin/chromium"
-}
+func chromium() string { return cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium") }
 
 // start starts the browser at its first use.
 func (b *browser) start(t testing.TB) context.Context {
@@ -42,11 +40,11 @@ func (b *browser) start(t testing.TB) context.Context {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()),
 			chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox,
 			chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("force-color-profile", "srgb"))
-		for _, flag := range []string{
+		for _, name := range []string{
 			"disable-quic", "disable-background-networking", "disable-component-update",
 			"disable-sync", "hide-scrollbars",
 		} {
-			options = append(options, chromedp.Flag(flag, true))
+			options = append(options, chromedp.Flag(name, true))
 		}
 		alloc, endAlloc := chromedp.NewExecAllocator(b.ctx, options...)
 		ctx, endBrowser := chromedp.NewContext(alloc)
@@ -61,4 +59,19 @@ func (b *browser) close() {
 	for _, end := range b.ends {
 		end()
 	}
+}
+
+var (
+	suite = servers.NewSuite()
+	shots = flag.String("browser.shots", "", "directory for the README's pictures; empty: none")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctx, stop := context.WithCancel(context.Background())
+	chrome = &browser{ctx: ctx}
+	code := installation.Around(m, suite)
+	chrome.close()
+	stop()
+	os.Exit(code)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"

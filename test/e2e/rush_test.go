@@ -31,7 +31,7 @@ func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p bu
 // rushFor is rushOn for an existing sale. Buyers repeat a request whose connection breaks, for
 // example because the server closes an idle connection. The HTTP client does not repeat a POST.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
-	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
+	p.GoodsID, p.Token, p.RetryErrors = goods, r.BuyerToken, true
 	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	p.Bases = r.Bases()
 	report := must.Get(buyers.Run(t.Context(), p))(t)
@@ -60,16 +60,16 @@ func settled(
 }
 
 // exact checks that everything was sold and that all servers have the same numbers.
-func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
-	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
+func (r rushed) exact(t *testing.T, units, orders, winners int64) {
+	require.Zero(t, r.report.Sum(func(result buyers.Result) int {
 		return result.Unavailable
 	}), "answers of 503")
-	r.gone(t, units, orders, buyers)
+	r.gone(t, units, orders, winners)
 }
 
 // gone is exact for a rush in which buyers may have been answered 503.
-func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
-	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
+func (r rushed) gone(t *testing.T, units, orders, winners int64) {
+	require.Zero(t, r.report.Sum(func(result buyers.Result) int {
 		return result.ServerErrors
 	}), "answers of 5xx")
 	require.Zero(t, r.report.Count(buyer.GaveUp))
@@ -78,7 +78,7 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 		[]int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
 	require.Equal(t, []int64{0, units}, []int64{r.ledger.Database.Stock, r.ledger.Database.Active})
 	require.Equal(t, installation.Facts{
-		Total: units, Orders: orders, Units: units, Buyers: buyers, Held: units,
+		Total: units, Orders: orders, Units: units, Buyers: winners, Held: units,
 		MostHeld: r.facts.MostHeld,
 	}, r.facts)
 }

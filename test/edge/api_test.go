@@ -47,11 +47,10 @@ func before(t *testing.T, r *installation.Installation) site {
 func sale(
 	t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *apiclient.Rate,
 ) string {
-	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	return must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(),
 		EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
 	}))(t)
-	return goods
 }
 
 // nineAtMost allows nine requests at once. The next permit comes after 400 s, which is longer than
@@ -66,9 +65,8 @@ func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 		if i%2 == 0 {
 			reason = e.path(goods, buyerHeaders(t, int64(i+1))...).Reason
 		} else {
-			a := must.Get(at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST",
-				"/randomPath?goodsId="+goods, nil))(t)
-			reason = a.Reason
+			reason = must.Get(at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST",
+				"/randomPath?goodsId="+goods, nil))(t).Reason
 		}
 		if reason == "OK" {
 			given++
@@ -104,15 +102,13 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 	limited(t, e.path(goods, buyerHeaders(t, 1)...))
 	require.NoError(t, r.Operator(t).Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+goods,
 		map[string]any{
-			"algorithm": "token_bucket", "permitsPerSecond": 1000,
-			"maxBurstSeconds": 3600,
+			"algorithm": "token_bucket", "permitsPerSecond": 1000, "maxBurstSeconds": 3600,
 		}, &struct{}{}))
 	e.becomes("OK", goods, buyerHeaders(t, 1)...)
 }
 
 func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
-	first := at(r.Buyer(t, 1), e.base)
 	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
 		Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken,
 	}))(t)
@@ -123,8 +119,8 @@ func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 		require.JSONEq(t, `{"available":0}`, string(a.Data))
 		shaped(t, a)
 	}
-	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Results[0].OrderSn+"/cancel",
-		nil, &struct{}{}))
+	require.NoError(t, at(r.Buyer(t, 1), e.base).Do(t.Context(), "POST",
+		"/orders/"+report.Results[0].OrderSn+"/cancel", nil, &struct{}{}))
 	e.becomes("OK", goods, buyerHeaders(t, 30)...)
 	require.Equal(t, "UNAUTHENTICATED", e.path(goods).Reason)
 	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)

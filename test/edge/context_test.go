@@ -27,6 +27,7 @@ func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
 	files := strings.Fields(string(out))
 	require.Greater(t, len(files), 100)
 	require.True(t, keptOut(".env", string(ignored)))
+	require.NotRegexp(t, `(?m)^(!|[^*#\n][^\n]*/.)`, string(ignored), "keptOut does not know it")
 	for _, file := range append(files, root+"/go.mod", root+"/go.sum") {
 		file = strings.TrimPrefix(file, root+"/")
 		require.False(t, keptOut(file, string(ignored)), "%s is kept out by .dockerignore", file)

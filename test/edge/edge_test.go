@@ -1,10 +1,10 @@
 package edge
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -27,17 +28,7 @@ type edge struct {
 	base  string
 }
 
-// answer has the contract's one shape, the status and the headers.
-type answer struct {
-	Status    int
-	Header    http.Header
-	Code      int             `json:"code"`
-	Reason    string          `json:"reason"`
-	Message   string          `json:"message"`
-	Data      json.RawMessage `json:"data"`
-	RequestID string          `json:"requestId"`
-	body      string
-}
+type answer = apicheck.Reply
 
 // ask makes a request. The header fields come in pairs.
 func (e *edge) ask(method, path string, header ...string) answer {
@@ -46,8 +37,7 @@ func (e *edge) ask(method, path string, header ...string) answer {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp := must.Get(http.DefaultClient.Do(req))(e.t)
-	return readAnswer(e.t, resp)
+	return readAnswer(e.t, req)
 }
 
 // path asks for a random path.
@@ -83,7 +73,7 @@ func countAnswers(answers ...answer) map[string]int {
 
 // limited checks that an answer is a complete RATE_LIMITED of the contract.
 func limited(t *testing.T, a answer) {
-	require.Equal(t, http.StatusTooManyRequests, a.Status, a.body)
+	require.Equal(t, http.StatusTooManyRequests, a.Status, a.Body)
 	require.Equal(t, "RATE_LIMITED", a.Reason)
 	require.Equal(t, http.StatusTooManyRequests, a.Code)
 	require.Regexp(t, `^[1-9][0-9]*$`, a.Header.Get("Retry-After"))
@@ -94,8 +84,8 @@ func limited(t *testing.T, a answer) {
 
 // shaped checks the parts that every answer has.
 func shaped(t *testing.T, a answer) {
-	require.NotEmpty(t, a.Message, a.body)
-	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.body)
+	require.NotEmpty(t, a.Message, a.Body)
+	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.Body)
 	require.Equal(t, []string{a.RequestID}, a.Header.Values("X-Request-Id"))
 	require.NotEmpty(t, a.RequestID)
 	require.Equal(t, "application/json; charset=utf-8", a.Header.Get("Content-Type"))
@@ -159,3 +149,19 @@ func buyerHeaders(t *testing.T, id int64) []string {
 }
 
 func from(address string) []string { return []string{"X-Forwarded-For", address} }
+
+var suite = servers.NewSuite()
+
+const (
+	patience = 90 * time.Second
+	tick     = 10 * time.Millisecond
+)
+
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
+
+// readAnswer sends a request and decodes the response.
+func readAnswer(t *testing.T, req *http.Request) answer {
+	a := must.Get(apicheck.ReadReply(must.Get(http.DefaultClient.Do(req))(t)))(t)
+	require.True(t, strings.HasPrefix(a.Body, "{"), a.Body)
+	return a
+}

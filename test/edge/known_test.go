@@ -114,17 +114,6 @@ func TestKnownRefusal_OnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 	})
 }
 
-// TestKnownRefusal_Ends checks that a cached refusal expires with the deployed settings. A
-// cancellation may return units.
-func TestKnownRefusal_Ends(t *testing.T) {
-	api := newAPI(t)
-	e := start(t, open(api.addr()))
-	api.says(saying(409, "SOLD_OUT", `{"available":0}`))
-	e.path("1", buyerHeaders(t, 1)...)
-	api.says(saying(200, "OK", `{}`))
-	e.becomes("OK", "1", buyerHeaders(t, 1)...)
-}
-
 // TestKnownRefusal_SaleOpensOnTime checks that the edge refuses requests until startAt, and
 // forwards all of them from then on.
 func TestKnownRefusal_SaleOpensOnTime(t *testing.T) {

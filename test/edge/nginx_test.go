@@ -3,6 +3,7 @@ package edge
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -58,9 +60,7 @@ func (s site) setup(dir, addr string) (string, error) {
 			"worker_processes auto", "worker_processes 2").Replace(text)
 	}
 	files := site{"listen.conf": "listen " + addr + ";\nserver_name edge;\n" + s["listen_more"]}
-	for name, text := range s {
-		files[name] = text
-	}
+	maps.Copy(files, s)
 	err := filepath.WalkDir(deployed, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -96,6 +96,10 @@ func TestSettings_DeployedAreWellFormed(t *testing.T) {
 	require.NoError(t, err, said)
 	require.Contains(t, said, "test is successful")
 	require.NotContains(t, said, "[warn]")
+	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
+	require.Contains(t, string(text),
+		`{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`,
+		"TestSharedLimit_TenInAWindowOverAllEdges uses a longer window")
 }
 
 // TestSettings_WrongLimitKeepsNginxFromStarting checks that nginx reports an invalid shared limit

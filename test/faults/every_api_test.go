@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // requireEveryAPISells requires each API to sell a unit over the run's order queue. The run itself
@@ -32,7 +33,7 @@ func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
 	queue := order.Shard(r.goodsID(t), r.shards)
 	for {
 		goods := r.PutUp(t, units, 1)
-		if (order.Shard(number(t, goods), r.shards) == queue) == same {
+		if (order.Shard(installation.Number(t, goods), r.shards) == queue) == same {
 			return goods
 		}
 	}
@@ -41,16 +42,14 @@ func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
 // awaitPromise repeats a purchase at one API until it is answered with 202.
 func awaitPromise(t *testing.T, c apiclient.Client, goods string) {
 	t.Helper()
-	var answer apiclient.Answer
-	var err error
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
-		answer, err = buy(t.Context(), c, goods)
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		answer, err := buy(t.Context(), c, goods)
 		if err == nil && answer.Status == http.StatusAccepted {
 			return
 		}
+		require.Less(t, time.Since(began), patience, "%s sells nothing any more: %d %s %s %v",
+			c.Base, answer.Status, answer.Reason, answer.Message, err)
 	}
-	t.Errorf("%s sells nothing any more: %d %s %s %v",
-		c.Base, answer.Status, answer.Reason, answer.Message, err)
 }
 
 // buy asks for a random path and buys one unit with it. It returns the last answer.

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"slices"
@@ -23,8 +24,7 @@ type fault struct {
 	spread  time.Duration        // the buyers arrive within this time; 6 s if 0
 	// all buyers may wait at once: for servers that are down for long
 	concurrent bool
-	limit      int64 // units that one buyer may have; 1 if 0
-	shards     int   // order queues; the default if 0
+	shards     int // order queues; the default if 0
 	// the sale starts this long after its creation; a minute before if 0
 	starts time.Duration
 	// the sale ends this long after its creation; after an hour if 0
@@ -47,7 +47,7 @@ var namesFlag = flag.String("faults.names", "",
 	`comma list of faults; "all"; those of a plain go test if empty`)
 
 // plainFaults are the faults of a plain go test: one for each kind of process that holds state.
-var plainFaults = []string{"api-killed", "consumer-killed", "redis-flushall"}
+const plainFaults = "api-killed,consumer-killed,redis-flushall"
 
 // allFaults lists every fault, in the order of reports/faults.md.
 func allFaults() []fault {
@@ -56,19 +56,22 @@ func allFaults() []fault {
 		mysqlFaults(), groupFaults(), messageFaults(), wireFaults(), momentFaults())
 }
 
+// midway injects a fault once 10 to 70 % of the units are promised.
+func midway(inject func(t *testing.T, r *run)) func(*testing.T, *run) {
+	return func(t *testing.T, r *run) {
+		r.untilSold(r.random(0.1, 0.7))
+		inject(t, r)
+	}
+}
+
 // selected lists the faults that namesFlag selects.
 func selected(t *testing.T) []fault {
-	names := plainFaults
-	switch *namesFlag {
-	case "":
-	case "all":
-		return allFaults()
-	default:
-		names = strings.Split(*namesFlag, ",")
-	}
 	list := allFaults()
-	chosen := make([]fault, 0, len(names))
-	for _, name := range names {
+	if *namesFlag == "all" {
+		return list
+	}
+	var chosen []fault
+	for name := range strings.SplitSeq(cmp.Or(*namesFlag, plainFaults), ",") {
 		i := slices.IndexFunc(list, func(f fault) bool { return f.name == name })
 		require.GreaterOrEqual(t, i, 0, "there is no fault %q", name)
 		chosen = append(chosen, list[i])
@@ -76,21 +79,14 @@ func selected(t *testing.T) []fault {
 	return chosen
 }
 
-// unsupported returns the reason why a topology does not support the fault, or "".
-func (f fault) unsupported() string {
-	if f.options.Topology.Has(installation.RedisCluster) && f.options.Failover {
-		return "a Redis Cluster has no Sentinels; see the faults redis-cluster-…"
-	}
-	return ""
-}
-
 // TestFaults injects each selected fault into an installation, and checks the guarantees after it.
 func TestFaults(t *testing.T) {
 	topology := must.Get(installation.ParseTopology(*onFlag))(t)
 	for _, f := range selected(t) {
 		f.options.Topology |= topology
-		if why := f.unsupported(); why != "" {
-			fmt.Printf("faults: %s does not run on %s: %s\n", f.name, f.options.Topology, why)
+		if f.options.Topology.Has(installation.RedisCluster) && f.options.Failover {
+			fmt.Printf("faults: %s does not run on %s: a Redis Cluster has no Sentinels; "+
+				"see the faults redis-cluster-…\n", f.name, f.options.Topology)
 			continue
 		}
 		for seed := *seedFlag; seed < *seedFlag+*seedsFlag; seed++ {

@@ -2,12 +2,12 @@ package faults
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
@@ -17,15 +17,13 @@ import (
 // broker's numbers are up to five seconds old.
 func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
-		var err error
-		queued, dead, err = r.Queues(t)
+	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+		queued, dead, err := r.Queues(t)
 		require.NoError(t, err)
-		if queued == 0 {
-			break
+		if queued == 0 || time.Since(began) > 15*time.Second {
+			return queued, dead
 		}
 	}
-	return queued, dead
 }
 
 // history collects the answers to buyers, and the contents of MySQL, Redis and the queues.
@@ -35,7 +33,11 @@ func (r *run) history(t *testing.T, report buyers.Report) check.History {
 	l := must.Get(r.ledger(t))(t)
 	f := must.Get(r.RedisFacts(t, r.redis, r.goods))(t)
 	h := check.History{
-		Sale:         check.Sale{Units: r.units, Stock: facts.Stock, Total: facts.Total},
+		Sale: check.Sale{
+			Units: r.units, Limit: 1, StartAt: r.start, EndAt: r.end, Stock: facts.Stock,
+			Total: facts.Total,
+		},
+		Buyers:       slices.Concat(r.extraBuyers, report.Results),
 		Holdings:     r.Held(t, r.goods),
 		PendingMoves: int(facts.NotGiven + facts.OpenCuts),
 		Queued:       queued,
@@ -48,13 +50,7 @@ func (r *run) history(t *testing.T, report buyers.Report) check.History {
 		},
 	}
 	for _, o := range r.OrderRows(t, r.goods) {
-		h.Rows = append(h.Rows, check.Row{
-			OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status,
-		})
-	}
-	h.Buyers = append(h.Buyers, r.extraBuyers...)
-	for _, b := range report.Results {
-		h.Buyers = append(h.Buyers, recorded(b))
+		h.Rows = append(h.Rows, check.Row(o))
 	}
 	return h
 }
@@ -67,9 +63,9 @@ func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
 	}
 	final := make(map[string]string)
 	for _, b := range h.Buyers {
-		for _, p := range b.Promises {
+		for _, p := range b.Accepted {
 			if _, asked := final[p.OrderSn]; !asked && !kept[p.OrderSn] {
-				final[p.OrderSn] = r.status(t, b.ID, p.OrderSn)
+				final[p.OrderSn] = r.status(t, b.BuyerID, p.OrderSn)
 			}
 		}
 	}
@@ -81,27 +77,9 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
 	a := must.Get(c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil))(t)
-	var order struct {
-		Status string `json:"status"`
-	}
+	var order struct{ Status string }
 	if a.Into(&order) != nil {
 		return a.Reason
 	}
 	return order.Status
-}
-
-// recorded converts one buyer's answers for the checker.
-func recorded(b buyer.Result) check.Buyer {
-	c := check.Buyer{
-		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors,
-		MissingRetryAfter: b.NoRetryAfter,
-	}
-	for _, p := range b.Accepted {
-		c.Promises = append(c.Promises,
-			check.Promise{Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received})
-	}
-	for _, seen := range b.Statuses {
-		c.Statuses = append(c.Statuses, seen.Status)
-	}
-	return c
 }

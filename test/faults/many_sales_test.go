@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,10 +35,8 @@ type sideSale struct {
 	goods  string
 	master *servers.RedisServer // at its creation
 
-	mu       sync.Mutex
-	busy     int    // answers with 503
-	message  string // of the last 503
-	promised int    // units
+	busy     atomic.Pointer[apiclient.Answer] // the last 503, or nil
+	promised atomic.Int64                     // units
 }
 
 // hitSome injects a fault. It returns a function that reports whether the fault hits a sale.
@@ -47,7 +46,12 @@ type hitSome func(t *testing.T, r *run) (hit func(*sideSale) bool)
 // the other sales must continue to sell, without a 503 and without a rebuild.
 func amongManySales(inject hitSome) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
-		sales := r.createSideSales(t, 18)
+		sales := make([]*sideSale, 18)
+		for i := range sales {
+			goods := r.PutUp(t, 10_000, 1000) // which aims r.Redis at its master
+			sales[i] = &sideSale{goods: goods, master: r.Redis}
+		}
+		r.master(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var buyers sync.WaitGroup
 		for i, s := range sales {
@@ -89,7 +93,7 @@ func (r *run) requireOthersUntouched(
 			n++
 			continue
 		}
-		require.Zero(t, s.busy, "goods %s of another master answered 503: %s", s.goods, s.message)
+		require.Nil(t, s.busy.Load(), "goods %s of another master answered 503", s.goods)
 		require.EqualValues(t, 1, l.Epoch, "goods %s of another master was rebuilt", s.goods)
 	}
 	require.Less(t, n, len(sales))
@@ -100,52 +104,24 @@ func (r *run) requireOthersUntouched(
 func requireAllSell(t *testing.T, sales []*sideSale) {
 	t.Helper()
 	for _, s := range sales {
-		before := s.sold()
-		require.Eventually(t, func() bool { return s.sold() > before },
+		before := s.promised.Load()
+		require.Eventually(t, func() bool { return s.promised.Load() > before },
 			patience, 5*time.Millisecond, "goods %s sells nothing any more", s.goods)
 	}
-}
-
-func (s *sideSale) sold() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.promised
-}
-
-// createSideSales creates n sales; their slots are on any master.
-func (r *run) createSideSales(t *testing.T, n int) []*sideSale {
-	sales := make([]*sideSale, n)
-	for i := range sales {
-		sales[i] = &sideSale{goods: r.PutUp(t, 10_000, 1000)}
-		sales[i].master = r.Redis
-	}
-	r.master(t)
-	return sales
 }
 
 // keepBuying buys a unit ten times a second.
 func (s *sideSale) keepBuying(ctx context.Context, c apiclient.Client) {
 	for ctx.Err() == nil {
-		s.buyOne(ctx, c)
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		answer, err := buy(ctx, c, s.goods)
+		switch {
+		case err != nil: // the context has ended
+		case answer.Status == http.StatusServiceUnavailable:
+			s.busy.Store(&answer)
+		case answer.Status == http.StatusAccepted:
+			s.promised.Add(1)
 		}
-	}
-}
-
-func (s *sideSale) buyOne(ctx context.Context, c apiclient.Client) {
-	answer, err := buy(ctx, c, s.goods)
-	if err != nil {
-		return // the context has ended
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch answer.Status {
-	case http.StatusServiceUnavailable:
-		s.busy, s.message = s.busy+1, answer.Message
-	case http.StatusAccepted:
-		s.promised++
+		_ = apiclient.Sleep(ctx, 100*time.Millisecond) // the loop ends with the context
 	}
 }
 

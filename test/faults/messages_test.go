@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
@@ -33,7 +35,7 @@ func messageFaults() []fault {
 			killTenTimes(t, r, r.Consumers)
 		}},
 		{name: "late-orders", inject: publishLateOrders},
-		{name: "poison", allow: check.Allowance{DeadLetters: 2}, inject: publishPoison},
+		{name: "poison", allow: check.Allowance{DeadLetters: 2}, inject: midway(publishPoison)},
 		poisonInABatch(),
 	}
 }
@@ -60,14 +62,18 @@ func publishLateOrders(t *testing.T, r *run) {
 }
 
 // lateMessage is the message of an order of epoch 1, for a buyer outside the run's own.
-func (r *run) lateMessage(t *testing.T, buyer int64) []byte {
-	r.extraBuyers = append(r.extraBuyers, check.Buyer{ID: buyer, Paths: 1})
-	return r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
+func (r *run) lateMessage(t *testing.T, id int64) []byte {
+	r.addBuyer(buyer.Result{BuyerID: id, Paths: 1})
+	return r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: id, Quantity: 1})
+}
+
+// addBuyer adds a buyer of an order that the fault itself created.
+func (r *run) addBuyer(b buyer.Result) {
+	r.extraBuyers = append(r.extraBuyers, buyers.Result{Result: b})
 }
 
 // publishPoison publishes a message that cannot be decoded and one that cannot be written.
 func publishPoison(t *testing.T, r *run) {
-	r.untilSold(r.random(0.1, 0.7))
 	r.publish(t, r.goodsID(t), undecodable(), r.unwritable(t, r.goodsID(t)))
 }
 
@@ -92,13 +98,13 @@ func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte
 
 // awaitLostOrder queries an order of epoch 1 that no server has, until the answer is that it
 // failed. It returns the order's message. That answer must stay true when the message arrives.
-func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
+func (r *run) awaitLostOrder(t *testing.T, id int64) []byte {
 	t.Helper()
 	asked := time.Now()
-	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
+	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: id, Quantity: 1})
 	m := must.Get(order.Decode(body))(t)
 	sn := m.Orders[0].OrderSn
-	c := r.Buyer(t, buyer)
+	c := r.Buyer(t, id)
 	defer c.HTTP.CloseIdleConnections()
 	var got struct{ Status, FailureReason string }
 	for began := time.Now(); got.Status != "failed"; time.Sleep(20 * time.Millisecond) {
@@ -106,21 +112,15 @@ func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 		require.Less(t, time.Since(began), patience, "%+v %v", got, err)
 	}
 	require.Equal(t, "LOST", got.FailureReason)
-	promise := check.Promise{Path: "held back", OrderSn: sn, Asked: asked, Answered: time.Now()}
-	r.extraBuyers = append(r.extraBuyers, check.Buyer{
-		ID: buyer, Paths: 1, Statuses: []string{got.Status}, Promises: []check.Promise{promise},
+	promise := buyer.Accepted{Path: "held back", OrderSn: sn, Sent: asked, Received: time.Now()}
+	r.addBuyer(buyer.Result{
+		BuyerID: id, Paths: 1, Statuses: []string{got.Status}, Accepted: []buyer.Accepted{promise},
 	})
 	return body
 }
 
 func (r *run) goodsID(t *testing.T) int64 {
-	return number(t, r.goods)
-}
-
-func number(t *testing.T, goodsID string) int64 {
-	t.Helper()
-	goods := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
-	return goods
+	return installation.Number(t, r.goods)
 }
 
 // publish sends messages to the orders' exchange with the routing key of a goods.

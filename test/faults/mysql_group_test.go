@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
@@ -16,27 +17,21 @@ import (
 
 // groupFaults hit the primary of a MySQL group, which elects another after 5 to 8 s.
 func groupFaults() []fault {
-	group := installation.Options{Topology: installation.MySQLGroup}
-	ownDisk := installation.Options{Topology: group.Topology, OwnSQL: true}
-	spread := 20 * time.Second
+	options := installation.Options{Topology: installation.MySQLGroup}
+	primary := func(name string, inject, afterRecovery func(*testing.T, *run)) fault {
+		return fault{
+			name: "mysql-primary-" + name, options: options, spread: 20 * time.Second,
+			concurrent: true, inject: inject, afterRecovery: afterRecovery,
+		}
+	}
+	cutOff := primary("cut-off", cutPrimaryOff, nil)
+	cutOff.prepare = createWitnessTable
+	full := primary("disk-full", killFullPrimary, freeDisk)
+	full.options.OwnSQL = true
 	return []fault{
-		{
-			name: "mysql-primary-killed", options: group, spread: spread, concurrent: true,
-			inject: killPrimary, afterRecovery: restartAsSecondary,
-		},
-		{
-			name: "mysql-primary-paused", options: group, spread: spread, concurrent: true,
-			inject: pausePrimary,
-		},
-		{
-			name: "mysql-primary-cut-off", options: group, spread: spread, concurrent: true,
-			prepare: createWitnessTable, inject: cutPrimaryOff,
-		},
-		{
-			name: "mysql-primary-disk-full", options: ownDisk, spread: spread, concurrent: true,
-			inject: killFullPrimary, afterRecovery: freeDisk,
-		},
-		{name: "mysql-switchover", options: group, spread: spread, inject: switchOver},
+		primary("killed", killPrimary, restartAsSecondary), primary("paused", pausePrimary, nil),
+		cutOff, full,
+		{name: "mysql-switchover", options: options, spread: full.spread, inject: switchOver},
 	}
 }
 
@@ -137,24 +132,18 @@ func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 
 // connect opens one member, whatever its role.
 func (r *run) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
-	var name string
-	group := must.Get(sql.Open("mysql", r.DSN))(t)
-	defer group.Close()
-	require.NoError(t, group.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
-	db := must.Get(sql.Open("mysql", m.DSN(name)))(t)
+	config := must.Get(mysql.ParseDSN(r.DSN))(t)
+	db := must.Get(sql.Open("mysql", m.DSN(config.DBName)))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
 // switchOver makes each member the primary in turn, as an operator does during an upgrade.
 func switchOver(t *testing.T, r *run) {
-	for i, m := range append(secondaries(r), r.SQL) {
+	secondaries := slices.DeleteFunc(slices.Clone(r.Group.Members()),
+		func(m *servers.SQLServer) bool { return m == r.SQL })
+	for i, m := range append(secondaries, r.SQL) {
 		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
 		require.NoError(t, r.Group.Switch(t.Context(), m))
 	}
-}
-
-func secondaries(r *run) []*servers.SQLServer {
-	return slices.DeleteFunc(slices.Clone(r.Group.Members()),
-		func(m *servers.SQLServer) bool { return m == r.SQL })
 }

@@ -12,23 +12,20 @@ import (
 func mysqlFaults() []fault {
 	return []fault{
 		{name: "mysql-killed-twice", spread: 10 * time.Second, inject: killMySQLTwice},
-		{name: "mysql-paused", inject: func(t *testing.T, r *run) {
-			r.untilSold(r.random(0.1, 0.7))
+		{name: "mysql-paused", inject: midway(func(t *testing.T, r *run) {
 			pause(t, r.Primary(t), 10*time.Second)
-		}},
+		})},
 		{
 			name: "mysql-read-only", options: installation.Options{Plain: true},
-			inject: func(t *testing.T, r *run) {
-				r.untilSold(r.random(0.1, 0.7))
+			inject: midway(func(t *testing.T, r *run) {
 				r.SQLDo(t, "SET GLOBAL read_only = ON")
 				time.Sleep(5 * time.Second)
 				r.SQLDo(t, "SET GLOBAL read_only = OFF")
-			},
+			}),
 		},
 		{
 			name: "mysql-disk-full", options: installation.Options{OwnSQL: true},
-			spread:     20 * time.Second,
-			concurrent: true, inject: fillDisk,
+			spread: 20 * time.Second, concurrent: true, inject: fillDisk,
 		},
 	}
 }

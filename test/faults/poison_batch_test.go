@@ -45,7 +45,7 @@ func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 	}
 	report := r.startBuyers(t, goods, goodOrders)
 	r.awaitQueued(t, goods, goodOrders/2)
-	r.publish(t, number(t, goods), poison(number(t, goods)))
+	r.publish(t, installation.Number(t, goods), poison(installation.Number(t, goods)))
 	r.awaitQueued(t, goods, goodOrders)
 	start(t, r.Consumers)
 	require.Eventually(t, func() bool {
@@ -62,7 +62,7 @@ func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 
 // fullBatches counts, in the consumers' logs, the batches of 200 from a goods' queue.
 func (r *run) fullBatches(t *testing.T, goods string) (n int) {
-	shard := fmt.Sprintf(" shard=%d ", order.Shard(number(t, goods), r.shards))
+	shard := fmt.Sprintf(" shard=%d ", order.Shard(installation.Number(t, goods), r.shards))
 	for _, p := range r.Consumers {
 		n += p.Wrote("writing a batch", shard, "orders=200")
 	}

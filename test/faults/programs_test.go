@@ -21,11 +21,10 @@ func programFaults() []fault {
 			name: "consumer-killed", spread: 12 * time.Second,
 			inject: func(t *testing.T, r *run) { killTenTimes(t, r, r.Consumers) },
 		},
-		{name: "consumer-paused", inject: func(t *testing.T, r *run) {
-			r.untilSold(r.random(0.1, 0.7))
+		{name: "consumer-paused", inject: midway(func(t *testing.T, r *run) {
 			// 20 s is longer than the broker's heartbeat timeout.
 			pause(t, r.Consumers[r.rng.IntN(len(r.Consumers))], 20*time.Second)
-		}},
+		})},
 		{name: "all-restarted", spread: 15 * time.Second, inject: restartAll},
 	}
 }
@@ -34,14 +33,10 @@ func programFaults() []fault {
 func killTenTimes(t *testing.T, r *run, programs []*installation.Program) {
 	for i := range 10 {
 		r.untilSold(float64(i+1)/12 + r.random(0, 0.08))
-		restartKilled(t, programs[r.rng.IntN(len(programs))])
+		one := r.rng.IntN(len(programs))
+		kill(t, programs[one:one+1])
+		start(t, programs[one:one+1])
 	}
-}
-
-// restartKilled kills programs, and starts them again once all are dead.
-func restartKilled(t *testing.T, programs ...*installation.Program) {
-	kill(t, programs)
-	start(t, programs)
 }
 
 func kill(t *testing.T, programs []*installation.Program) {

@@ -13,21 +13,20 @@ import (
 
 // rabbitNodeFaults hit nodes of a RabbitMQ cluster; run.Rabbit leads the sale's queue.
 func rabbitNodeFaults() []fault {
-	own := installation.Options{OwnRabbit: true, Topology: installation.RabbitCluster}
-	short, medium, long := 15*time.Second, 25*time.Second, 30*time.Second
+	node := func(name string, spread time.Duration, inject func(*testing.T, *run)) fault {
+		return fault{
+			name: "rabbit-" + name, spread: spread, inject: inject,
+			options: installation.Options{OwnRabbit: true, Topology: installation.RabbitCluster},
+		}
+	}
+	const medium, long = 25 * time.Second, 30 * time.Second
+	killed := node("node-killed", medium, killNode)
+	majority := node("majority-killed", long, killMajority)
+	killed.prepare, majority.prepare = flushRabbit, flushRabbit
 	return []fault{
-		{
-			name: "rabbit-node-killed", options: own, spread: medium, prepare: flushRabbit,
-			inject: killNode,
-		},
-		{name: "rabbit-node-emptied", options: own, spread: medium, inject: emptyNode},
-		{name: "rabbit-node-paused", options: own, spread: long, inject: pauseNode},
-		{name: "rabbit-node-cut-off", options: own, spread: long, inject: cutNodeOff},
-		{name: "rabbit-leader-moved", options: own, spread: short, inject: moveLeaders},
-		{
-			name: "rabbit-majority-killed", options: own, spread: long, prepare: flushRabbit,
-			inject: killMajority,
-		},
+		killed, node("node-emptied", medium, emptyNode), node("node-paused", long, pauseNode),
+		node("node-cut-off", long, cutNodeOff), node("leader-moved", 15*time.Second, moveLeaders),
+		majority,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -20,7 +19,7 @@ func rabbitFaults() []fault {
 	return []fault{
 		{
 			name: "rabbit-killed", options: own, spread: spread, prepare: flushRabbit,
-			inject: func(t *testing.T, r *run) { r.stopRabbit(t, 0.1, 0.7, 0) },
+			inject: stopRabbit(0),
 		},
 		{
 			name: "rabbit-stopped-no-limit", options: noLimit, spread: spread, prepare: flushRabbit,
@@ -28,7 +27,7 @@ func rabbitFaults() []fault {
 		},
 		{
 			name: "rabbit-stopped", options: own, spread: 40 * time.Second, prepare: flushRabbit,
-			inject: func(t *testing.T, r *run) { r.stopRabbit(t, 0.1, 0.7, 15*time.Second) },
+			inject: stopRabbit(15 * time.Second),
 		},
 		{
 			name: "rabbit-stopped-60s-no-limit", options: noLimit, spread: 2 * time.Minute,
@@ -51,26 +50,22 @@ func rabbitFaults() []fault {
 // some three seconds after a declaration, and loses a queue when SIGKILL comes first. The faults do
 // not test that defect of the broker.
 func flushRabbit(t *testing.T, r *run) {
-	for _, node := range r.rabbitNodes() {
+	nodes := []*servers.RabbitServer{r.Rabbit}
+	if r.Rabbits != nil {
+		nodes = r.Rabbits.Nodes
+	}
+	for _, node := range nodes {
 		ctl(t, node, "eval", "dets:sync(ra_directory_reverse).")
 	}
 }
 
-// rabbitNodes lists the nodes of the broker.
-func (r *run) rabbitNodes() []*servers.RabbitServer {
-	if r.Rabbits == nil {
-		return []*servers.RabbitServer{r.Rabbit}
-	}
-	return r.Rabbits.Nodes
-}
-
-// stopRabbit kills the broker once a random share of the units is promised, and restarts it after
-// a while.
-func (r *run) stopRabbit(t *testing.T, from, to float64, down time.Duration) {
-	r.untilSold(r.random(from, to))
-	require.NoError(t, r.Rabbit.Kill())
-	time.Sleep(down)
-	require.NoError(t, r.Rabbit.Restart(t.Context()))
+// stopRabbit kills the broker and restarts it after a while.
+func stopRabbit(down time.Duration) func(*testing.T, *run) {
+	return midway(func(t *testing.T, r *run) {
+		require.NoError(t, r.Rabbit.Kill())
+		time.Sleep(down)
+		require.NoError(t, r.Rabbit.Restart(t.Context()))
+	})
 }
 
 // sellWithoutRabbit stops the broker, and requires further promises without it.
@@ -112,7 +107,7 @@ func requireBusyAnswers(t *testing.T, r *run, report buyers.Report) {
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, report.Sum(func(b buyer.Result) int {
+	require.Positive(t, report.Sum(func(b buyers.Result) int {
 		return b.Unavailable
 	}), "no answer was 503")
 }

@@ -2,10 +2,10 @@ package faults
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
@@ -13,35 +13,16 @@ import (
 // patience is how long an installation may take to recover before the run has failed.
 const patience = 90 * time.Second
 
-// slowRecovery is the length of a recovery beyond which the run logs the causes of the wait.
-const slowRecovery = 10 * time.Second
-
-// logSlowRecovery logs the causes of a slow recovery, and the end of each program's log.
-func (r *run) logSlowRecovery(t *testing.T, recovery time.Duration, waited []string) {
-	t.Logf("the sale took %s to recover; it waited for:\n%s",
-		recovery.Round(time.Millisecond), strings.Join(waited, "\n"))
-	for _, p := range slices.Concat(r.Consumers, r.APIs) {
-		t.Logf("the end of a program's log:\n%s", p.Log())
-	}
-}
-
 // awaitRecovery waits until the sale's gate is open and no order has been pending for more than a
-// second. It returns how long that took, and for each second the cause of the wait.
-func (r *run) awaitRecovery(t *testing.T) (recovery time.Duration, waited []string) {
+// second. It returns how long that took.
+func (r *run) awaitRecovery(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	for time.Since(began) < patience {
-		problem := r.unrecovered(t)
-		if problem == "" {
-			return time.Since(began), waited
-		}
-		if at := time.Since(began); len(waited) < int(at.Seconds()) {
-			waited = append(waited, fmt.Sprintf("%6.2f s: %s", at.Seconds(), problem))
-		}
+	for problem := r.unrecovered(t); problem != ""; problem = r.unrecovered(t) {
+		require.Less(t, time.Since(began), patience, "the sale has not recovered: %s", problem)
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("the sale has not recovered in %s:\n%s", patience, strings.Join(waited, "\n"))
-	return 0, nil
+	return time.Since(began)
 }
 
 // unrecovered names the cause of the wait for recovery. It returns "" once the sale has recovered.

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,35 +15,24 @@ import (
 
 // clusterFaults need a Redis Cluster: the other masters promote a replica, and slots move.
 func clusterFaults() []fault {
-	cluster := func(busWires bool, env ...string) installation.Options {
-		return installation.Options{
-			Topology: installation.RedisCluster, BusWires: busWires, Env: env,
-		}
+	killed := fault{
+		name: "redis-cluster-master-killed", spread: 15 * time.Second, inject: killMaster,
+		options: installation.Options{Topology: installation.RedisCluster},
+		allow:   check.Allowance{BrokenPromises: true},
 	}
-	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second
-	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
-	return []fault{
-		{
-			name: "redis-cluster-master-killed", options: cluster(false), spread: spread,
-			allow: broken, inject: killMaster,
-		},
-		{
-			name: "redis-cluster-master-killed-wait-1", options: cluster(false, wait...),
-			spread: spread, inject: killMaster, afterRecovery: restartNodes,
-		},
-		{
-			name: "redis-cluster-slots-moved", options: cluster(false), spread: spread,
-			inject: moveSlotBackAndForth,
-		},
-		{
-			name: "redis-cluster-slots-moved-wait-1", options: cluster(false, wait...),
-			spread: spread, inject: moveSlotBackAndForth,
-		},
-		{
-			name: "redis-cluster-cut-off", options: cluster(true), spread: spread,
-			allow: broken, inject: cutMasterOff,
-		},
+	cutOff, moved := killed, killed
+	cutOff.name, cutOff.inject = "redis-cluster-cut-off", cutMasterOff
+	cutOff.options.BusWires = true
+	moved.name, moved.inject = "redis-cluster-slots-moved", moveSlotBackAndForth
+	moved.allow = check.Allowance{}
+	waiting := func(f fault) fault {
+		f.name, f.allow = f.name+"-wait-1", check.Allowance{}
+		f.options.Env = []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
+		return f
 	}
+	killedWaiting := waiting(killed)
+	killedWaiting.afterRecovery = restartNodes
+	return []fault{killed, killedWaiting, moved, waiting(moved), cutOff}
 }
 
 // killMaster kills the sale's master for good: the cluster promotes its replica.
@@ -79,13 +69,10 @@ func moveSlotBackAndForth(t *testing.T, r *run) {
 }
 
 func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.RedisServer {
-	for _, master := range r.masters(t) {
-		if master != than {
-			return master
-		}
-	}
-	require.Fail(t, "there is one master only")
-	return nil
+	masters := r.masters(t)
+	i := slices.IndexFunc(masters, func(m *servers.RedisServer) bool { return m != than })
+	require.GreaterOrEqual(t, i, 0, "there is one master only")
+	return masters[i]
 }
 
 // moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
@@ -97,9 +84,6 @@ func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
 		_, err := move.Keys(t.Context(), 2)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
-	}
-	for moved := 1; moved > 0; {
-		moved = must.Get(move.Keys(t.Context(), 1000))(t)
 	}
 	require.NoError(t, move.Finish(t.Context()))
 }

@@ -18,37 +18,29 @@ const replicaLag = time.Second
 // the master's last second. With SECKILL_REDIS_WAIT_REPLICAS=1 no order of that second was
 // promised.
 func failoverFaults() []fault {
-	options := func(ownRabbit bool, settings ...string) installation.Options {
-		return installation.Options{Failover: true, OwnRabbit: ownRabbit, Env: settings}
+	failover := func(name string, ownRabbit bool, allow check.Allowance, env ...string) fault {
+		f := fault{
+			name:    name,
+			options: installation.Options{Failover: true, OwnRabbit: ownRabbit, Env: env},
+			// A reservation that waits for the replica takes over a second.
+			spread: 20 * time.Second, concurrent: ownRabbit, allow: allow, prepare: delayReplica,
+			inject: killLaggingMaster, afterRecovery: restartOldMaster,
+		}
+		if ownRabbit {
+			f.prepare, f.inject = flushAndDelay, killMasterAndRabbit
+		}
+		return f
 	}
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1", "SECKILL_REDIS_WAIT_TIMEOUT=1500ms"}
 	broken := check.Allowance{BrokenPromises: true}
-	spread := 20 * time.Second // a reservation that waits for the replica takes over a second
+	back := failover("redis-failover-and-back", false, broken)
+	back.spread, back.afterRecovery = 30*time.Second, failBack
 	return []fault{
-		{
-			name: "redis-failover-replica-behind", options: options(false), spread: spread,
-			allow: broken, prepare: delayReplica, inject: killLaggingMaster,
-			afterRecovery: restartOldMaster,
-		},
-		{
-			name: "redis-failover-wait-1", options: options(false, wait...), spread: spread,
-			prepare: delayReplica, inject: killLaggingMaster, afterRecovery: restartOldMaster,
-		},
-		{
-			name: "redis-failover-and-back", options: options(false), spread: 30 * time.Second,
-			allow: broken, prepare: delayReplica, inject: killLaggingMaster,
-			afterRecovery: failBack,
-		},
-		{
-			name: "redis-failover-rabbit-away", options: options(true), spread: spread,
-			concurrent: true, allow: broken, prepare: flushAndDelay, inject: killMasterAndRabbit,
-			afterRecovery: restartOldMaster,
-		},
-		{
-			name: "redis-failover-rabbit-away-wait-1", options: options(true, wait...),
-			spread: spread, concurrent: true, prepare: flushAndDelay, inject: killMasterAndRabbit,
-			afterRecovery: restartOldMaster,
-		},
+		failover("redis-failover-replica-behind", false, broken),
+		failover("redis-failover-wait-1", false, check.Allowance{}, wait...),
+		back,
+		failover("redis-failover-rabbit-away", true, broken),
+		failover("redis-failover-rabbit-away-wait-1", true, check.Allowance{}, wait...),
 	}
 }
 

@@ -18,12 +18,6 @@ import (
 )
 
 func redisFaults() []fault {
-	midway := func(inject func(t *testing.T, r *run)) func(*testing.T, *run) {
-		return func(t *testing.T, r *run) {
-			r.untilSold(r.random(0.1, 0.7))
-			inject(t, r)
-		}
-	}
 	return []fault{
 		{name: "redis-killed", inject: midway(killRedis)},
 		{name: "redis-lost-a-second", inject: midway(loseLastWrites)},
@@ -116,8 +110,7 @@ func (r *run) masters(t *testing.T) []*servers.RedisServer {
 	if r.Cluster == nil {
 		return []*servers.RedisServer{r.Redis}
 	}
-	masters := must.Get(r.Cluster.Masters(t.Context()))(t)
-	return masters
+	return must.Get(r.Cluster.Masters(t.Context()))(t)
 }
 
 // loseLastWrites kills Redis and truncates its append-only file. A SIGKILL alone loses no write,

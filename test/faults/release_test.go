@@ -23,19 +23,12 @@ func releaseFaults() []fault {
 func rollBack(t *testing.T, r *run) {
 	previous := installation.Previous(t, *previousFlag)
 	programs := slices.Concat(r.Consumers, r.APIs)
-	for i, p := range programs {
-		r.untilSold(float64(i+1) / 12)
-		replaceProgram(t, p, previous)
+	for turn, folder := range []string{previous, ""} { // "" is this release
+		for i, p := range programs {
+			r.untilSold(float64(turn)/2 + float64(i+1)/12)
+			require.NoError(t, p.Stop(), "%s", p.Log())
+			p.Use(t, folder)
+			p.Start(t)
+		}
 	}
-	for i, p := range programs {
-		r.untilSold(0.5 + float64(i+1)/12)
-		replaceProgram(t, p, "")
-	}
-}
-
-// replaceProgram stops a program gracefully and starts the one of a folder; "" is this release.
-func replaceProgram(t *testing.T, p *installation.Program, folder string) {
-	require.NoError(t, p.Stop(), "%s", p.Log())
-	p.Use(t, folder)
-	p.Start(t)
 }

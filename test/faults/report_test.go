@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -30,23 +31,16 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d answers with 503, %d broken connections, %d buyers gave up, %d refused, in %s",
-		report.Sum(func(b buyer.Result) int { return b.Unavailable }),
-		report.Sum(func(b buyer.Result) int { return b.ConnectionErrors }),
+		report.Sum(func(b buyers.Result) int { return b.Unavailable }),
+		report.Sum(func(b buyers.Result) int { return b.ConnectionErrors }),
 		report.Count(buyer.GaveUp), report.Count(buyer.Refused),
 		report.Took.Round(time.Millisecond))
 	if *outFlag != "" {
-		appendLine(t, *outFlag, line)
+		out := must.Get(os.OpenFile(*outFlag, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))(t)
+		_, err := fmt.Fprintln(out, line)
+		require.NoError(t, errors.Join(err, out.Close()))
 	}
-	for i, violation := range v.Violations {
-		if i < maxShown {
-			t.Errorf("seed %d: %s", seed, violation)
-		}
+	for _, violation := range v.Violations[:min(maxShown, len(v.Violations))] {
+		t.Errorf("seed %d: %s", seed, violation)
 	}
-}
-
-func appendLine(t *testing.T, file, line string) {
-	f := must.Get(os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))(t)
-	_, err := fmt.Fprintln(f, line)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
 }

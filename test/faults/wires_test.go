@@ -15,12 +15,11 @@ var wires = []string{
 func wireFaults() []fault {
 	var list []fault
 	for _, wire := range wires {
-		cut := func(_ *testing.T, r *run) {
-			r.untilSold(r.random(0.1, 0.7))
+		cut := midway(func(_ *testing.T, r *run) {
 			r.Wires[wire].Cut()
 			time.Sleep(5 * time.Second)
 			r.Wires[wire].Restore()
-		}
+		})
 		list = append(list,
 			fault{name: "cut-" + wire, options: installation.Options{Wired: true}, inject: cut})
 	}

@@ -18,15 +18,15 @@ func replies(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return client.Set(context.WithoutCancel(t.Context()), key, 1, 0).Err() == nil
-	},
-		time.Minute, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // opens waits until the breaker of the key's node is open.
 func opens(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errOpen) },
-		time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errOpen)
+	}, time.Minute, time.Millisecond)
 }
 
 // TestCluster_DeadMasterDelaysOnlyItsOwnSlots checks that the breaker of a dead or paused master

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -62,7 +63,8 @@ func Open(ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer
 	})
 	return &Servers{publisher: publisher, Parts: app.Parts{
 		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
-		DeadLetters: dead{source}, NewQueues: newQueues, Log: log,
+		DeadLetters: dead{source}, NewQueues: newQueues, Provider: paymentprovider.Test{},
+		Log: log,
 	}}, nil
 }
 
@@ -83,16 +85,10 @@ const (
 	redisConns = 64
 )
 
-// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master,
-// without a password. The client retries no command that Redis may have executed, because only the
-// caller can decide whether a retry is safe. A cluster's client does retry on broken connections;
-// all commands of this program allow that.
-func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
-	return RedisOf(config.Redis{Addrs: addrs, SentinelMaster: sentinelMaster})
-}
-
-// RedisOf makes a client from its settings. Several addresses without a Sentinel's master are a
-// cluster.
+// RedisOf makes a client of one server, of a cluster (several addresses) or of a Sentinel's master.
+// The client retries no command that Redis may have executed, because only the caller can decide
+// whether a retry is safe. A cluster's client does retry on broken connections; all commands of
+// this program allow that.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
 		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,

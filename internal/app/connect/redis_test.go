@@ -1,26 +1,28 @@
 package connect
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, free := t.TempDir(), httptest.NewServer(nil)
+	free.Close()
+	addr := free.Listener.Addr().String()
 	cert, key := certificate(t, dir)
 	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
 	_, port, err := net.SplitHostPort(addr)
@@ -50,31 +52,43 @@ func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	}
 }
 
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// certificate writes a self-signed certificate for 127.0.0.1.
+// certificate writes the certificate of the standard library's test server, which is for 127.0.0.1
+// and signs itself.
 func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	secret, err := x509.MarshalECPrivateKey(key)
-	require.NoError(t, err)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	own := server.TLS.Certificates[0]
+	key := must.Get(x509.MarshalPKCS8PrivateKey(own.PrivateKey))(t)
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(certFile,
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile,
-		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
+	for file, block := range map[string]pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: own.Certificate[0]},
+		keyFile:  {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&block), 0o600))
+	}
 	return certFile, keyFile
+}
+
+func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
+	master := servers.Redis(t)
+	sentinel := servers.Sentinel(t, master)
+	admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})
+	defer admin.Close()
+	require.NoError(t,
+		admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">only they know").Err())
+
+	knows := config.Redis{Addrs: []string{
+		sentinel.Addr(),
+	}, SentinelMaster: servers.SentinelMaster, SentinelSecret: "only they know"}
+	client := RedisOf(knows)
+	defer client.Close()
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute,
+		20*time.Millisecond)
+
+	guesses := knows
+	guesses.SentinelSecret = "a guess"
+	stranger := RedisOf(guesses)
+	defer stranger.Close()
+	require.Error(t, stranger.Ping(t.Context()).Err())
 }

@@ -22,6 +22,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/memqueue"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
@@ -64,6 +65,7 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	orders := memqueue.New(1)
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
+		Provider: paymentprovider.Test{},
 		RedisStore: redisstore.New(client, redisstore.Options{
 			Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds(),
 		}),

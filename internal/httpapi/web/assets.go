@@ -67,20 +67,8 @@ func pack(bodies map[string][]byte) (*assets, error) {
 	return a, nil
 }
 
-func compress(body []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(body); err != nil {
-		return nil, err
-	}
-	err = w.Close() // writes the trailer
-	return out.Bytes(), err
-}
-
-// mediaType returns the Content-Type, which browsers need because of nosniff.
+// mediaType returns the Content-Type, which browsers need because of nosniff. The tables of package
+// mime depend on the machine.
 func mediaType(name string) string {
 	switch path.Ext(name) {
 	case ".css":
@@ -92,6 +80,19 @@ func mediaType(name string) string {
 	default:
 		return "application/octet-stream"
 	}
+}
+
+func compress(body []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	err = w.Close() // writes the trailer
+	return out.Bytes(), err
 }
 
 // modules returns a script and all scripts that it imports, so that a page can preload them at

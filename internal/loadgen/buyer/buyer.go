@@ -17,7 +17,7 @@ type Buyer struct {
 	ID       int64
 	GoodsID  string
 	Quantity int64
-	// Patience bounds the retries of each phase: purchase, polling, cancellation.
+	// Patience bounds the retries of each phase: purchase, polling.
 	Patience time.Duration
 	// RetryErrors repeats a call with the same path after a connection error or a server error. It
 	// also requests a new path when the API answers BAD_PATH.
@@ -26,7 +26,6 @@ type Buyer struct {
 	Bases     []string
 	Repeats   int  // calls with the same path after the first 202
 	BuysAgain bool // requests a second path after the first 202 and tries to buy with it
-	Cancels   bool // cancels the written order, and repeats the cancellation once
 	// MaxPollInterval bounds the pause between two reads of a queued order; 500 ms if 0.
 	MaxPollInterval time.Duration
 	OnAccepted      func() // called at the first 202; may be nil
@@ -50,10 +49,9 @@ type Step string
 
 // The steps of a purchase.
 const (
-	StepPath   Step = "path"   // POST /randomPath
-	StepBuy    Step = "buy"    // POST /{randomPath}/decrStock
-	StepOrder  Step = "order"  // GET /orders/{orderSn}
-	StepCancel Step = "cancel" // POST /orders/{orderSn}/cancel
+	StepPath  Step = "path"  // POST /randomPath
+	StepBuy   Step = "buy"   // POST /{randomPath}/decrStock
+	StepOrder Step = "order" // GET /orders/{orderSn}
 )
 
 // Call is one finished call. Err is set if no answer arrived or the answer was unreadable.
@@ -81,9 +79,6 @@ func (b Buyer) Buy(ctx context.Context) (Result, error) {
 		err = b.pollOrder(ctx, &t, time.Now().Add(b.Patience))
 		t.WriteTime = time.Since(began) - t.DecisionTime
 	}
-	if err == nil && t.Status == "created" && b.Cancels {
-		err = b.cancel(ctx, &t, time.Now().Add(b.Patience))
-	}
 	return t, err
 }
 
@@ -94,22 +89,6 @@ func (b Buyer) buyAgain(ctx context.Context, t *Result, until time.Time) error {
 	_, err := b.purchaseOnce(ctx, t, until)
 	t.Outcome, t.Reason, t.OrderSn = first.Outcome, first.Reason, first.OrderSn
 	return err
-}
-
-// cancel cancels the order twice, because a repeated cancellation must answer the same.
-func (b Buyer) cancel(ctx context.Context, t *Result, until time.Time) error {
-	for range 2 {
-		a, err := b.callWithRetry(ctx, t, until, StepCancel, "/orders/"+t.OrderSn+"/cancel")
-		switch {
-		case err != nil || a.Status == 0 || a.Status >= 500:
-			return err
-		case a.Status == http.StatusOK:
-			t.addStatus("cancelled")
-		default:
-			t.addStatus(a.Reason)
-		}
-	}
-	return nil
 }
 
 // purchase repeats purchaseOnce while the path is invalid and the buyer retries errors. A path is
@@ -127,7 +106,7 @@ func (b Buyer) purchase(ctx context.Context, t *Result, until time.Time) error {
 func (b Buyer) purchaseOnce(
 	ctx context.Context, t *Result, until time.Time,
 ) (badPath bool, err error) {
-	a, err := b.callWithRetry(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
+	a, err := b.CallWithRetry(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
 	if err != nil || a.Status != http.StatusOK {
 		t.finish(a)
 		return false, err
@@ -193,11 +172,11 @@ func (b Buyer) buyParallel(
 func (b Buyer) buyWith(
 	ctx context.Context, t *Result, until time.Time, path string,
 ) (apiclient.Answer, error) {
-	sent, errorsBefore := time.Now(), t.errorCount()
+	sent, failures := time.Now(), t.failures
 	target := fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity)
-	a, err := b.callWithRetry(ctx, t, until, StepBuy, target)
+	a, err := b.CallWithRetry(ctx, t, until, StepBuy, target)
 	if err != nil || a.Status != http.StatusAccepted {
-		t.Uncertain = t.Uncertain || err != nil || a.Status == 0 || t.errorCount() > errorsBefore
+		t.Uncertain = t.Uncertain || err != nil || a.Status == 0 || t.failures > failures
 		return a, err
 	}
 	var queued struct {

@@ -1,7 +1,6 @@
 package buyer
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,15 +45,13 @@ func (s *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.answer != nil {
 		status, reason = s.answer(kind, before)
 	}
-	data := map[string]string{"randomPath": strings.Repeat("a",
-		32), "orderSn": "sn-1", "status": "created"}
 	if status == 0 {
 		status, reason = map[string]int{"path": 200, "buy": 202, "order": 200, "cancel": 200}[kind], "OK"
 	}
 	w.Header().Set("Retry-After", "1")
 	w.WriteHeader(status)
-	text, _ := json.Marshal(data)
-	fmt.Fprintf(w, `{"code": %d, "reason": %q, "data": %s}`, status, reason, text)
+	fmt.Fprintf(w, `{"code": %d, "reason": %q, "data":
+		{"randomPath": "%032d", "orderSn": "sn-1", "status": "created"}}`, status, reason, 1)
 }
 
 func startFakeAPI(t *testing.T, answer func(kind string, before int) (int, string)) (*fakeAPI, Buyer) {
@@ -64,10 +62,8 @@ func startFakeAPI(t *testing.T, answer func(kind string, before int) (int, strin
 	httpClient := apiclient.NewHTTP(8)
 	t.Cleanup(httpClient.CloseIdleConnections)
 	return s, Buyer{
-		Client: apiclient.Client{
-			Base: server.URL, HTTP: httpClient,
-		}, ID: 7, GoodsID: "1", Quantity: 1,
-		Patience: 10 * time.Second, RetryErrors: true,
+		Client: apiclient.Client{Base: server.URL, HTTP: httpClient}, ID: 7, GoodsID: "1",
+		Quantity: 1, Patience: 10 * time.Second, RetryErrors: true,
 	}
 }
 
@@ -79,8 +75,7 @@ func TestBuy_ImpatientBuyerSendsParallelRequestsAndBoundsWaits(t *testing.T) {
 		return 0, ""
 	})
 	b.ParallelRequests, b.MaxRetryWait = 3, time.Millisecond
-	result, err := b.Buy(t.Context())
-	require.NoError(t, err)
+	result := must.Get(b.Buy(t.Context()))(t)
 	require.Equal(t, Won, result.Outcome)
 	require.Len(t, result.Accepted, 3)
 	require.Equal(t, 2, s.asked["path"], "the 429 was retried")
@@ -98,8 +93,7 @@ func TestBuy_OneAcceptedParallelRequestWins(t *testing.T) {
 		return 0, ""
 	})
 	b.ParallelRequests = 3
-	result, err := b.Buy(t.Context())
-	require.NoError(t, err)
+	result := must.Get(b.Buy(t.Context()))(t)
 	require.Equal(t, Won, result.Outcome)
 	require.Equal(t, "sn-1", result.OrderSn)
 }
@@ -112,13 +106,11 @@ func TestBuy_NotStartedIsRetried(t *testing.T) {
 		return 0, ""
 	}
 	_, b := startFakeAPI(t, answer)
-	result, err := b.Buy(t.Context())
-	require.NoError(t, err)
+	result := must.Get(b.Buy(t.Context()))(t)
 	require.Equal(t, Refused, result.Outcome, "NOT_STARTED is final without NotStartedRetry")
 	s, b := startFakeAPI(t, answer)
 	b.NotStartedRetry = time.Millisecond
-	result, err = b.Buy(t.Context())
-	require.NoError(t, err)
+	result = must.Get(b.Buy(t.Context()))(t)
 	require.Equal(t, Won, result.Outcome)
 	require.Equal(t, 4, s.asked["path"], "three answers of NOT_STARTED were retried")
 }
@@ -138,8 +130,7 @@ func TestBuy_TimesCountFromDue(t *testing.T) {
 				c.Step)
 		}
 	}
-	result, err := b.Buy(t.Context())
-	require.NoError(t, err)
+	result := must.Get(b.Buy(t.Context()))(t)
 	require.Greater(t, result.DecisionTime, time.Hour)
 	require.Greater(t, first.Took, time.Hour)
 }

@@ -9,9 +9,9 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// callWithRetry repeats a call until a final answer or until the deadline. A repeat is safe: the
+// CallWithRetry repeats a call until a final answer or until the deadline. A repeat is safe: the
 // contract promises that the same path reserves nothing twice.
-func (b Buyer) callWithRetry(
+func (b Buyer) CallWithRetry(
 	ctx context.Context, t *Result, until time.Time, step Step, path string,
 ) (apiclient.Answer, error) {
 	method := http.MethodPost
@@ -20,15 +20,17 @@ func (b Buyer) callWithRetry(
 	}
 	for attempt := 0; ; attempt++ {
 		a, err := b.callOnce(ctx, t, attempt, step, method, path)
+		if err != nil || a.Status >= 500 {
+			t.failures++
+		}
 		switch {
 		case err != nil && b.RetryErrors && ctx.Err() == nil && (a.Status == 0 || a.Status >= 500):
-			t.ConnectionErrors++
 			a = apiclient.Answer{RetryAfter: errorPause}
 		case err != nil:
 			return a, err
 		case a.Reason == "NOT_STARTED" && b.NotStartedRetry > 0:
 			a.RetryAfter = b.NotStartedRetry
-		case !t.countRetryable(a):
+		case !mayRetry(a.Status):
 			return a, nil
 		}
 		if time.Now().After(until) {
@@ -80,12 +82,12 @@ func (b Buyer) clientFor(attempt int) apiclient.Client {
 func (b Buyer) pollOrder(ctx context.Context, t *Result, until time.Time) error {
 	longest := cmp.Or(b.MaxPollInterval, 500*time.Millisecond)
 	for pause := minPause; ; pause = min(2*pause, longest) {
-		a, err := b.callWithRetry(ctx, t, until, StepOrder, "/orders/"+t.OrderSn)
+		a, err := b.CallWithRetry(ctx, t, until, StepOrder, "/orders/"+t.OrderSn)
 		if err != nil || b.RetryErrors && (a.Status == 0 || a.Status >= 500) {
 			return err // out of time: the last status stands
 		}
 		if b.RetryErrors && a.Status >= 400 {
-			t.addStatus(a.Reason)
+			t.AddStatus(a.Reason)
 			return nil
 		}
 		var order struct {
@@ -94,7 +96,7 @@ func (b Buyer) pollOrder(ctx context.Context, t *Result, until time.Time) error 
 		if err := a.Into(&order); err != nil {
 			return err
 		}
-		t.addStatus(order.Status)
+		t.AddStatus(order.Status)
 		if t.Status != "queued" || time.Now().After(until) {
 			return nil
 		}

@@ -20,6 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/verdict"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -28,18 +29,18 @@ var update = flag.Bool("update", false, "write testdata anew")
 func sample() Report {
 	steps := func(p99 float64) map[buyer.Step]loadgen.Interval {
 		return map[buyer.Step]loadgen.Interval{
-			buyer.StepPath: {
-				Count: 10, P50: 1.25, P99: p99, Max: 2 * p99,
-			}, buyer.StepBuy: {Count: 5, P50: 3, P99: 30, Max: 40},
+			buyer.StepPath:      {Count: 10, P50: 1.25, P99: p99, Max: 2 * p99},
+			buyer.StepBuy:       {Count: 5, P50: 3, P99: 30, Max: 40},
 			loadgen.SpanWritten: {Count: 4, P50: 20, P99: 200, Max: 210},
 		}
 	}
 	result := loadgen.Result{
-		Started: time.Date(2026, 11, 11, 12, 0, 0, 0,
-			time.UTC), Took: 3 * time.Second, Planned: 30, Arrived: 30,
-		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {
-			buyer.Won: 10, buyer.SoldOut: 18,
-		}, loadgen.Hostile: {"all refused": 2}},
+		Started: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC),
+		Took:    3 * time.Second, Planned: 30, Arrived: 30,
+		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{
+			loadgen.Polite:  {buyer.Won: 10, buyer.SoldOut: 18},
+			loadgen.Hostile: {"all refused": 2},
+		},
 		Steps: []loadgen.Step{
 			{Step: buyer.StepPath, Count: 30, Rate: 10, P50: 1.25, P90: 2, P99: 9, P999: 10, Max: 11, Answers: map[string]int64{"OK": 12, "SOLD_OUT": 18}},
 			{Step: buyer.StepBuy, Count: 12, Rate: 4, P50: 3, P90: 4, P99: 30, P999: 31, Max: 32, Faults: 1, Errors: 1, Answers: map[string]int64{"QUEUED": 10, "error: timeout": 1, "UNAVAILABLE": 1}},
@@ -53,12 +54,13 @@ func sample() Report {
 		})
 	}
 	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // an interval without requests
-	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{
-		`lost: <script>alert("x")</script>`,
-	}, More: 3}
-	v.Rules = []verdict.Rule{{
-		Name: "every 202 has an order", OK: false, Count: 4,
-	}, {Name: "nobody has more", OK: true}}
+	v := verdict.Verdict{
+		OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, More: 3,
+		Differences: []string{`lost: <script>alert("x")</script>`},
+		Rules: []verdict.Rule{
+			{Name: "every 202 has an order", Count: 4}, {Name: "nobody has more", OK: true},
+		},
+	}
 	plan := loadgen.Plan{
 		Bases: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Buyers: 30, Rate: 10, Users: 1,
 	}
@@ -108,8 +110,7 @@ func TestJSON_KeepsItsSchema(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(name, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(name)
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile(name))(t)
 	require.Equal(t, string(want), got)
 }
 

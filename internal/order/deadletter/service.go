@@ -174,7 +174,7 @@ func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
 	e := seckill.NewError(seckill.Conflict,
 		"there is no room for this order: too few units are left, or the buyer has bought otherwise")
 	if v, err := s.Redis.View(ctx, goodsID); err == nil {
-		e.Data = map[string]any{"available": v.Available}
+		return e.With("available", v.Available)
 	}
 	return e
 }

@@ -46,9 +46,12 @@ func (l *List) Run(ctx context.Context) error {
 // Refresh reads the list once. A full refresh also reads sales that were closed long ago and are
 // not retired, for example because Redis could not take units back.
 func (l *List) Refresh(ctx context.Context) {
-	since, full := time.Now().Add(-l.PaymentTimeout-liveAfterClose), l.fullRefreshDue()
-	if full {
-		since = time.Unix(0, 0)
+	l.mu.Lock()
+	full := time.Since(l.allReadAt) >= FullInterval
+	l.mu.Unlock()
+	since := time.Unix(0, 0)
+	if !full {
+		since = time.Now().Add(-l.PaymentTimeout - liveAfterClose)
 	}
 	sales, err := l.Store.LiveGoods(ctx, since)
 	if err != nil {
@@ -58,13 +61,6 @@ func (l *List) Refresh(ctx context.Context) {
 		return
 	}
 	l.keep(sales, full)
-}
-
-// fullRefreshDue reports whether the last full refresh is older than FullInterval.
-func (l *List) fullRefreshDue() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return time.Since(l.allReadAt) >= FullInterval
 }
 
 // keep stores a list. Between full refreshes it keeps the old sales of the last full one.

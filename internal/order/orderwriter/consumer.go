@@ -86,9 +86,10 @@ func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
-				return nil // the broker accepts no acknowledgement any more and redelivers the batch
+				return nil // the broker accepts no acknowledgement and redelivers the batch
 			}
-			r := receive(d)
+			message, err := order.Decode(d.Body)
+			r := received{d, message, err}
 			batch, orders = append(batch, r), orders+r.size()
 			if linger == nil {
 				linger = time.After(c.Linger)
@@ -107,11 +108,6 @@ type received struct {
 	order.Delivery
 	message order.Message
 	err     error // of decoding the message
-}
-
-func receive(d order.Delivery) received {
-	m, err := order.Decode(d.Body)
-	return received{Delivery: d, message: m, err: err}
 }
 
 // size counts the orders of a message for the limit of a batch. A message without orders counts as

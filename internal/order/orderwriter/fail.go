@@ -25,14 +25,11 @@ func (w *Writer) fail(
 func (w *Writer) failOne(
 	ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason,
 ) error {
-	body, err := order.EncodeOrder(goodsID, l.OrderLine)
-	if err != nil {
-		return err
-	}
+	body := order.EncodeOrder(goodsID, l.OrderLine)
 	d := w.deadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
 	began := time.Now()
 	var out order.Outcome
-	err = w.retry(ctx, "write a failed order", func() error {
+	err := w.retry(ctx, "write a failed order", func() error {
 		var err error
 		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, reason, d, time.Now())
 		return err

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"flashsale.dev/seckill/internal/order"
 )
 
 // fakeRefund is a Store and a Provider of one refund.
 type fakeRefund struct {
 	Store
+	Provider
 	due        time.Time
 	attempts   int
 	refunds    int  // refunds made by the provider
@@ -45,10 +44,6 @@ func (f *fakeRefund) MarkRefunded(context.Context, Payment, time.Time) error {
 	}
 	f.refunded = true
 	return nil
-}
-
-func (f *fakeRefund) Charge(context.Context, order.Order) (Payment, error) {
-	return Payment{}, errors.New("no")
 }
 
 func (f *fakeRefund) Refund(context.Context, Payment) error {

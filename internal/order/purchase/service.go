@@ -154,13 +154,9 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	if err != nil || !pending {
 		return err
 	}
-	message, err := order.EncodeOrder(goodsID, line)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
-	err = s.publisher.Publish(ctx, goodsID, message)
+	err = s.publisher.Publish(ctx, goodsID, order.EncodeOrder(goodsID, line))
 	if errors.Is(err, order.ErrQueueDown) {
 		return nil // the outbox alone holds it
 	}

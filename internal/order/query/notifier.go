@@ -66,6 +66,9 @@ func (n *Notifier) Unsubscribe(sub *Subscription) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	orders := n.goods[sub.goodsID]
+	if orders == nil {
+		return
+	}
 	orders[sub.orderSn] = slices.DeleteFunc(orders[sub.orderSn],
 		func(s *Subscription) bool { return s == sub })
 	if len(orders[sub.orderSn]) == 0 {
@@ -96,7 +99,7 @@ func (n *Notifier) runOnce(ctx context.Context) {
 					n.log.WarnContext(ctx, "can't read the status of orders, will retry",
 						"goods_id", goodsID, "err", err)
 				}
-				return
+				break
 			}
 		}
 	}
@@ -138,7 +141,7 @@ func (n *Notifier) notify(ctx context.Context, goodsID int64, sns []string) erro
 			select {
 			case sub.Changed <- o:
 				sub.known = o.Status
-			default: // the subscriber has not received the last change; a later round sends this one
+			default: // the subscriber has not received the last change; a later round sends this
 			}
 		}
 	}

@@ -147,11 +147,7 @@ func (s *Service) Mine(
 
 // OfGoods lists the orders of a sale that the actor manages, newest first. The status "" means all.
 func (s *Service) OfGoods(
-	ctx context.Context,
-	by seckill.Actor,
-	goodsID int64,
-	status order.Status,
-	before string,
+	ctx context.Context, by seckill.Actor, goodsID int64, status order.Status, before string,
 	limit int,
 ) ([]order.Order, error) {
 	if _, err := s.Sales.Get(ctx, by, goodsID); err != nil {

@@ -22,17 +22,7 @@ type findings struct {
 	written []order.Pending // active, and still pending in Redis
 	failed  []order.Pending // failed, and still pending in Redis
 	absent  []order.Pending // no row: in flight, or lost with the queue
-}
-
-// overdue returns the absent reservations that are old enough to be published again.
-func (f findings) overdue(now time.Time) []order.Pending {
-	var list []order.Pending
-	for _, p := range f.absent {
-		if now.Sub(p.At) > republishAfter {
-			list = append(list, p)
-		}
-	}
-	return list
+	overdue []order.Pending // those of absent that are old enough to be published again
 }
 
 // compareAll compares order numbers and, with nothing in flight, totals.
@@ -51,24 +41,22 @@ func (r LedgerReader) compareAll(
 func (r LedgerReader) compare(
 	ctx context.Context, v seckill.View,
 ) (d seckill.Differences, f findings, err error) {
-	oldest, err := r.Store.OldestUnreleasedMove(ctx, v.GoodsID)
+	unreleased, oldest, err := r.Store.Unreleased(ctx, v.GoodsID)
 	if err != nil {
 		return d, f, err
 	}
-	if !oldest.IsZero() && time.Since(oldest) > tolerance {
-		if d.Unreleased, err = r.Store.CountUnreleased(ctx, v.GoodsID); err != nil {
-			return d, f, err
-		}
+	if unreleased > 0 && time.Since(oldest) > tolerance {
+		d.Unreleased = unreleased
 	}
 	if v.Pending > 0 {
 		if f, err = r.comparePending(ctx, v); err != nil {
 			return d, f, err
 		}
 	}
-	if !oldest.IsZero() {
+	if unreleased > 0 {
 		f.failed = nil // a stock move already returns their units
 	}
-	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue(v.Now))
+	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue)
 	return d, f, nil
 }
 
@@ -108,6 +96,9 @@ func (r LedgerReader) comparePage(
 		switch {
 		case !written:
 			f.absent = append(f.absent, p)
+			if v.Now.Sub(p.At) > republishAfter {
+				f.overdue = append(f.overdue, p)
+			}
 		case status == order.Failed:
 			f.failed = append(f.failed, p)
 		default:
@@ -118,28 +109,23 @@ func (r LedgerReader) comparePage(
 }
 
 // compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.
+// MySQL's totals are comparable if nothing moved in Redis since the view: they are then of the same
+// state.
 func (r LedgerReader) compareTotals(
-	ctx context.Context, v seckill.View, db seckill.Database,
+	ctx context.Context, before seckill.View, db seckill.Database,
 ) (int, error) {
-	if db.Stock == v.Available && db.Active == v.Sold {
+	if db.Stock == before.Available && db.Active == before.Sold {
 		return 0, nil
 	}
-	idle, err := r.stillIdle(ctx, v)
-	if idle {
-		return 1, err
-	}
-	return 0, err
-}
-
-// stillIdle reports whether nothing moved in Redis since a view without pending reservations.
-// MySQL's totals, read in between, are then of the same state and comparable.
-func (r LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool, error) {
 	after, err := r.Redis.View(ctx, before.GoodsID)
 	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {
-		return false, err
+		return 0, err
 	}
-	oldest, err := r.Store.OldestUnreleasedMove(ctx, before.GoodsID)
-	return oldest.IsZero(), err
+	unreleased, _, err := r.Store.Unreleased(ctx, before.GoodsID)
+	if err != nil || unreleased > 0 {
+		return 0, err
+	}
+	return 1, nil
 }
 
 // totals are the figures of a view that do not change while the sale is idle.

@@ -26,10 +26,9 @@ type Metrics interface {
 
 // Report is the outcome of one round over a sale.
 type Report struct {
-	GoodsID    int64
-	BacklogAge time.Duration // of the oldest reservation that MySQL may lack; 0 if there is none
-	Found      seckill.Differences
-	Repaired   int // of those: settled, republished, or with a release scheduled
+	GoodsID  int64
+	Found    seckill.Differences
+	Repaired int // of those: settled, republished, or with a release scheduled
 }
 
 // Reconciler repairs differences between Redis and MySQL, and samples sales for metrics.
@@ -96,7 +95,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 	if err != nil {
 		return report, err
 	}
-	report.BacklogAge = v.PendingAge()
 	var f findings
 	if report.Found, f, err = r.compare(ctx, v); err != nil {
 		return report, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -17,32 +18,18 @@ const maxLogged = 50
 // repair repairs each kind of difference, even if another kind failed. It returns the number of
 // repaired orders.
 func (r *Reconciler) repair(ctx context.Context, v seckill.View, f findings) (int, error) {
-	settled, settleErr := r.settle(ctx, v.GoodsID, f.written)
+	settled, settleErr := r.Redis.Settle(ctx, v.GoodsID, order.Numbers(f.written))
 	republished, publishErr := r.republish(ctx, v, f.absent)
 	returned, returnErr := r.scheduleReleases(ctx, v.GoodsID, f.failed)
 	return settled + republished + returned, errors.Join(settleErr, publishErr, returnErr)
-}
-
-// settle settles orders that MySQL has and Redis still lists as pending.
-func (r *Reconciler) settle(
-	ctx context.Context, goodsID int64, written []order.Pending,
-) (int, error) {
-	if len(written) == 0 {
-		return 0, nil
-	}
-	return r.Redis.Settle(ctx, goodsID, order.Numbers(written))
 }
 
 // republish publishes absent reservations that are due. Younger ones are still in flight.
 func (r *Reconciler) republish(
 	ctx context.Context, v seckill.View, absent []order.Pending,
 ) (int, error) {
-	var due []order.Pending
-	for _, p := range absent {
-		if dueForRepublishing(v.Now.Sub(p.At)) {
-			due = append(due, p)
-		}
-	}
+	due := slices.DeleteFunc(slices.Clone(absent),
+		func(p order.Pending) bool { return !dueForRepublishing(v.Now.Sub(p.At)) })
 	return r.Publisher.Publish(ctx, v.GoodsID, due)
 }
 
@@ -77,7 +64,7 @@ func (r *Reconciler) logDifferences(
 	log := r.Log.With("goods_id", v.GoodsID)
 	logOrders(ctx, log, "unsettled", v.Now, f.written)
 	logOrders(ctx, log, "failed_and_held", v.Now, f.failed)
-	logOrders(ctx, log, "unwritten", v.Now, f.overdue(v.Now))
+	logOrders(ctx, log, "unwritten", v.Now, f.overdue)
 	if d.Unreleased > 0 {
 		log.WarnContext(ctx, "Redis lacks units of stock moves",
 			"difference", "not_released", "moves", d.Unreleased)

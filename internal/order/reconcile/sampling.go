@@ -80,10 +80,10 @@ func (r *Reconciler) sampleSales(
 		}
 		samples = append(samples, s)
 	}
-	if !redisUp {
-		return samples, mysqlUp, redisErr
+	if redisUp {
+		redisErr = nil
 	}
-	return samples, mysqlUp, nil
+	return samples, mysqlUp, redisErr
 }
 
 // sampleOf makes the sample of a sale from its view. A sale counts as missing if Redis lost it, or

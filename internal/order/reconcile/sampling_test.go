@@ -63,12 +63,14 @@ func (s *servers) PendingPage(
 	return nil, 0, nil
 }
 
+func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }
+
 func (s *servers) Database(context.Context, int64) (seckill.Database, error) {
 	return seckill.Database{Stock: 7, Active: 11}, answer(&s.mysqlDown)
 }
 
-func (s *servers) OldestUnreleasedMove(context.Context, int64) (time.Time, error) {
-	return time.Time{}, answer(&s.mysqlDown)
+func (s *servers) Unreleased(context.Context, int64) (int, time.Time, error) {
+	return 0, time.Time{}, answer(&s.mysqlDown)
 }
 
 func (s *servers) CountDeadLetters(context.Context) (int64, error) {

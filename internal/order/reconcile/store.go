@@ -16,11 +16,9 @@ type Store interface {
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
 	// StatusOf returns the status of those of the orders that have a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// OldestUnreleasedMove returns when the oldest stock move of a goods that is not released was
-	// made; zero if there is none.
-	OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error)
-	// CountUnreleased counts a goods' stock moves that are not released and its open stock cuts.
-	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
+	// Unreleased counts a goods' stock moves that are not released and its open stock cuts, and
+	// returns when the oldest was made; zero if there is none.
+	Unreleased(ctx context.Context, goodsID int64) (n int, oldest time.Time, err error)
 	// ScheduleRelease writes a stock move that returns the units that Redis holds for an order. The
 	// error is Unavailable if the order has a move already.
 	ScheduleRelease(

@@ -3,6 +3,7 @@ package stats
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -35,10 +36,11 @@ type CounterStore interface {
 // Counting therefore costs no call. A crash of the node or of Redis may lose the counts of one
 // second. A flush is not repeated, so no count is added twice. It is safe for concurrent use.
 type Counters struct {
-	store CounterStore
-	log   *slog.Logger
-	mu    sync.Mutex
-	goods map[int64]*Counts // since the last flush
+	store   CounterStore
+	log     *slog.Logger
+	counted []seckill.Reason
+	mu      sync.Mutex
+	goods   map[int64]*Counts // since the last flush
 }
 
 const (
@@ -59,17 +61,19 @@ func CountedReasons() []seckill.Reason {
 
 // NewCounters returns counters that flush to store.
 func NewCounters(store CounterStore, log *slog.Logger) *Counters {
-	return &Counters{store: store, log: log, goods: make(map[int64]*Counts)}
+	return &Counters{
+		store: store, log: log, counted: CountedReasons(), goods: make(map[int64]*Counts),
+	}
 }
 
 // Refused counts a refusal if its reason is one of CountedReasons.
 func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
-	if !slices.Contains(CountedReasons(), reason) {
+	if !slices.Contains(cs.counted, reason) {
 		return
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if c := cs.of(goodsID); c != nil {
+	if c := cs.of(goodsID, maxSales); c != nil {
 		c.Refusals[reason]++
 	}
 }
@@ -78,15 +82,14 @@ func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
 func (cs *Counters) Took(goodsID, orders int64) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if c := cs.of(goodsID); c != nil {
-		c.Orders += orders
-	}
+	cs.of(goodsID, math.MaxInt).Orders += orders // only sales that exist have orders
 }
 
-// of returns the counts of a sale, or nil if maxSales others have counts. The caller holds the lock.
-func (cs *Counters) of(goodsID int64) *Counts {
+// of returns the counts of a sale, or nil if as many others as most have counts. The caller holds
+// mu.
+func (cs *Counters) of(goodsID int64, most int) *Counts {
 	c := cs.goods[goodsID]
-	if c == nil && len(cs.goods) < maxSales {
+	if c == nil && len(cs.goods) < most {
 		c = &Counts{Refusals: make(map[seckill.Reason]int64)}
 		cs.goods[goodsID] = c
 	}

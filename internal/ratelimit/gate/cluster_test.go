@@ -1,7 +1,6 @@
 package gate_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -19,9 +19,7 @@ func goodsOn(
 ) (list []int64) {
 	t.Helper()
 	for id := int64(1); len(list) < n; id++ {
-		keeper, err := c.MasterOf(t.Context(), gate.GoodsKey(id))
-		require.NoError(t, err)
-		if keeper == master {
+		if must.Get(c.MasterOf(t.Context(), gate.GoodsKey(id)))(t) == master {
 			list = append(list, id)
 		}
 	}
@@ -62,24 +60,7 @@ func TestSlotOf_EqualsRedis(t *testing.T) {
 		"", "a", "sk:{42}:buyers", "{42}:ratelimit:a:42",
 		"ratelimit:{rules}:nodes", "{}a", "a{b", "{a}{b}", "买家",
 	} {
-		want, err := cluster.SlotOf(context.Background(), key)
-		require.NoError(t, err)
+		want := must.Get(cluster.SlotOf(t.Context(), key))(t)
 		require.Equal(t, want, gate.SlotOf(key), "%q", key)
-	}
-}
-
-// TestGate_ClusterKeysShareAHashTag checks that the keys of one call share a slot. Otherwise a
-// cluster answers CROSSSLOT.
-func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
-	cluster := env.RedisCluster(t)
-	require.NoError(t, cluster.FlushAll(t.Context()))
-	client := redis.NewClusterClient(
-		&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
-	t.Cleanup(func() { _ = client.Close() })
-	g := newGate(t, book(t, hotRule), redislimit.New(client, nil),
-		gate.Options{Cluster: true, Deadline: unhurried})
-	for id := range int64(50) { // in many slots, each with a lane of its own
-		out := decide(t, g, "hot", goods(id+1))
-		require.True(t, out.Allowed && !out.Degraded)
 	}
 }

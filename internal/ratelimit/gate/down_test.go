@@ -148,8 +148,7 @@ func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 	require.True(t, three())
 	require.False(t, decide(t, g, "r", goods(1)).Allowed)
 	require.NoError(t, server.RestartEmpty(t.Context()))
-	require.True(t, three(),
-		"the denial cache ends within a second, and a new bucket is full")
+	require.True(t, three(), "the denial cache ends within a second, and a new bucket is full")
 	require.False(t, decide(t, g, "r", goods(1)).Allowed)
 }
 

@@ -10,11 +10,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -45,9 +47,7 @@ func newClient(t testing.TB, options *redis.Options) *redis.Client {
 }
 
 func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
-	terms, err := l.Params()
-	require.NoError(t, err)
-	return terms
+	return must.Get(l.Params())(t)
 }
 
 const unhurried = 10 * time.Second
@@ -60,11 +60,7 @@ func (c *counters) count(_ string, event gate.Event) { c[event].Add(1) }
 func (c *counters) of(event gate.Event) int64 { return c[event].Load() }
 
 func book(t require.TestingT, yaml string) *rules.Rulebook {
-	list, err := rules.Parse([]byte(yaml))
-	require.NoError(t, err)
-	b, err := rules.New(list...)
-	require.NoError(t, err)
-	return b
+	return must.Get(rules.New(must.Get(rules.Parse([]byte(yaml)))(t)...))(t)
 }
 
 func newGate(t testing.TB, b *rules.Rulebook, store gate.Store, opts gate.Options) *gate.Gate {
@@ -84,9 +80,7 @@ func goods(id int64) rules.Attributes { return rules.Attributes{Goods: id} }
 
 func decide(t testing.TB, g *gate.Gate, rule string, attrs rules.Attributes) gate.Result {
 	t.Helper()
-	out, err := g.Decide(context.Background(), attrs, gate.Check{Rule: rule})
-	require.NoError(t, err)
-	return out
+	return must.Get(g.Decide(context.Background(), attrs, gate.Check{Rule: rule}))(t)
 }
 
 const hotRule = `
@@ -111,8 +105,7 @@ func TestGate_CachesDenials(t *testing.T) {
 	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil),
 		gate.Options{Count: meter.count, Deadline: unhurried})
 	for range 3 {
-		out := decide(t, g, "slow", goods(7))
-		require.True(t, out.Allowed)
+		require.True(t, decide(t, g, "slow", goods(7)).Allowed)
 	}
 	calls := meter.of(gate.EventRedisCall)
 	for range 100 {
@@ -146,8 +139,7 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	meter := &counters{}
 	g := inMemory(t, hotRule, meter.count)
 	for range 5 {
-		out := decide(t, g, "dry", goods(1))
-		require.True(t, out.Allowed)
+		require.True(t, decide(t, g, "dry", goods(1)).Allowed)
 	}
 	require.EqualValues(t, 4, meter.of(gate.EventDryRun))
 	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
@@ -180,16 +172,6 @@ func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	require.True(t, ask("192.0.2.2"))
 }
 
-func TestGate_OwnLimitReplacesTheRules(t *testing.T) {
-	g := inMemory(t, hotRule, nil)
-	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
-	for i := range 10 {
-		out, err := g.Decide(t.Context(), goods(5), gate.Check{Rule: "plain", Own: &limit})
-		require.NoError(t, err)
-		require.Equal(t, i < 2, out.Allowed)
-	}
-}
-
 func TestGate_InvalidRequestsAreErrors(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	_, err := g.Decide(t.Context(), rules.Attributes{}, gate.Check{Rule: "none"})
@@ -199,36 +181,12 @@ func TestGate_InvalidRequestsAreErrors(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 }
 
-func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
-	for _, store := range []string{"redis", "memory"} {
-		t.Run(store, func(t *testing.T) {
-			var shared gate.Store = ratelimit.NewMemory(nil)
-			if store == "redis" {
-				shared = redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil)
-			}
-			g := newGate(t, book(t, waitRule), shared, gate.Options{Deadline: unhurried})
-			require.True(t, decide(t, g, "wait", goods(1)).Allowed)
-			for range 5 { // without a refund each would wait 10 s longer than the last
-				out := decide(t, g, "wait", goods(1))
-				require.True(t, out.Allowed)
-				require.Greater(t, out.Decision.Wait, 5*time.Second)
-				require.LessOrEqual(t, out.Decision.Wait, 10*time.Second)
-				ctx, cancel := context.WithCancel(t.Context())
-				cancel()
-				require.ErrorIs(t, out.Wait(ctx), context.Canceled)
-				g.Close() // Close waits for the refund
-			}
-		})
-	}
-}
-
 func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
 	g := inMemory(t, waitRule, nil)
 	decide(t, g, "wait", goods(1))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	out, err := g.Decide(ctx, goods(1), gate.Check{Rule: "wait"})
-	require.NoError(t, err)
+	out := must.Get(g.Decide(ctx, goods(1), gate.Check{Rule: "wait"}))(t)
 	require.False(t, out.Allowed, "the gate denies at once")
 	require.True(t, decide(t, g, "wait", goods(1)).Allowed, "the denial took no permit")
 }
@@ -266,15 +224,12 @@ rules:
 	g := inMemory(t, both, nil)
 	attrs := rules.Attributes{User: 1, Goods: 1}
 	ask := func() []gate.Result {
-		outs, err := g.DecideAll(t.Context(), attrs, gate.Check{Rule: "user"},
-			gate.Check{Rule: "goods"})
-		require.NoError(t, err)
-		return outs
+		return must.Get(g.DecideAll(t.Context(), attrs, gate.Check{Rule: "user"},
+			gate.Check{Rule: "goods"}))(t)
 	}
 	first := ask()
 	require.Len(t, first, 2)
-	_, err := gate.WaitAll(t.Context(), first)
-	require.NoError(t, err)
+	must.Get(gate.WaitAll(t.Context(), first))(t)
 
 	waiting := ask() // waits ten seconds; the client disconnects
 	leaving, leave := context.WithCancel(t.Context())
@@ -339,9 +294,12 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	all.Wait()
 	store.answer <- struct{}{}
 	g.Close()
-	left, err := store.Memory.TakeEach(t.Context(),
-		ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1})
-	require.NoError(t, err)
+	left := must.Get(store.Memory.TakeEach(t.Context(),
+		ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1}))(t)
 	require.EqualValues(t, 100-passed.Load()-1, left[0].Granted,
 		"the gate keeps at most one permit and refunds the rest")
 }
+
+var env = servers.NewSuite()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }

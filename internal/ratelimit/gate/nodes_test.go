@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -74,8 +75,7 @@ func playTraffic(
 		step := time.Duration(rapid.IntRange(0, 900).Draw(t, "step µs")) * us
 		for range rapid.IntRange(1, 60).Draw(t, "callers") {
 			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
-			out, err := g.Decide(context.Background(), attrs, gate.Check{Rule: "r"})
-			require.NoError(t, err)
+			out := must.Get(g.Decide(context.Background(), attrs, gate.Check{Rule: "r"}))(t)
 			require.False(t, out.Degraded)
 			if out.Allowed {
 				good = append(good, clock.Now().Add(out.Decision.Wait))
@@ -95,15 +95,18 @@ func TestGate_TwoNodesShareOneRate(t *testing.T) {
 		length = 2 * time.Second
 	}
 	addr := servers.Redis(t).Addr()
-	b, err := rules.New(rules.Defaults()...)
-	require.NoError(t, err)
+	var admitted [2]atomic.Int64 // permits that are valid by the end
+	var gates [2]*gate.Gate
+	for i := range gates {
+		b := must.Get(rules.New(rules.Defaults()...))(t)
+		gates[i] = newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
+			gate.Options{Deadline: unhurried})
+		decide(t, gates[i], "randomPath", goods(2)) // connects before the time runs
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
-	var admitted [2]atomic.Int64 // permits that are valid by the end
 	var all sync.WaitGroup
-	for i := range admitted {
-		g := newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
-			gate.Options{Deadline: unhurried})
+	for i, g := range gates {
 		for range 100 {
 			all.Go(func() { admitted[i].Add(callUntil(ctx, g)) })
 		}

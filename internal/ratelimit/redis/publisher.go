@@ -61,18 +61,24 @@ func (p *Publisher) Publish(ctx context.Context) error {
 // script. Two releases that run side by side would otherwise overwrite each other's SHA-1 every
 // second.
 func (p *Publisher) Keep(ctx context.Context) error {
+	published, err := p.published(ctx)
+	if err != nil || published {
+		return err
+	}
+	return p.Publish(ctx)
+}
+
+// published reports whether a script is published that Redis has loaded.
+func (p *Publisher) published(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	sha, err := p.client.Get(ctx, ScriptKey).Result() // "" if there is none
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("ratelimit: read the published script: %w", err)
+		return false, fmt.Errorf("ratelimit: read the published script: %w", err)
 	}
 	loaded, err := p.client.ScriptExists(ctx, sha).Result()
 	if err != nil {
-		return fmt.Errorf("ratelimit: check the published script: %w", err)
+		return false, fmt.Errorf("ratelimit: check the published script: %w", err)
 	}
-	if len(loaded) == 1 && loaded[0] {
-		return nil
-	}
-	return p.Publish(ctx)
+	return len(loaded) == 1 && loaded[0], nil
 }

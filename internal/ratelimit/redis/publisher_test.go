@@ -7,8 +7,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -57,8 +59,7 @@ func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 // place. Publish replaces it.
 func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
-	theirs, err := client.ScriptLoad(t.Context(), "return 'another release'").Result()
-	require.NoError(t, err)
+	theirs := must.Get(client.ScriptLoad(t.Context(), "return 'another release'").Result())(t)
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, theirs, 0).Err())
 	p := redislimit.NewPublisher(client)
 	require.NoError(t, p.Keep(t.Context()))
@@ -78,3 +79,5 @@ func TestPublisher_LostRedisIsAnError(t *testing.T) {
 	require.NoError(t, redislimit.NewPublisher(client).Run(ctx, func(error) { reported++; stop() }))
 	require.Equal(t, 1, reported)
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.NewSuite().Around(m)) }

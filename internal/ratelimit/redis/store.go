@@ -71,13 +71,10 @@ func (r *Store) Refund(ctx context.Context, booked time.Time, request ratelimit.
 	return err
 }
 
-// Reset drops limiters. It deletes each key alone, because in a cluster they may be in
-// different slots.
-func (r *Store) Reset(ctx context.Context, keys ...string) error {
-	for _, key := range keys {
-		if err := r.client.Del(ctx, key).Err(); err != nil {
-			return fmt.Errorf("ratelimit: reset: %w", err)
-		}
+// Reset drops a limiter.
+func (r *Store) Reset(ctx context.Context, key string) error {
+	if err := r.client.Del(ctx, key).Err(); err != nil {
+		return fmt.Errorf("ratelimit: reset: %w", err)
 	}
 	return nil
 }

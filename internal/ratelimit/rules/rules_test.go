@@ -12,20 +12,15 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func book(t testing.TB, yaml string) *rules.Rulebook {
-	list, err := rules.Parse([]byte(yaml))
-	require.NoError(t, err)
-	b, err := rules.New(list...)
-	require.NoError(t, err)
-	return b
+	return must.Get(rules.New(must.Get(rules.Parse([]byte(yaml)))(t)...))(t)
 }
 
 func ruleNamed(t testing.TB, b *rules.Rulebook, name string) *rules.Compiled {
-	rule, err := b.Find(name)
-	require.NoError(t, err)
-	return rule
+	return must.Get(b.Find(name))(t)
 }
 
 // thousand is the limit of the default rule of /randomPath.
@@ -33,62 +28,35 @@ var thousand = ratelimit.Limit{
 	Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
 }
 
+// TestParse_ErrorsNameTheLine adds lines to a file with one rule, named a.
 func TestParse_ErrorsNameTheLine(t *testing.T) {
-	for name, c := range map[string]struct{ yaml, says string }{
-		"unknown field": {
-			"rules:\n  - name: a\n    colour: red\n",
-			"[3:5] unknown field \"colour\"",
-		},
-		"wrong type": {"rules:\n  - name: a\n    limit: many\n", "[3:12]"},
-		"unknown algorithm": {
-			"rules:\n  - name: a\n    algorithm: magic\n",
-			"line 3: rules[0] a: algorithm: unknown \"magic\"",
-		},
-		"negative rate": {
-			"rules:\n  - name: ok\n  - name: b\n    permitsPerSecond: -1\n",
-			"line 4: rules[1] b: permitsPerSecond",
-		},
-		"interval zero": {
-			"rules:\n  - name: a\n    intervalSeconds: 0\n",
-			"line 3: rules[0] a: intervalSeconds",
-		},
-		"by nonsense": {"rules:\n  - name: a\n    by: [moon]\n", "line 3: rules[0] a: by"},
-		"by twice":    {"rules:\n  - name: a\n    by: [ip, ip]\n", "by"},
-		"no name":     {"rules:\n  - limit: 5\n", "rules[0]: name"},
-		"name twice": {
-			"rules:\n  - name: a\n  - name: a\n",
-			"line 3: rules[1] a: name: \"a\" occurs twice",
-		},
-		"doubled field": {"rules:\n  - name: a\n    limit: 1\n    limit: 2\n", "[4:5]"},
-		"on error": {
-			"rules:\n  - name: a\n    onError: panic\n",
-			"line 3: rules[0] a: onError",
-		},
-		"on missing key": {
-			"rules:\n  - name: a\n    onMissingKey: cry\n",
-			"line 3: rules[0] a: onMissingKey",
-		},
-		"leases": {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
-		"log in redis": {
-			"rules:\n  - name: a\n    algorithm: sliding_log\n",
-			"algorithm: sliding_log works in one process only",
-		},
-		"waits differ": {
-			"rules:\n  - name: a\n    maxWait: 1s\n    maxWaitMillis: 5\n",
-			"maxWait",
-		},
-		"fallback code": {"rules:\n  - name: a\n    fallback: {code: 0}\n", "fallback.code"},
-		"too many digits": {
-			"rules:\n  - name: a\n    permitsPerSecond: 0.1234567890123\n",
-			"permitsPerSecond",
-		},
-		"not YAML":  {"rules: [", "["},
-		"not rules": {"rule: []", "unknown field"},
+	for lines, says := range map[string]string{
+		"    colour: red":                       "line 3: field colour not found",
+		"    limit: many":                       "line 3: cannot unmarshal",
+		"    algorithm: magic":                  "line 3: rules[0] a: algorithm: unknown \"magic\"",
+		"    intervalSeconds: 0":                "line 3: rules[0] a: intervalSeconds",
+		"    by: [moon]":                        "line 3: rules[0] a: by",
+		"    by: [ip, ip]":                      "by",
+		"    limit: 1\n    limit: 2":            "line 4: mapping key \"limit\" already defined",
+		"    onError: panic":                    "line 3: rules[0] a: onError",
+		"    onMissingKey: cry":                 "line 3: rules[0] a: onMissingKey",
+		"    leases: 5000":                      "line 3: rules[0] a: leases",
+		"    algorithm: sliding_log":            "algorithm: sliding_log works in one process only",
+		"    maxWait: 1s\n    maxWaitMillis: 5": "maxWait",
+		"    fallback:\n      code: 0":          "line 4: rules[0] a: fallback.code",
+		"    permitsPerSecond: 0.1234567890123": "permitsPerSecond",
+		"  - name: b\n    permitsPerSecond: -1": "line 4: rules[1] b: permitsPerSecond",
+		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
+		"  - limit: 5":                          "rules[1]: name",
+		"rules: [":                              "line 3: ",
+		"---":                                   "line 3: a second YAML document",
+		"}":                                     "did not find expected key",
+		"    by: [user, ~]":                     "line 3: a list has an empty entry",
+		"  -":                                   "line 3: a list has an empty entry",
+		"rule: []":                              "line 3: field rule not found",
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := rules.Parse([]byte(c.yaml))
-			require.ErrorContains(t, err, c.says)
-		})
+		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
+		require.ErrorContains(t, err, says, lines)
 	}
 }
 
@@ -100,19 +68,15 @@ rules:
   - {name: wait, permitsPerSecond: 50, maxWait: 250ms}
   - {name: window, algorithm: fixed_window, limit: 10, interval: 500ms}
 `)
-	limits := map[string]ratelimit.Limit{
+	rate := thousand
+	rate.PermitsPerSecond = 50
+	wait := rate
+	wait.MaxWaitMillis = 250
+	for name, want := range map[string]ratelimit.Limit{
 		"bare": {Algorithm: ratelimit.SlidingWindow, Limit: 100, IntervalSeconds: 60},
-		"rate": {
-			Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1,
-			MaxWaitMillis: 1000,
-		},
-		"wait": {
-			Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1,
-			MaxWaitMillis: 250,
-		},
+		"rate": rate, "wait": wait,
 		"window": {Algorithm: ratelimit.FixedWindow, Limit: 10, IntervalSeconds: 0.5},
-	}
-	for name, want := range limits {
+	} {
 		rule := ruleNamed(t, b, name)
 		require.Equal(t, want, rule.WithDefaults(), name)
 		require.Equal(t, []string{"route"}, rule.By)
@@ -129,14 +93,10 @@ func TestChange_Apply(t *testing.T) {
 		quota  int64
 		window time.Duration
 	}{
-		"nothing": {rules.Change{}, 1000, time.Second},
-		"a rate":  {rules.Change{PermitsPerSecond: &rate}, 50, time.Second},
-		"a burst": {
-			rules.Change{MaxBurstSeconds: &burst},
-			2000,
-			2 * time.Second,
-		},
-		"a window of the rate it had": {rules.Change{Algorithm: &window}, 1000, time.Second},
+		"nothing":              {rules.Change{}, 1000, time.Second},
+		"a rate":               {rules.Change{PermitsPerSecond: &rate}, 50, time.Second},
+		"a burst":              {rules.Change{MaxBurstSeconds: &burst}, 2000, 2 * time.Second},
+		"a window of its rate": {rules.Change{Algorithm: &window}, 1000, time.Second},
 		"a window of another rate": {
 			rules.Change{Algorithm: &window, PermitsPerSecond: &rate},
 			50, time.Second,
@@ -147,9 +107,7 @@ func TestChange_Apply(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			params, err := c.change.Apply(thousand).Params()
-			require.NoError(t, err)
-			quota, took := params.Quota()
+			quota, took := must.Get(c.change.Apply(thousand).Params())(t).Quota()
 			require.Equal(t, c.quota, quota)
 			require.Equal(t, c.window, took)
 		})
@@ -159,27 +117,24 @@ func TestChange_Apply(t *testing.T) {
 }
 
 func TestLoad_AddsToTheDefaults(t *testing.T) {
-	b, err := rules.Load("")
-	require.NoError(t, err)
+	b := must.Get(rules.Load(""))(t)
 	require.Equal(t, thousand, ruleNamed(t, b, "randomPath").WithDefaults())
 
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(path,
 		[]byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
-	b, err = rules.Load(path)
-	require.NoError(t, err)
+	b = must.Get(rules.Load(path))(t)
 	require.EqualValues(t, 5, ruleNamed(t, b, "randomPath").WithDefaults().PermitsPerSecond)
 	for _, name := range []string{"randomPathPerUser", "session"} {
 		ruleNamed(t, b, name) // the file adds rules and replaces defaults by name
 	}
 
-	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
+	_, err := rules.Load(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestLoad_ExampleFile(t *testing.T) {
-	b, err := rules.Load("../../../deploy/ratelimit.example.yaml")
-	require.NoError(t, err)
+	b := must.Get(rules.Load("../../../deploy/ratelimit.example.yaml"))(t)
 	require.Greater(t, len(b.ForRoute("POST", "/randomPath")), 2, "rules beyond the defaults")
 }
 

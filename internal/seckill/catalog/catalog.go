@@ -13,14 +13,13 @@ import (
 // answers from a view that is at most ViewTTL old. A Catalog is safe for concurrent use.
 type Catalog struct {
 	reader *SaleReader
-	store  SaleStore
 	keys   *ordersn.Keys
 	cache  viewCache
 }
 
-// NewCatalog returns a catalog of the sales that reader and store serve.
-func NewCatalog(reader *SaleReader, store SaleStore, keys *ordersn.Keys) *Catalog {
-	return &Catalog{reader: reader, store: store, keys: keys}
+// NewCatalog returns a catalog of the sales that reader serves. keys sign the paths.
+func NewCatalog(reader *SaleReader, keys *ordersn.Keys) *Catalog {
+	return &Catalog{reader: reader, keys: keys}
 }
 
 // Sale returns one sale for buyers, with the errors of SaleReader.Sale. The view may be ViewTTL old
@@ -77,7 +76,7 @@ func (c *Catalog) IssuePath(v seckill.View, buyerID int64) (path string, expires
 // is down, the list shows its sales with the data of MySQL. One master must not make the whole list
 // unavailable.
 func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
-	sales, err := c.store.ExposedSales(ctx, below, limit)
+	sales, err := c.reader.store.ExposedSales(ctx, below, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the sales can't be listed", err)
 	}

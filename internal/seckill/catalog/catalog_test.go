@@ -3,16 +3,23 @@ package catalog_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // partialRedis is a Redis cluster with failed masters and a MySQL with three sales.
 type partialRedis struct {
+	catalog.Redis
 	down map[int64]bool
 }
 
@@ -43,9 +50,8 @@ func (h partialRedis) ExposedSales(
 // master from MySQL. It fails only if every master has failed.
 func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	h := partialRedis{down: map[int64]bool{1: true}}
-	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h, nil)
-	views, err := sales.Sales(t.Context(), 0, 3)
-	require.NoError(t, err)
+	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), nil)
+	views := must.Get(sales.Sales(t.Context(), 0, 3))(t)
 	for i, want := range []int64{5, 7, 5} {
 		require.EqualValues(t, i, views[i].GoodsID)
 		require.Equal(t, want, views[i].Available)
@@ -53,6 +59,243 @@ func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	require.Equal(t, seckill.GateMissing, views[1].Gate, "the catalog reads the sale from MySQL")
 
 	h.down[0], h.down[2] = true, true
-	_, err = sales.Sales(t.Context(), 0, 3)
+	_, err := sales.Sales(t.Context(), 0, 3)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "every master failed")
+}
+
+func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
+	clock := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
+	var calls atomic.Int64
+	list := func(_ context.Context, below int64, limit int) ([]seckill.View, error) {
+		calls.Add(1)
+		sale := seckill.Sale{GoodsID: below + int64(limit)}
+		return []seckill.View{{Sale: sale, Now: clock}}, nil
+	}
+	cache := catalog.NewListCache(list, func() time.Time { return clock })
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			views := must.Get(cache.Sales(t.Context(), 0, 20))(t)
+			require.EqualValues(t, 20, views[0].GoodsID)
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1, calls.Load())
+	clock = clock.Add(999 * time.Millisecond)
+	views := must.Get(cache.Sales(t.Context(), 0, 20))(t)
+	require.EqualValues(t, 1, calls.Load())
+	require.Equal(t, clock, views[0].Now, "the cache adds the page's age")
+	clock = clock.Add(time.Millisecond)
+	must.Get(cache.Sales(t.Context(), 0, 20))(t)
+	require.EqualValues(t, 2, calls.Load())
+}
+
+// readTime is the time of one read of the fake Redis.
+const readTime = 2 * time.Millisecond
+
+// fakeRedis has one sale. Its clock is an hour ahead of the node's clock. synctest makes all times
+// exact.
+type fakeRedis struct {
+	catalog.SaleStore
+	mu    sync.Mutex
+	view  seckill.View
+	reads atomic.Int64
+}
+
+func newFakeRedis(change func(*seckill.View)) *fakeRedis {
+	s := &fakeRedis{view: seckill.View{Available: 10, Sale: seckill.Sale{
+		GoodsID: 42, Epoch: 1, Status: seckill.Exposed, StartAt: redisClock().Add(-time.Hour),
+		EndAt: redisClock().Add(time.Hour),
+	}}}
+	s.change(change)
+	return s
+}
+
+func redisClock() time.Time { return time.Now().Add(time.Hour).Truncate(time.Millisecond) }
+
+func (s *fakeRedis) change(how func(*seckill.View)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how(&s.view)
+}
+
+// View reads the state after half of readTime.
+func (s *fakeRedis) View(context.Context, int64) (seckill.View, error) {
+	s.reads.Add(1)
+	time.Sleep(readTime / 2)
+	defer time.Sleep(readTime / 2)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.view
+	v.Now = redisClock()
+	return v, nil
+}
+
+// rush is ten buyers that each send a request every millisecond. It records the first time of each
+// answer.
+type rush struct {
+	mu       sync.Mutex
+	answers  int
+	waited   int                          // answers after a wait
+	reasons  map[seckill.Reason]time.Time // the first time of each reason ("": admitted)
+	finished sync.WaitGroup
+}
+
+func startRush(ctx context.Context, sales *catalog.Catalog) *rush {
+	r := &rush{reasons: make(map[seckill.Reason]time.Time)}
+	for range 10 {
+		r.finished.Go(func() {
+			for ctx.Err() == nil {
+				began := time.Now()
+				err := sales.KnownError(42) // as the HTTP handler does
+				if err == nil {
+					_, err = sales.Admit(context.Background(), 42)
+				}
+				r.note(seckill.ReasonOf(err), time.Since(began))
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	return r
+}
+
+func (r *rush) note(reason seckill.Reason, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers++
+	if took > 0 {
+		r.waited++
+	}
+	if _, seen := r.reasons[reason]; !seen {
+		r.reasons[reason] = time.Now()
+	}
+}
+
+// first returns the time of the first answer with a reason.
+func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, seen := r.reasons[reason]
+	require.True(t, seen, "no buyer got %q", reason)
+	return at
+}
+
+func newCatalog(s *fakeRedis) *catalog.Catalog {
+	return catalog.NewCatalog(catalog.NewSaleReader(s, s), testKeys())
+}
+
+func testKeys() *ordersn.Keys { return ordersn.NewKeys([]byte("a secret of the tests")) }
+
+// during runs a rush, changes the sale after 100 ms and continues for 200 ms.
+func during(t *testing.T, s *fakeRedis, change func(*seckill.View)) (r *rush, at time.Time) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r = startRush(ctx, newCatalog(s))
+	time.Sleep(100 * time.Millisecond)
+	s.change(change)
+	at = time.Now()
+	time.Sleep(200 * time.Millisecond)
+	stop()
+	r.finished.Wait()
+	return r, at
+}
+
+// maxDelay is the greatest delay after which buyers see a change. It is the TTL of an old view plus
+// a read that waits for another read.
+const maxDelay = catalog.ViewTTL + 2*readTime
+
+// TestCatalog_RushIsAnsweredFromMemory checks that fewer than 2 % of the requests of a rush read
+// Redis, and that only the caller that renews a view waits for it.
+func TestCatalog_RushIsAnsweredFromMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeRedis(func(v *seckill.View) { v.Available = 0 })
+		r, _ := during(t, s, func(*seckill.View) {})
+		require.Greater(t, r.answers, 1000)
+		require.Less(t, float64(s.reads.Load())/float64(r.answers), 0.02)
+		require.Less(t, r.waited, 2*10+int(s.reads.Load()),
+			"ten callers wait at the start, and one per renewal")
+		require.Len(t, r.reasons, 1)
+		r.first(t, seckill.SoldOut)
+	})
+}
+
+// TestCatalog_ChangesAppearWithinTTL checks how soon buyers see a change. The cache holds no shut
+// gate, so they see it open at the next read.
+func TestCatalog_ChangesAppearWithinTTL(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after func(*seckill.View)
+		seen          seckill.Reason // of the first buyer who sees the change
+		within        time.Duration
+	}{
+		"units return": {
+			func(v *seckill.View) { v.Available = 0 },
+			func(v *seckill.View) { v.Available = 1 }, "", maxDelay,
+		},
+		"the sale closes": {
+			func(*seckill.View) {},
+			func(v *seckill.View) { v.Status = seckill.Closed }, seckill.Ended, maxDelay,
+		},
+		"the gate shuts": {
+			func(*seckill.View) {},
+			func(v *seckill.View) { v.Gate = seckill.GateShut }, seckill.Unavailable, maxDelay,
+		},
+		"the gate opens": {
+			func(v *seckill.View) { v.Gate = seckill.GateLease },
+			func(v *seckill.View) { v.Gate = seckill.GateOpen }, "", 2 * readTime,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, changed := during(t, newFakeRedis(c.before), c.after)
+				require.LessOrEqual(t, r.first(t, c.seen).Sub(changed), c.within)
+			})
+		})
+	}
+}
+
+// TestCatalog_StartAndEndAreNotDelayed checks that the cache delays neither the start nor the end
+// of a sale. Redis' clock decides both, to the millisecond.
+func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now().Add(130*time.Millisecond + 300*time.Microsecond)
+		end := start.Add(77 * time.Millisecond)
+		s := newFakeRedis(
+			func(v *seckill.View) { v.StartAt, v.EndAt = start.Add(time.Hour), end.Add(time.Hour) },
+		)
+		r, _ := during(t, s, func(*seckill.View) {})
+		opened, ended := r.first(t, ""), r.first(t, seckill.Ended)
+		require.GreaterOrEqual(t, opened, start)
+		require.LessOrEqual(t, opened.Sub(start), 2*readTime+time.Millisecond)
+		require.LessOrEqual(t, ended.Sub(end), 2*readTime+time.Millisecond)
+	})
+}
+
+// TestCatalog_SingleCallerGetsCurrentState checks that a caller without concurrent callers always
+// gets the current state.
+func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeRedis(func(*seckill.View) {})
+		sales := newCatalog(s)
+		for units := range int64(20) {
+			s.change(func(v *seckill.View) { v.Available = units })
+			v := must.Get(sales.Sale(t.Context(), 42))(t)
+			require.Equal(t, units, v.Available)
+		}
+	})
+}
+
+// TestIssuePath_CallsNothing checks that a path verifies without Redis, and expires by its clock.
+func TestIssuePath_CallsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeRedis(func(*seckill.View) {})
+		sales := newCatalog(s)
+		v := must.Get(sales.Admit(t.Context(), 42))(t)
+		reads := s.reads.Load()
+		path, expires := sales.IssuePath(v, 7)
+		require.Equal(t, reads, s.reads.Load())
+		n := must.Get(testKeys().VerifyPath(path, 42, 7, redisClock()))(t)
+		require.Equal(t, expires, n.ExpiresAt())
+		require.True(t, redisClock().Add(ordersn.PathTTL).Equal(expires))
+	})
 }

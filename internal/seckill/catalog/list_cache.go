@@ -45,8 +45,8 @@ func NewListCache(list Listing, now func() time.Time) *ListCache {
 	return &ListCache{list: list, now: now, pages: pages}
 }
 
-// Sales lists exposed sales, as the cached list does. It adds a page's age to each view's Now, so that a
-// countdown does not jump when the page is read again.
+// Sales lists exposed sales, as the cached list does. It adds a page's age to each view's Now, so
+// that a countdown does not jump when the page is read again.
 func (c *ListCache) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
 	load := func(ctx context.Context) (cachedPage, error) {
 		began := c.now()

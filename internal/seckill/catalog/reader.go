@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/batcher"
@@ -13,8 +14,8 @@ import (
 // readDeadline bounds one call to Redis that a batch of callers shares.
 const readDeadline = 2 * time.Second
 
-// ViewStore reads sales from Redis.
-type ViewStore interface {
+// Redis has the sales' current state.
+type Redis interface {
 	// View reads a sale; ErrNotLoaded if Redis has no state of it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
@@ -30,7 +31,7 @@ type SaleStore interface {
 // SaleReader reads the current state of sales. Concurrent callers of one sale share one call to
 // Redis, which starts after the last of them called. It is safe for concurrent use.
 type SaleReader struct {
-	redis ViewStore
+	redis Redis
 	store SaleStore
 	views *batcher.Batcher[int64, struct{}, sharedView]
 }
@@ -43,7 +44,7 @@ type sharedView struct {
 }
 
 // NewSaleReader returns a reader over Redis and MySQL.
-func NewSaleReader(redis ViewStore, store SaleStore) *SaleReader {
+func NewSaleReader(redis Redis, store SaleStore) *SaleReader {
 	r := &SaleReader{redis: redis, store: store}
 	r.views = batcher.New(reservation.MaxBatch, r.readBatch)
 	return r
@@ -60,11 +61,7 @@ func (r *SaleReader) readBatch(
 	if v.View, err = r.redis.View(ctx, goodsID); err != nil {
 		return nil, err
 	}
-	views := make([]sharedView, len(callers))
-	for i := range views {
-		views[i] = v
-	}
-	return views, nil
+	return slices.Repeat([]sharedView{v}, len(callers)), nil
 }
 
 // Sale returns the current state of one sale. It returns NotFound for an unknown sale and for a

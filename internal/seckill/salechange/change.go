@@ -107,7 +107,6 @@ func asNew(s seckill.Sale) seckill.NewSale {
 
 // NewStockDeltaError returns the refusal of a cut below the available units.
 func NewStockDeltaError(available int64) *seckill.Error {
-	e := seckill.NewError(seckill.Conflict, "only what is unsold can be taken off sale")
-	e.Data = map[string]any{"available": available}
-	return e
+	return seckill.NewError(seckill.Conflict, "only what is unsold can be taken off sale").
+		With("available", available)
 }

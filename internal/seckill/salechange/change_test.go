@@ -14,13 +14,8 @@ import (
 func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	draft := seckill.NewSale{
-		Title:         "tea",
-		Price:         5,
-		Stock:         10,
-		StartAt:       now,
-		EndAt:         now.Add(time.Hour),
-		PerBuyerLimit: 3,
-		Rate:          seckill.DefaultRate(),
+		Title: "tea", Price: 5, Stock: 10, StartAt: now, EndAt: now.Add(time.Hour),
+		PerBuyerLimit: 3, Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
 	exposed, closed := draft, draft
 	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six sold
@@ -30,22 +25,16 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		reason seckill.Reason
 		field  string
 	}{
-		"a draft's title": {draft, Change{
-			Title: new("coffee"), Price: new(int64(0)),
-		}, "", ""},
-		"an exposed sale's title": {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed sale's price": {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
-		"a closed sale": {closed, Change{
-			EndAt: new(now.Add(time.Minute)),
-		}, seckill.Conflict, ""},
-		"times while it sells":    {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
-		"an end before the start": {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
-		"a cut to what is sold":   {exposed, Change{StockDelta: -4}, "", ""},
-		"a cut of what is sold":   {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
-		"a draft of nothing": {draft, Change{
-			StockDelta: -10,
-		}, seckill.BadRequest, "stockDelta"},
-		"more than there may be": {exposed, Change{
+		"a draft's title":       {draft, Change{Title: new("mate"), Price: new(int64(0))}, "", ""},
+		"an exposed title":      {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
+		"an exposed price":      {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
+		"a closed sale":         {closed, Change{EndAt: new(now)}, seckill.Conflict, ""},
+		"times while it sells":  {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
+		"an end at the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
+		"a cut to what is sold": {exposed, Change{StockDelta: -4}, "", ""},
+		"a cut of what is sold": {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
+		"a draft of nothing":    {draft, Change{StockDelta: -10}, seckill.BadRequest, "stockDelta"},
+		"more than allowed": {exposed, Change{
 			StockDelta: seckill.MaxStock,
 		}, seckill.BadRequest, "stockDelta"},
 		"a rate's burst": {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
@@ -53,7 +42,7 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 			PermitsPerSecond: new(0.0),
 		}}, seckill.BadRequest, "rate.permitsPerSecond"},
 		"nothing at all": {exposed, Change{}, "", ""},
-		"a limit beyond its bounds": {draft, Change{
+		"a limit too high": {draft, Change{
 			PerBuyerLimit: new(int64(1001)),
 		}, seckill.BadRequest, "perBuyerLimit"},
 	} {

@@ -112,13 +112,3 @@ func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 		require.Error(t, d.Check(exchange(change)), name)
 	}
 }
-
-func BenchmarkCheck(b *testing.B) {
-	d := must.Get(Load())(b)
-	x := exchange(func(*Exchange) {})
-	for b.Loop() {
-		if err := d.Check(x); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -91,7 +91,7 @@ func (p Plan) withDefaults() Plan {
 }
 
 // oneBuyer runs the parallel purchases of one buyer.
-func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]buyer.Result, error) {
+func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]Result, error) {
 	token, err := p.Token(id)
 	if err != nil {
 		return nil, err
@@ -102,16 +102,37 @@ func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]buy
 		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience,
 		MaxPollInterval: p.MaxPollInterval, RetryErrors: p.RetryErrors, Bases: p.Bases,
 		Repeats: p.Repeats, OnAccepted: p.OnAccepted,
-		BuysAgain: every(p.BuysAgainEvery), Cancels: every(p.CancelsEvery),
+		BuysAgain: every(p.BuysAgainEvery),
 	}
-	results := make([]buyer.Result, p.ParallelPurchases)
+	results := make([]Result, p.ParallelPurchases)
 	var g errgroup.Group
 	for i := range results {
-		g.Go(func() error {
-			var err error
-			results[i], err = b.Buy(ctx)
+		g.Go(func() (err error) {
+			b := b
+			b.OnCall = results[i].count
+			results[i].Result, err = b.Buy(ctx)
+			if err == nil && results[i].Status == "created" && every(p.CancelsEvery) {
+				err = cancel(ctx, b, &results[i].Result)
+			}
 			return err
 		})
 	}
 	return results, g.Wait()
+}
+
+// cancel cancels the order twice, because a repeated cancellation must answer the same.
+func cancel(ctx context.Context, b buyer.Buyer, t *buyer.Result) error {
+	until := time.Now().Add(b.Patience)
+	for range 2 {
+		a, err := b.CallWithRetry(ctx, t, until, "cancel", "/orders/"+t.OrderSn+"/cancel")
+		switch {
+		case err != nil || a.Status == 0 || a.Status >= 500:
+			return err
+		case a.Status == http.StatusOK:
+			t.AddStatus("cancelled")
+		default:
+			t.AddStatus(a.Reason)
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package installation
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // Facts is MySQL's state of one sale. Tests read it directly.
@@ -24,7 +27,7 @@ func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
 	const holds = "FROM orders WHERE goods_id = s.goods_id AND status IN ('created', 'paid')"
 	const held = "FROM (SELECT SUM(held) AS held FROM buyer_holdings WHERE goods_id = ? " +
 		"GROUP BY buyer_id) AS buyers"
-	r.read(t, &f, `SELECT s.stock, s.total, (SELECT COUNT(*) `+holds+`) AS orders,
+	row := r.db.QueryRowContext(t.Context(), `SELECT s.stock, s.total, (SELECT COUNT(*) `+holds+`) AS orders,
 		(SELECT COALESCE(SUM(quantity), 0) `+holds+`) AS units,
 		(SELECT COUNT(DISTINCT buyer_id) `+holds+`) AS buyers,
 		(SELECT COALESCE(SUM(held), 0) `+held+`) AS held,
@@ -35,6 +38,8 @@ func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
 			AS not_given,
 		(SELECT COUNT(*) FROM stock_cuts WHERE goods_id = s.goods_id AND state = 'open') AS open_cuts
 		FROM sales s WHERE s.goods_id = ?`, goods, goods, goods)
+	require.NoError(t, row.Scan(&f.Stock, &f.Total, &f.Orders, &f.Units, &f.Buyers, &f.Held,
+		&f.MostHeld, &f.Failed, &f.Dead, &f.NotGiven, &f.OpenCuts))
 	return f
 }
 
@@ -46,8 +51,13 @@ type OrderRow struct {
 
 // OrderRows reads all orders of a goods with any status.
 func (r *Installation) OrderRows(t testing.TB, goods string) (orders []OrderRow) {
-	r.read(t, &orders, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders
-		WHERE goods_id = ?`, goods)
+	r.each(t, func(rows *sql.Rows) error {
+		var o OrderRow
+		err := rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
+		orders = append(orders, o)
+		return err
+	}, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders WHERE goods_id = ?`,
+		goods)
 	return orders
 }
 
@@ -64,31 +74,43 @@ func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 
 // Held returns the units that each buyer holds according to MySQL.
 func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
-	var rows []struct{ BuyerID, Held int64 }
-	r.read(t, &rows, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
 	held := make(map[int64]int64)
-	for _, row := range rows {
-		held[row.BuyerID] += row.Held
-	}
+	r.each(t, func(rows *sql.Rows) error {
+		var buyer, units int64
+		err := rows.Scan(&buyer, &units)
+		held[buyer] += units
+		return err
+	}, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
 	return held
 }
 
 // DeadLetters returns the order numbers of the dead letters in MySQL, for every goods and for
 // unknown goods.
 func (r *Installation) DeadLetters(t testing.TB) (sns []string) {
-	r.read(t, &sns, `SELECT order_sn FROM dead_letters`)
+	r.each(t, func(rows *sql.Rows) error {
+		sns = append(sns, "")
+		return rows.Scan(&sns[len(sns)-1])
+	}, `SELECT order_sn FROM dead_letters`)
 	return sns
 }
 
-func (r *Installation) read(t testing.TB, into any, query string, args ...any) {
-	require.NoError(t, r.db.WithContext(t.Context()).Raw(query, args...).Scan(into).Error)
+// each visits the rows of a query.
+func (r *Installation) each(
+	t testing.TB, visit func(*sql.Rows) error, query string, args ...any,
+) {
+	rows := must.Get(r.db.QueryContext(t.Context(), query, args...))(t)
+	defer rows.Close()
+	for rows.Next() {
+		require.NoError(t, visit(rows))
+	}
+	require.NoError(t, rows.Err())
 }
 
 // SQLDo runs a statement as the administrator.
 func (r *Installation) SQLDo(t testing.TB, statement string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
-	require.NoError(t, r.db.WithContext(ctx).Exec(statement).Error, statement)
+	must.Get(r.db.ExecContext(ctx, statement))(t, statement)
 }
 
 // RedisFacts is Redis' state of a goods. It is consistent only without concurrent changes, because

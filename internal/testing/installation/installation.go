@@ -2,14 +2,13 @@ package installation
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gorm.io/driver/mysql"
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
@@ -62,7 +61,7 @@ type Installation struct {
 
 	apiEnv, consumerEnv []string // settings of running and of joining programs
 	hosts               bool
-	db                  *gorm.DB
+	db                  *sql.DB
 }
 
 // Start builds the programs, migrates the database and starts all servers and programs. The test's
@@ -77,11 +76,10 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	if binaries(t); o.Failover { // after all servers: see the sentinels' failover-timeout
 		r.watchOver(t, o.Redis)
 	}
-	r.db = must.Get(gorm.Open(mysql.Open(r.DSN), &gorm.Config{Logger: logger.Discard}))(t)
-	db := must.Get(r.db.DB())(t)
+	r.db = must.Get(sql.Open("mysql", r.DSN))(t)
 	// After a failover an idle connection would reach the old primary.
-	db.SetMaxIdleConns(-1)
-	t.Cleanup(func() { _ = db.Close() })
+	r.db.SetMaxIdleConns(-1)
+	t.Cleanup(func() { _ = r.db.Close() })
 	r.Tokens = must.Get(auth.New([]byte(Secret), 0, time.Now))(t)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
 	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
@@ -155,6 +153,11 @@ func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end 
 	}))(t)
 	r.Aim(t, goods)
 	return goods
+}
+
+// Number returns a goods id as a number.
+func Number(t testing.TB, goods string) int64 {
+	return must.Get(strconv.ParseInt(goods, 10, 64))(t)
 }
 
 // Drained waits until a sale has no pending orders, and returns its ledger.

@@ -66,8 +66,7 @@ func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
 	if r.Group == nil {
 		return r.SQL
 	}
-	primary := must.Get(r.Group.AwaitPrimary(t.Context()))(t)
-	return primary
+	return must.Get(r.Group.AwaitPrimary(t.Context()))(t)
 }
 
 // sqlAddrs returns MySQL's address for a program: all members of a group, the current primary

@@ -163,7 +163,8 @@ func (p *Program) OpsAddr() string { return setting(p.Env, opsAddr) }
 
 // Metrics returns the program's metrics.
 func (p *Program) Metrics(t testing.TB) string {
-	resp := must.Get(http.Get("http://" + p.OpsAddr() + "/metrics"))(t)
+	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics")
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	return string(must.Get(io.ReadAll(resp.Body))(t))
 }

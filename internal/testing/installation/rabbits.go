@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -57,8 +56,7 @@ func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
 
 // OrderQueue returns the name of the queue for a goods' orders.
 func OrderQueue(t testing.TB, goodsID string) string {
-	id := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
-	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
+	return fmt.Sprint("seckill.orders.", order.Shard(Number(t, goodsID), shards))
 }
 
 // AimRabbit sets Rabbit to the node that leads a goods' queue, and waits until the queue has a

@@ -238,9 +238,8 @@ func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
 	var has, had int64
 	master := must.Get(r.RedisNode(t).Info(t.Context(), "replication").Result())(t)
 	replica := must.Get(direct(t, r.Replica).Info(t.Context(), "replication").Result())(t)
-	_, err := fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
-		&has, &had)
-	require.NoError(t, err)
+	must.Get(fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
+		&has, &had))(t)
 	return has - had, field(replica, "master_port")
 }
 

@@ -3,6 +3,7 @@ package queuesuite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,37 +68,36 @@ func bodies(ds []order.Delivery) []string {
 	return all
 }
 
-// publishInOrder publishes one message after the other. confirmed requires that the queue confirms
-// all of them.
-func publishInOrder(t *testing.T, p order.Publisher, id int64, bodies ...string) (confirmed func()) {
-	return publishing(t, func(ctx context.Context, all *errgroup.Group) {
+// messages returns n bodies.
+func messages(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint("message ", i)
+	}
+	return all
+}
+
+// publishAll publishes n messages at once.
+func publishAll(t *testing.T, p order.Publisher, n int) (confirmed func()) {
+	return publish(t, p, goods, slices.Collect(slices.Chunk(messages(n), 1))...)
+}
+
+// publish publishes parts concurrently, and the messages of a part one after the other. confirmed
+// requires that the queue confirms all of them.
+func publish(t *testing.T, p order.Publisher, id int64, parts ...[]string) (confirmed func()) {
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	t.Cleanup(cancel)
+	var all errgroup.Group
+	for _, part := range parts {
 		all.Go(func() error {
-			for _, body := range bodies {
+			for _, body := range part {
 				if err := p.Publish(ctx, id, []byte(body)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-	})
-}
-
-// publishAll publishes n messages at once.
-func publishAll(t *testing.T, p order.Publisher, n int) (confirmed func()) {
-	return publishing(t, func(ctx context.Context, all *errgroup.Group) {
-		for i := range n {
-			all.Go(func() error { return p.Publish(ctx, goods, fmt.Append(nil, "message ", i)) })
-		}
-	})
-}
-
-func publishing(
-	t *testing.T, start func(context.Context, *errgroup.Group),
-) (confirmed func()) {
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	t.Cleanup(cancel)
-	var all errgroup.Group
-	start(ctx, &all)
+	}
 	return func() {
 		t.Helper()
 		require.NoError(t, all.Wait())

@@ -42,11 +42,8 @@ const goods = int64(42)
 // keepsOrder publishes 100 messages and requires their deliveries in the same order.
 func keepsOrder(t *testing.T, q Queue) {
 	c := consume(t, q, order.Shard(goods, q.Shards()))
-	var want []string
-	for i := range 100 {
-		want = append(want, fmt.Sprint("message ", i))
-	}
-	confirmed := publishInOrder(t, q, goods, want...)
+	want := messages(100)
+	confirmed := publish(t, q, goods, want)
 	require.Equal(t, want, c.takeAndAck(len(want)))
 	confirmed()
 }
@@ -128,7 +125,7 @@ func keepsShards(t *testing.T, q Queue) {
 	for id := range int64(20) {
 		shard := order.Shard(id, q.Shards())
 		c := consume(t, q, shard)
-		confirmed := publishInOrder(t, q, id, fmt.Sprint(id))
+		confirmed := publish(t, q, id, []string{fmt.Sprint(id)})
 		require.Equal(t, []string{fmt.Sprint(id)}, c.takeAndAck(1))
 		confirmed()
 		require.NoError(t, c.stream.Close())
@@ -156,7 +153,7 @@ func keepsBytes(t *testing.T, q Queue) {
 		all[i] = byte(i)
 	}
 	c := consume(t, q, order.Shard(goods, q.Shards()))
-	confirmed := publishInOrder(t, q, goods, string(all))
+	confirmed := publish(t, q, goods, []string{string(all)})
 	require.Equal(t, []string{string(all)}, c.takeAndAck(1))
 	confirmed()
 }

@@ -62,8 +62,6 @@ func (o RedisClusterOptions) start(ctx context.Context, dir string) (*RedisNodes
 			return nil, errors.Join(fmt.Errorf("node %d of a cluster: %w", i, err), c.discard())
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
-	defer cancel()
 	if err := c.form(ctx, o.Replicas); err != nil {
 		return nil, errors.Join(fmt.Errorf("form a cluster: %w; its logs:\n%s", err, c.Log()),
 			c.discard())
@@ -177,11 +175,12 @@ func (c *RedisNodes) eachBus(
 	if at < 0 || at >= len(c.buses) {
 		return errors.New("the cluster started without BusWires")
 	}
-	change(c.buses[at].Proxy, netfault.Everyone)
-	for _, other := range c.buses {
-		if other != c.buses[at] {
-			change(other.Proxy, c.buses[at].source)
+	for i, wire := range c.buses {
+		source := c.buses[at].source
+		if i == at {
+			source = netfault.Everyone
 		}
+		change(wire.Proxy, source)
 	}
 	return nil
 }

@@ -14,14 +14,12 @@ const clusterPoll = 20 * time.Millisecond
 // slots, different epochs, meet, replicas.
 func (c *RedisNodes) form(ctx context.Context, replicasEach int) error {
 	for i, node := range c.Nodes {
-		if err := node.run(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
-			return err
+		err := node.run(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		if err == nil && i < clusterMasters {
+			first, end := i*slots/clusterMasters, (i+1)*slots/clusterMasters
+			err = node.run(ctx, "CLUSTER", "ADDSLOTSRANGE", first, end-1)
 		}
-		if i >= clusterMasters {
-			continue
-		}
-		first, end := i*slots/clusterMasters, (i+1)*slots/clusterMasters
-		if err := node.run(ctx, "CLUSTER", "ADDSLOTSRANGE", first, end-1); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -52,7 +50,7 @@ func (c *RedisNodes) meet(ctx context.Context) error {
 			return err
 		}
 	}
-	return await(ctx, clusterPoll, func() error {
+	return await(ctx, clusterPatience, clusterPoll, func(ctx context.Context) error {
 		return c.each(ctx, func(node *RedisServer, view []clusterNode) error {
 			for _, other := range view {
 				if other.has("handshake") || !other.linked {
@@ -70,9 +68,7 @@ func (c *RedisNodes) meet(ctx context.Context) error {
 // Settled waits until every running node reports a healthy cluster. All nodes must agree on the
 // masters and their slots, and each replica must follow its master. A paused node never settles.
 func (c *RedisNodes) Settled(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
-	defer cancel()
-	return await(ctx, clusterPoll, func() error {
+	return await(ctx, clusterPatience, clusterPoll, func(ctx context.Context) error {
 		want := ""
 		return c.each(ctx, func(node *RedisServer, view []clusterNode) error {
 			has := picture(view)

@@ -3,7 +3,7 @@ package servers
 import (
 	"context"
 	"fmt"
-	"net"
+	"strings"
 	"time"
 )
 
@@ -51,17 +51,20 @@ func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 	if err != nil || len(keys) == 0 {
 		return 0, err
 	}
-	host, port, err := net.SplitHostPort(m.To.addr)
-	if err != nil {
-		return 0, err
-	}
+	host, port, _ := strings.Cut(m.To.addr, ":")
 	command := []any{"MIGRATE", host, port, "", 0, migratePatience.Milliseconds(), "KEYS"}
 	return len(keys), m.From.run(ctx, append(command, keys...)...)
 }
 
-// Finish assigns the slot to the new master. It informs the new master first, then the old one,
-// then all others that answer.
+// Finish moves the keys that are left and assigns the slot to the new master. It informs the new
+// master first, then the old one, then all others that answer.
 func (m *SlotMove) Finish(ctx context.Context) error {
+	for moved := 1; moved > 0; {
+		var err error
+		if moved, err = m.Keys(ctx, 100); err != nil {
+			return err
+		}
+	}
 	for _, node := range append([]*RedisServer{m.To, m.From}, m.cluster.Nodes...) {
 		err := node.run(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.newID)
 		if err != nil && (node == m.To || node == m.From) {
@@ -77,11 +80,6 @@ func (c *RedisNodes) MoveSlot(ctx context.Context, slot int, to *RedisServer) er
 	if err != nil {
 		return err
 	}
-	for moved := 1; moved > 0; {
-		if moved, err = move.Keys(ctx, 100); err != nil {
-			return err
-		}
-	}
 	return move.Finish(ctx)
 }
 
@@ -91,9 +89,7 @@ func (c *RedisNodes) FailOver(ctx context.Context, replica *RedisServer) error {
 	if err := replica.run(ctx, "CLUSTER", "FAILOVER"); err != nil {
 		return err
 	}
-	patient, cancel := context.WithTimeout(ctx, clusterPatience)
-	defer cancel()
-	err := await(patient, clusterPoll, func() error {
+	err := await(ctx, clusterPatience, clusterPoll, func(ctx context.Context) error {
 		self, err := replica.self(ctx)
 		if err == nil && !self.has("master") {
 			err = fmt.Errorf("%s is a replica still", replica.addr)

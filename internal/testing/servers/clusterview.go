@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // ErrNoMaster reports that no answering node is master of a slot.
@@ -31,13 +35,11 @@ func (n clusterNode) has(flag string) bool { return slices.Contains(n.flags, fla
 
 func (n clusterNode) owns(slot int) bool {
 	return slices.ContainsFunc(n.slots, func(text string) bool {
-		from, to, ok := strings.Cut(text, "-")
-		if !ok {
-			to = from
+		var first, last int
+		if read, _ := fmt.Sscanf(text, "%d-%d", &first, &last); read < 2 {
+			last = first
 		}
-		first, err1 := strconv.Atoi(from)
-		last, err2 := strconv.Atoi(to)
-		return err1 == nil && err2 == nil && first <= slot && slot <= last
+		return text[0] != '[' && first <= slot && slot <= last
 	})
 }
 
@@ -175,12 +177,10 @@ func (c *RedisNodes) KeyOn(tb testing.TB, node *RedisServer) string {
 	tb.Helper()
 	for i := range 1000 {
 		key := fmt.Sprintf("{%d}", i)
-		master, err := c.MasterOf(tb.Context(), key)
-		check(tb, err)
-		if master == node {
+		if must.Get(c.MasterOf(tb.Context(), key))(tb) == node {
 			return key
 		}
 	}
-	tb.Fatalf("servers: no key is kept on %s", node.Addr())
+	require.Fail(tb, "no key is kept on "+node.Addr())
 	return ""
 }

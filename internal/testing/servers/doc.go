@@ -19,6 +19,6 @@
 // that started it. On Linux the kernel ensures this (PR_SET_PDEATHSIG). Therefore even a test
 // binary that ends with SIGKILL leaves no daemon.
 //
-// Allowed imports: the standard library, go-sql-driver/mysql (to check whether a SQL server is
-// ready) and goleak.
+// Allowed imports: the standard library, the clients of Redis and SQL, uuid, testify, and the
+// packages must and netfault.
 package servers

@@ -39,7 +39,7 @@ const (
 func startPortMapper(port int, ports map[string]uint16) (*portMapper, error) {
 	listener, err := net.Listen("tcp", loopback(port))
 	if err != nil {
-		return nil, fmt.Errorf("listen as a port mapper: %w", err)
+		return nil, fmt.Errorf("listen as a port mapper: %w", errors.Join(err, errPortTaken))
 	}
 	m := &portMapper{listener: listener, ports: ports}
 	m.ended, m.end = context.WithCancel(context.Background())
@@ -89,23 +89,19 @@ func (m *portMapper) answer(request []byte) []byte {
 	case epmdAlive: // every node may register; all get the same creation
 		return []byte{epmdAliveReply, 0, 0, 0, 0, 4}
 	case epmdPort:
-		return portReply(string(request[1:]), m.ports)
+		name := string(request[1:])
+		port, known := m.ports[name]
+		if !known {
+			return []byte{epmdPortReply, 1}
+		}
+		// It is a normal node (77) over TCP (0) and has the versions 5 to 6.
+		out := binary.BigEndian.AppendUint16([]byte{epmdPortReply, 0}, port)
+		out = append(out, 77, 0, 0, 6, 0, 5)
+		out = binary.BigEndian.AppendUint16(out, uint16(len(name)))
+		return append(append(out, name...), 0, 0)
 	}
 	port, _ := m.listener.Addr().(*net.TCPAddr)
 	return binary.BigEndian.AppendUint32(nil, uint32(port.Port))
-}
-
-// portReply returns 1 for an unknown name. Otherwise it returns the port, a normal node (77) over
-// TCP (0) and the versions 5 to 6.
-func portReply(name string, ports map[string]uint16) []byte {
-	port, known := ports[name]
-	if !known {
-		return []byte{epmdPortReply, 1}
-	}
-	out := binary.BigEndian.AppendUint16([]byte{epmdPortReply, 0}, port)
-	out = append(out, 77, 0, 0, 6, 0, 5)
-	out = binary.BigEndian.AppendUint16(out, uint16(len(name)))
-	return append(append(out, name...), 0, 0)
 }
 
 // close ends the port mapper and all its connections. It has no effect on nil.

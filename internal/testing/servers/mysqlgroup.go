@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // GroupMembers is the number of members of a group.
@@ -54,9 +57,6 @@ func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 		return nil, err
 	}
 	template := sqlDir(filepath.Join(dir, "template"))
-	if err := os.MkdirAll(template.tmp(), 0o700); err != nil {
-		return nil, err
-	}
 	if err := template.fill(ctx, path, "--initialize-insecure", noFilePriv,
 		"--init-file="+template.initFile()); err != nil {
 		return nil, err
@@ -80,13 +80,7 @@ func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
 func MemberDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("member%d", i+1)) }
 
 func (g *SQLGroup) first(ctx context.Context) error {
-	err := g.all(func(m *SQLServer) error {
-		if err := os.MkdirAll(string(m.dir), 0o700); err != nil {
-			return err
-		}
-		return m.first(ctx)
-	})
-	if err != nil {
+	if err := g.all(func(m *SQLServer) error { return m.first(ctx) }); err != nil {
 		return err
 	}
 	return g.Heal(ctx)
@@ -136,9 +130,7 @@ func (g *SQLGroup) AwaitPrimary(ctx context.Context, not ...*SQLServer) (*SQLSer
 
 // awaitGroup calls ask until it succeeds, for at most groupPatience.
 func awaitGroup(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, groupPatience)
-	defer cancel()
-	return await(ctx, 100*time.Millisecond, func() error { return ask(ctx) })
+	return await(ctx, groupPatience, 100*time.Millisecond, ask)
 }
 
 // Switch makes a member the primary of a healthy group, as an operator does before an upgrade.
@@ -155,19 +147,11 @@ func (g *SQLGroup) Switch(ctx context.Context, to *SQLServer) error {
 // NewDatabase creates a database for one test and returns its name. The test's cleanup drops it.
 func (g *SQLGroup) NewDatabase(tb testing.TB) string {
 	tb.Helper()
-	primary, err := g.AwaitPrimary(tb.Context())
-	check(tb, err)
-	name, err := primary.createDatabase(tb.Context())
-	check(tb, err)
+	primary := must.Get(g.AwaitPrimary(tb.Context()))(tb)
+	name := must.Get(primary.createDatabase(tb.Context()))(tb)
 	tb.Cleanup(func() {
 		ctx := context.WithoutCancel(tb.Context())
-		primary, err := g.AwaitPrimary(ctx)
-		if err == nil {
-			err = primary.DropDatabase(ctx, name)
-		}
-		if err != nil {
-			tb.Errorf("servers: %v", err)
-		}
+		assert.NoError(tb, must.Get(g.AwaitPrimary(ctx))(tb).DropDatabase(ctx, name))
 	})
 	return name
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -48,7 +49,7 @@ func StartNginx(ctx context.Context, dir, ready string, setup NginxSetup) (*Ngin
 			proc: Process{
 				Path: path, Args: []string{"-c", conf, "-e", "stderr", "-g", "daemon off;"},
 				Dir:  dir,
-				File: filepath.Join(dir, "nginx.log"), Workers: true,
+				File: filepath.Join(dir, "nginx.log"), OnOrphan: syscall.SIGTERM,
 			},
 			ready: func(ctx context.Context) error {
 				return callHTTP(ctx, http.MethodGet, "http://"+addr+ready, nil)

@@ -35,7 +35,7 @@ func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
 	said := make([]byte, 4096)
 	n, _ := stdout.Read(said)
 	require.Equal(t, "ready\n", string(said[:n]))
-	// These are redis-server, mariadbd, mysqld, epmd, beam.smp and Erlang's helpers.
+	// These are redis-server, mariadbd, mysqld, beam.smp and Erlang's helpers.
 	require.GreaterOrEqual(t, len(processesIn(t, dir)), 5,
 		"the search must find the running servers")
 

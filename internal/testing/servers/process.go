@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -26,9 +27,9 @@ type Process struct {
 	Env  []string // nil means this process's environment
 	Dir  string
 	File string // receives stdout and stderr
-	// Workers is set if the child has worker processes, which would survive a kill. The kernel then
-	// sends SIGTERM to the child when its parent dies.
-	Workers bool
+	// OnOrphan is the signal that the kernel sends to the child when its parent dies; SIGKILL if 0.
+	// A child's worker processes would survive that.
+	OnOrphan syscall.Signal
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -46,11 +47,7 @@ func (p *Process) Start() error {
 	defer out.Close() // the child has its own copy
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, out, out
-	end := syscall.SIGKILL
-	if p.Workers {
-		end = syscall.SIGTERM
-	}
-	cmd.SysProcAttr = childAttributes(end)
+	cmd.SysProcAttr = childAttributes(cmp.Or(p.OnOrphan, syscall.SIGKILL))
 	started, done := make(chan error, 1), make(chan struct{})
 	go own(p, cmd, started, done)
 	if err := <-started; err != nil {

@@ -60,16 +60,14 @@ func (r *RabbitServer) URL() string {
 
 // Stop ends the broker in an orderly way (about 6 s), for good.
 func (r *RabbitServer) Stop() error {
-	err := r.Server.Stop()
-	r.mapper.close()
-	return err
+	defer r.mapper.close()
+	return r.Server.Stop()
 }
 
 // discard kills the broker before the deletion of its data.
 func (r *RabbitServer) discard() error {
-	err := r.Server.discard()
-	r.mapper.close()
-	return err
+	defer r.mapper.close()
+	return r.Server.discard()
 }
 
 // RestartEmpty works as Server.RestartEmpty. All vhosts, queues, messages and accounts but guest

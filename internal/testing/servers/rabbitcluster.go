@@ -18,10 +18,11 @@ import (
 )
 
 // rabbitNodes is the number of nodes of a cluster. rabbitPoll is the interval between checks of a
-// changing cluster.
+// changing cluster, rabbitPatience the limit of a wait for it.
 const (
-	rabbitNodes = 3
-	rabbitPoll  = 50 * time.Millisecond
+	rabbitNodes    = 3
+	rabbitPoll     = 50 * time.Millisecond
+	rabbitPatience = 5 * time.Minute
 )
 
 // RabbitNodes are the three nodes of one private RabbitMQ cluster. A node in a minority pauses
@@ -185,9 +186,7 @@ func (c *RabbitNodes) eachWire(node *RabbitServer, change func(*netfault.Proxy))
 
 // AwaitWhole waits until every node sees all others.
 func (c *RabbitNodes) AwaitWhole(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	return await(ctx, rabbitPoll, func() error {
+	return await(ctx, rabbitPatience, rabbitPoll, func(ctx context.Context) error {
 		for _, node := range c.Nodes {
 			var seen []struct{ Running bool }
 			if err := node.Manage(ctx, http.MethodGet, "/api/nodes", &seen); err != nil {
@@ -247,7 +246,7 @@ func (c *RabbitNodes) MoveLeader(ctx context.Context, vhost, queue string, to *R
 	if err != nil {
 		return fmt.Errorf("move the leader of %s: %w", queue, err)
 	}
-	return await(ctx, rabbitPoll, func() error {
+	return await(ctx, rabbitPatience, rabbitPoll, func(ctx context.Context) error {
 		p, err := to.Place(ctx, vhost, queue)
 		if err == nil && p.Leader != to.Name() {
 			err = fmt.Errorf("%s leads %s (the transfer said %s)", p.Leader, queue, said)
@@ -275,7 +274,7 @@ func (c *RabbitNodes) restartEmpty(ctx context.Context, node *RabbitServer) erro
 	if err := c.AwaitWhole(ctx); err != nil {
 		return err
 	}
-	return await(ctx, rabbitPoll, func() error {
+	return await(ctx, rabbitPatience, rabbitPoll, func(ctx context.Context) error {
 		said, err := other.tool(ctx, "rabbitmq-queues", "grow", node.Name(), "all")
 		if err == nil && strings.Contains(said, "error") {
 			err = fmt.Errorf("grow: %s", said)

@@ -3,7 +3,6 @@ package servers
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,8 +137,7 @@ const Sentinels = 3
 // master over a proxy.
 func Sentinel(tb testing.TB, master *RedisServer) *RedisServer {
 	tb.Helper()
-	host, port, err := net.SplitHostPort(master.Addr())
-	check(tb, err)
+	host, port, _ := strings.Cut(master.Addr(), ":")
 	conf := []string{
 		fmt.Sprintf("sentinel monitor %s %s %s %d", SentinelMaster, host, port, Sentinels/2+1),
 		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",

@@ -156,25 +156,29 @@ func (s *Server) launch(ctx context.Context) error {
 
 // awaitReady checks until the server answers, ends, or exceeds startTimeout.
 func (s *Server) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return await(ctx, readyPoll, func() error {
+	return await(ctx, startTimeout, readyPoll, func(ctx context.Context) error {
 		if !s.Running() {
 			cancel()
 			return errors.New("it ended before it was ready")
 		}
-		question, done := context.WithTimeout(ctx, checkTimeout)
+		ctx, done := context.WithTimeout(ctx, checkTimeout)
 		defer done()
-		return s.ready(question)
+		return s.ready(ctx)
 	})
 }
 
-// await calls ask until it succeeds or ctx ends.
-func await(ctx context.Context, poll time.Duration, ask func() error) error {
+// await calls ask until it succeeds, for at most a limit.
+func await(
+	ctx context.Context, limit, poll time.Duration, ask func(context.Context) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		err := ask()
+		err := ask(ctx)
 		if err == nil {
 			return nil
 		}

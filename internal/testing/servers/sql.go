@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // EnvExternalSQL names the environment variable with the DSN of an external server. That server
@@ -32,7 +35,6 @@ const (
 type SQLServer struct {
 	*Server
 	base  *mysql.Config // login data; the database is not used
-	dir   sqlDir
 	names atomic.Int64
 
 	// recovers is the time, in Unix nanoseconds, since when a group's member has been recovering.
@@ -55,14 +57,10 @@ func (s *SQLServer) DSN(database string) string {
 // the server still runs.
 func (s *SQLServer) NewDatabase(tb testing.TB) string {
 	tb.Helper()
-	name, err := s.createDatabase(tb.Context())
-	check(tb, err)
+	name := must.Get(s.createDatabase(tb.Context()))(tb)
 	tb.Cleanup(func() {
-		if !s.external && !s.Running() {
-			return // the server's data directory is deleted
-		}
-		if err := s.DropDatabase(context.WithoutCancel(tb.Context()), name); err != nil {
-			tb.Errorf("servers: %v", err)
+		if s.external || s.Running() { // otherwise the server's data directory is deleted
+			assert.NoError(tb, s.DropDatabase(context.WithoutCancel(tb.Context()), name))
 		}
 	})
 	return s.DSN(name)

@@ -69,11 +69,6 @@ func TestMariaDB_ExternalServerKeepsItsDatabases(t *testing.T) {
 	require.Equal(t, 7, read[int](t, theirs, "SELECT id FROM seckill_theirs.kept"))
 }
 
-func TestOwnMariaDB_IsNeverExternal(t *testing.T) {
-	t.Setenv(servers.EnvExternalSQL, "nobody@tcp(127.0.0.1:1)/")
-	require.NotZero(t, servers.OwnMariaDB(t).Pid())
-}
-
 func databases(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	return read[string](t, db,
@@ -87,11 +82,10 @@ type failing struct {
 	cleanups []func()
 }
 
-func (f *failing) Cleanup(step func())       { f.cleanups = append(f.cleanups, step) }
-func (f *failing) Failed() bool              { return f.failed }
-func (f *failing) FailNow()                  { f.failed = true; runtime.Goexit() }
-func (f *failing) Logf(string, ...any)       {}
-func (f *failing) Fatalf(s string, a ...any) { f.TB.Errorf(s, a...); f.FailNow() }
+func (f *failing) Cleanup(step func()) { f.cleanups = append(f.cleanups, step) }
+func (f *failing) Failed() bool        { return f.failed }
+func (f *failing) FailNow()            { f.failed = true; runtime.Goexit() }
+func (f *failing) Logf(string, ...any) {}
 
 // run runs a test to its end, including a panic, and then its cleanups. The testing package does
 // the same.

@@ -28,13 +28,6 @@ func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMariaDB)
 }
 
-// OwnMariaDB works as MariaDB for tests that stop the server or change its settings. It never uses
-// an external server.
-func OwnMariaDB(tb testing.TB) *SQLServer {
-	tb.Helper()
-	return forTest(tb, "mariadb", startMariaDB)
-}
-
 // StartMySQL runs the mysqld of scripts/mysql-fetch with its data and log in dir. It returns when
 // the server answers. The caller stops it. If EnvExternalSQL is set, it returns that server's
 // handle instead.
@@ -131,7 +124,7 @@ func newSQL(name, path string, dir sqlDir, port int, args ...string) *SQLServer 
 		"--pid-file=" + filepath.Join(string(dir), "sql.pid"),
 		"--character-set-server=utf8mb4", "--max-connections=300", "--default-time-zone=+00:00",
 	}, append(args, runAsRoot()...)...)
-	server := &SQLServer{base: mysql.NewConfig(), dir: dir}
+	server := &SQLServer{base: mysql.NewConfig()}
 	server.base.User, server.base.Passwd = sqlUser, sqlPassword
 	server.base.Net, server.base.Addr = "tcp", loopback(port)
 	server.Server = &Server{

@@ -3,11 +3,14 @@ package servers
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Suite shares one server of each kind among the tests of a package. Each server starts at its
@@ -89,24 +92,27 @@ func (s *Suite) Close() error {
 
 // Around returns a test run that closes the suite before a leak check, because goroutines own the
 // servers.
-func (s *Suite) Around(m interface{ Run() int }) SuiteRun { return SuiteRun{suite: s, tests: m} }
+func (s *Suite) Around(m interface{ Run() int }) SuiteRun {
+	return func() int {
+		// rapid prints the seed of a failed property, so it needs no file in the source tree.
+		if flag.Lookup("rapid.nofailfile") != nil {
+			_ = flag.Set("rapid.nofailfile", "true") // it is a bool
+		}
+		code := m.Run()
+		if err := s.Close(); err != nil {
+			_, _ = os.Stderr.WriteString("servers: " + err.Error() + "\n")
+			return max(code, 1)
+		}
+		return code
+	}
+}
 
 // SuiteRun is a *testing.M that closes a Suite after its tests.
-type SuiteRun struct {
-	suite *Suite
-	tests interface{ Run() int }
-}
+type SuiteRun func() int
 
 // Run runs the tests, closes the suite and returns the exit code. The code is 1 if only the close
 // failed.
-func (r SuiteRun) Run() int {
-	code := r.tests.Run()
-	if err := r.suite.Close(); err != nil {
-		_, _ = os.Stderr.WriteString("servers: " + err.Error() + "\n")
-		return max(code, 1)
-	}
-	return code
-}
+func (r SuiteRun) Run() int { return r() }
 
 // shared starts a server one time. After a failed start every test that uses the server fails
 // without a second attempt.
@@ -123,9 +129,13 @@ func shared[S handle](tb testing.TB, s *Suite, name string, start starter[S]) S 
 	once := s.starts[name]
 	s.mu.Unlock()
 	started, err := once()
-	check(tb, err)
+	require.NoError(tb, err)
 	server, _ := started.(S)
-	tb.Cleanup(func() { showLog(tb, name, server) })
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("the end of %s's log:\n%s", name, server.Log())
+		}
+	})
 	return server
 }
 

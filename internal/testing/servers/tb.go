@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // handle is the part of a server that the test helpers use.
@@ -21,27 +23,8 @@ type starter[S handle] func(ctx context.Context, dir string) (S, error)
 func forTest[S handle](tb testing.TB, name string, start starter[S]) S {
 	tb.Helper()
 	own := NewSuite()
-	tb.Cleanup(func() { // after the cleanup that shows the log
-		if err := own.Close(); err != nil {
-			tb.Errorf("servers: %v", err)
-		}
-	})
+	tb.Cleanup(func() { assert.NoError(tb, own.Close()) }) // after the cleanup that shows the log
 	return shared(tb, own, name, start)
-}
-
-func check(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatalf("servers: %v", err)
-	}
-}
-
-// showLog prints the end of the server's log if the test failed.
-func showLog(tb testing.TB, name string, server handle) {
-	tb.Helper()
-	if tb.Failed() {
-		tb.Logf("the end of %s's log:\n%s", name, server.Log())
-	}
 }
 
 // discardAll kills several servers.

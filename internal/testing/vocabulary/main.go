@@ -1,20 +1,15 @@
 // Command vocabulary finds the words that words.txt forbids in the repository's tracked text files:
 // in identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
 //
-//	go run ./internal/testing/vocabulary           every hit as file:line: word; exit 1 if any
-//	go run ./internal/testing/vocabulary -summary  the number of hits in each directory
+//	go run ./internal/testing/vocabulary  prints every hit as file:line: word; exit 1 if any
 package main
 
 import (
 	_ "embed"
-	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,9 +19,7 @@ import (
 var words string
 
 func main() {
-	summary := flag.Bool("summary", false, "print the number of hits in each directory only")
-	flag.Parse()
-	hits, err := run(os.Stdout, *summary)
+	hits, err := run(os.Stdout)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "vocabulary:", err)
@@ -38,7 +31,7 @@ func main() {
 }
 
 // run checks all tracked files below the working directory and returns the number of hits.
-func run(out io.Writer, summary bool) (hits int, err error) {
+func run(out io.Writer) (hits int, err error) {
 	list, err := parse(words)
 	if err != nil {
 		return 0, err
@@ -47,7 +40,6 @@ func run(out io.Writer, summary bool) (hits int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("git ls-files: %w", err)
 	}
-	counts := map[string]int{}
 	for file := range strings.Lines(string(files)) {
 		file = strings.TrimSpace(file)
 		if skipped(file) {
@@ -57,21 +49,11 @@ func run(out io.Writer, summary bool) (hits int, err error) {
 		if err != nil {
 			return hits, err
 		}
-		n := 0
-		for line := range strings.Lines(string(text)) {
-			n++
+		for i, line := range strings.Split(string(text), "\n") {
 			for _, word := range list.find(file, line) {
 				hits++
-				counts[path.Dir(file)]++
-				if !summary {
-					fmt.Fprintf(out, "%s:%d: %s\n", file, n, word)
-				}
+				fmt.Fprintf(out, "%s:%d: %s\n", file, i+1, word)
 			}
-		}
-	}
-	if summary {
-		for _, dir := range slices.Sorted(maps.Keys(counts)) {
-			fmt.Fprintf(out, "%6d  %s\n", counts[dir], dir)
 		}
 	}
 	return hits, nil
@@ -79,16 +61,14 @@ func run(out io.Writer, summary bool) (hits int, err error) {
 
 // skipped reports whether a file is binary, foreign, or contains old words on purpose.
 func skipped(file string) bool {
-	switch filepath.Ext(file) {
-	case ".go", ".lua", ".md", ".yml", ".yaml", ".sql", ".sh", ".html", ".js", ".css", ".json", ".conf", "":
-	default:
-		return true
-	}
-	return strings.HasPrefix(file,
-		"internal/testing/vocabulary/") || strings.HasPrefix(file, "reports/") ||
-		slices.Contains([]string{"CHANGELOG.md", "LICENSE", "docs/reference/glossary.md", "go.sum"},
-			file)
+	return !texts.MatchString(file) || exempt.MatchString(file)
 }
+
+var (
+	texts  = regexp.MustCompile(`(^|/)[^./]*$|\.(go|lua|md|ya?ml|sql|sh|html|js|css|json|conf)$`)
+	exempt = regexp.MustCompile(`^(internal/testing/vocabulary/|reports/|CHANGELOG.md$|LICENSE$` +
+		`|docs/reference/glossary.md$)`)
+)
 
 // vocabulary is a parsed words.txt.
 type vocabulary struct {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -15,24 +17,22 @@ var start = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // soundHistory is a sale of three units in which every guarantee holds. Buyers 1 and 2 have one
 // unit each, and repeated their path after the end.
 func soundHistory() check.History {
-	promises := func(path, sn string) []check.Promise {
+	buys := func(id int64, paths int, path, sn string, statuses ...string) buyers.Result {
 		first, repeated := start.Add(time.Second), start.Add(2*time.Hour)
-		return []check.Promise{
-			{Path: path, OrderSn: sn, Asked: first, Answered: first.Add(time.Second)},
-			{Path: path, OrderSn: sn, Asked: repeated, Answered: repeated},
-		}
+		return buyers.Result{Result: buyer.Result{
+			BuyerID: id, Paths: paths, Statuses: statuses, Accepted: []buyer.Accepted{
+				{Path: path, OrderSn: sn, Sent: first, Received: first.Add(time.Second)},
+				{Path: path, OrderSn: sn, Sent: repeated, Received: repeated},
+			},
+		}}
 	}
 	return check.History{
 		Sale: check.Sale{
 			Units: 3, Limit: 1, StartAt: start, EndAt: start.Add(time.Hour), Stock: 1, Total: 3,
 		},
-		Buyers: []check.Buyer{
-			{
-				ID: 1, Paths: 1, Promises: promises("p1", "a"),
-				Statuses: []string{"queued", "created"},
-			},
-			{ID: 2, Paths: 2, Promises: promises("p2", "b"), Statuses: []string{"created"}},
-			{ID: 3, Paths: 1},
+		Buyers: []buyers.Result{
+			buys(1, 1, "p1", "a", "queued", "created"), buys(2, 2, "p2", "b", "created"),
+			{Result: buyer.Result{BuyerID: 3, Paths: 1}},
 		},
 		Rows: []check.Row{
 			{OrderSn: "a", BuyerID: 1, Quantity: 1, Status: "created"},
@@ -45,17 +45,19 @@ func soundHistory() check.History {
 	}
 }
 
+type history = check.History
+
 // createdOrder adds a row to a history.
-func createdOrder(buyer, quantity int64) func(*check.History) {
-	return func(h *check.History) {
+func createdOrder(buyer, quantity int64) func(*history) {
+	return func(h *history) {
 		row := check.Row{OrderSn: "c", BuyerID: buyer, Quantity: quantity, Status: "created"}
 		h.Rows = append(h.Rows, row)
 	}
 }
 
 // statuses replaces the statuses in the answers to buyer 1.
-func statuses(list ...string) func(*check.History) {
-	return func(h *check.History) { h.Buyers[0].Statuses = list }
+func statuses(list ...string) func(*history) {
+	return func(h *history) { h.Buyers[0].Statuses = list }
 }
 
 func TestJudge_SoundHistoryHasNoViolation(t *testing.T) {
@@ -65,58 +67,52 @@ func TestJudge_SoundHistoryHasNoViolation(t *testing.T) {
 func TestJudge_FindsEveryPlantedViolation(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule  string
-		plant func(h *check.History)
+		plant func(h *history)
 	}{
 		"more sold than there is":    {"G1", createdOrder(3, 2)},
-		"negative stock":             {"G1", func(h *check.History) { h.Sale.Stock = -1 }},
-		"stock that does not add up": {"G1", func(h *check.History) { h.Sale.Stock = 0 }},
-		"changed total":              {"G1", func(h *check.History) { h.Sale.Total = 4 }},
+		"negative stock":             {"G1", func(h *history) { h.Sale.Stock = -1 }},
+		"stock that does not add up": {"G1", func(h *history) { h.Sale.Stock = 0 }},
+		"changed total":              {"G1", func(h *history) { h.Sale.Total = 4 }},
 		"over the limit":             {"G2", createdOrder(2, 1)},
-		"holding without an order":   {"G2", func(h *check.History) { h.Holdings[3] = 1 }},
-		"order without its holding":  {"G2", func(h *check.History) { delete(h.Holdings, 1) }},
-		"promise without a row":      {"G3", func(h *check.History) { h.Rows = h.Rows[1:] }},
-		"promise of another's order": {"G3", func(h *check.History) { h.Rows[0].BuyerID = 3 }},
-		"leaked units":               {"G4", func(h *check.History) { h.Redis.Available = 0 }},
-		"too many units":             {"G4", func(h *check.History) { h.Redis.Sold = 3 }},
-		"pending entry":              {"G4", func(h *check.History) { h.Redis.PendingEntries = 1 }},
-		"pending units":              {"G4", func(h *check.History) { h.Redis.Pending = 1 }},
-		"outbox entry":               {"G4", func(h *check.History) { h.Redis.OutboxEntries = 1 }},
-		"queued message":             {"G4", func(h *check.History) { h.Queued = 1 }},
-		"pending stock move":         {"G4", func(h *check.History) { h.PendingMoves = 1 }},
-		"unbalanced ledger":          {"G4", func(h *check.History) { h.Redis.Balanced = false }},
-		"holding that Redis kept":    {"G4", func(h *check.History) { h.Redis.Holdings[3] = 1 }},
-		"dead letter in MySQL": {"G4", func(h *check.History) {
-			h.DeadLetters = []string{"a"}
-		}},
-		"dead letter in the broker": {"G4", func(h *check.History) { h.DeadQueued = 1 }},
-		"created and not in MySQL":  {"G5", func(h *check.History) { h.Rows = h.Rows[1:] }},
-		"broken promise": {"G5", func(h *check.History) {
-			h.Rows[0].Status = "failed"
-		}},
+		"holding without an order":   {"G2", func(h *history) { h.Holdings[3] = 1 }},
+		"order without its holding":  {"G2", func(h *history) { delete(h.Holdings, 1) }},
+		"promise without a row":      {"G3", func(h *history) { h.Rows = h.Rows[1:] }},
+		"promise of another's order": {"G3", func(h *history) { h.Rows[0].BuyerID = 3 }},
+		"leaked units":               {"G4", func(h *history) { h.Redis.Available = 0 }},
+		"too many units":             {"G4", func(h *history) { h.Redis.Sold = 3 }},
+		"pending entry":              {"G4", func(h *history) { h.Redis.PendingEntries = 1 }},
+		"pending units":              {"G4", func(h *history) { h.Redis.Pending = 1 }},
+		"outbox entry":               {"G4", func(h *history) { h.Redis.OutboxEntries = 1 }},
+		"queued message":             {"G4", func(h *history) { h.Queued = 1 }},
+		"pending stock move":         {"G4", func(h *history) { h.PendingMoves = 1 }},
+		"unbalanced ledger":          {"G4", func(h *history) { h.Redis.Balanced = false }},
+		"holding that Redis kept":    {"G4", func(h *history) { h.Redis.Holdings[3] = 1 }},
+		"dead letter in MySQL":       {"G4", func(h *history) { h.DeadLetters = []string{"a"} }},
+		"dead letter in the broker":  {"G4", func(h *history) { h.DeadQueued = 1 }},
+		"created and not in MySQL":   {"G5", func(h *history) { h.Rows = h.Rows[1:] }},
+		"broken promise":             {"G5", func(h *history) { h.Rows[0].Status = "failed" }},
 		"failed and in MySQL":        {"G5", statuses("failed")},
 		"promised and not found":     {"G5", statuses("NOT_FOUND")},
 		"cancelled and in MySQL not": {"G5", statuses("created", "cancelled")},
-		"sold after the end": {"G6", func(h *check.History) {
-			h.Buyers[0].Promises[0].Asked = h.Sale.EndAt
+		"sold after the end": {"G6", func(h *history) {
+			h.Buyers[0].Accepted[0].Sent = h.Sale.EndAt
 		}},
-		"sold before the start": {"G6", func(h *check.History) {
-			h.Buyers[0].Promises[0].Answered = start.Add(-1)
+		"sold before the start": {"G6", func(h *history) {
+			h.Buyers[0].Accepted[0].Received = start.Add(-1)
 		}},
-		"two orders for one path": {"G7", func(h *check.History) {
-			h.Buyers[0].Promises[1].OrderSn = "c"
+		"two orders for one path": {"G7", func(h *history) {
+			h.Buyers[0].Accepted[1].OrderSn = "c"
 		}},
-		"one order for two paths": {"G7", func(h *check.History) {
-			h.Buyers[0].Promises[1].Path = "p9"
+		"one order for two paths": {"G7", func(h *history) {
+			h.Buyers[0].Accepted[1].Path = "p9"
 		}},
 		"more orders than paths":    {"G7", createdOrder(1, 1)},
 		"order of an unknown buyer": {"G7", createdOrder(9, 1)},
-		"row twice": {"G7", func(h *check.History) {
+		"row twice": {"G7", func(h *history) {
 			h.Rows = append(h.Rows, h.Rows[0])
 		}},
-		"server error": {"HTTP", func(h *check.History) { h.Buyers[2].ServerErrors = 1 }},
-		"503 without Retry-After": {"HTTP", func(h *check.History) {
-			h.Buyers[2].MissingRetryAfter = 1
-		}},
+		"server error":            {"HTTP", func(h *history) { h.Buyers[2].ServerErrors = 1 }},
+		"503 without Retry-After": {"HTTP", func(h *history) { h.Buyers[2].NoRetryAfter = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := soundHistory()

@@ -1,11 +1,15 @@
 package check
 
-import "time"
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/testing/buyers"
+)
 
 // History has the records of one sale, once every server works and the sale is drained.
 type History struct {
 	Sale     Sale
-	Buyers   []Buyer
+	Buyers   []buyers.Result // the answers to each buyer
 	Rows     []Row           // orders in MySQL
 	Holdings map[int64]int64 // units of each buyer in MySQL's table of holdings
 	Redis    Redis
@@ -25,28 +29,10 @@ type Sale struct {
 	Stock, Total   int64
 }
 
-// Buyer has the attempts of one buyer, and the answers.
-type Buyer struct {
-	ID                int64
-	Paths             int       // random paths tried
-	Promises          []Promise // answers with 202
-	Statuses          []string  // statuses of the first promised order, in the order of the answers
-	ServerErrors      int       // answers with 5xx other than 503
-	MissingRetryAfter int       // answers with 503 and without Retry-After
-}
-
-// Promise is one answer with 202.
-type Promise struct {
-	Path, OrderSn   string
-	Asked, Answered time.Time
-}
-
 // Row is one order in MySQL.
 type Row struct {
-	OrderSn  string
-	BuyerID  int64
-	Quantity int64
-	Status   string
+	OrderSn, Status            string
+	GoodsID, BuyerID, Quantity int64
 }
 
 // Active reports whether the row holds units.

@@ -2,6 +2,8 @@ package order_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +15,42 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 )
+
+// TestReceive_QueuedOrderIsConflictUntilWritten checks that the payment service refuses a callback
+// until the consumer has written the order. The provider must repeat such a callback, and the
+// service must store nothing of it.
+func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 2))
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no consumer is running")
+	waiting, _, err := h.redis.PendingPage(t.Context(), sale.GoodsID, 0, 10)
+	require.NoError(t, err)
+	require.Len(t, waiting, 1)
+	sn := waiting[0].OrderSn
+	_, err = h.Payments.Receive(t.Context(), "p-1", sn, 500)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	refusal, ok := errors.AsType[*seckill.Error](err)
+	require.True(t, ok)
+	require.Equal(t, time.Second, refusal.RetryAfter)
+	h.runWorkers(settings())
+	h.becomes(7, sn, order.Created)
+	r := must.Get(h.Payments.Receive(t.Context(), "p-1", sn, 500))(t)
+	require.Equal(t, payment.Kept, r.State)
+	require.Equal(t, order.Paid, h.find(7, sn).Status)
+	for _, invented := range []string{"", "o-1", strings.Repeat("0", 58), sn[:len(sn)-1] + "!"} {
+		_, err = h.Payments.Receive(t.Context(), "p-2", invented, 500)
+		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), invented)
+	}
+	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
+	_, err = h.Payments.Receive(t.Context(), "p-2", unreserved.OrderSn, 500)
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number without a reservation")
+	_, err = h.Orders.Find(t.Context(), buyer(7), unreserved.OrderSn)
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+	h.settles(sale.GoodsID, 3, 2)
+}
 
 // counter is a store whose cancellations take 50 ms. It records how many run at the same time.
 type counter struct {
@@ -46,8 +83,7 @@ func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	for i, sn := range sns {
 		h.becomes(int64(i+1), sn, order.Created)
 	}
-	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
-	require.NoError(t, err)
+	must.Get(h.Payments.Pay(t.Context(), buyer(1), sns[0]))(t)
 	store := &counter{Store: h.store}
 	payments := payment.NewService(h.Orders, store, h.releaser(), nil, h.parts.Log)
 	var running sync.WaitGroup

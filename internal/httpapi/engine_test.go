@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/logging"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// serve sends a request to a router with one route, and returns the response and the recorded
+// route and reason. The log gets every record.
+func serve(
+	log *strings.Builder, deps Deps, r *http.Request, handle handleFunc,
+) (w *httptest.ResponseRecorder, recorded string) {
+	deps.Log = logging.Logger(log, slog.LevelDebug, "text")
+	deps.Recorder = func(route string) func(string, time.Duration) {
+		return func(reason string, _ time.Duration) { recorded = route + " " + reason }
+	}
+	w = httptest.NewRecorder()
+	newAPI(deps).engine([]route{{
+		methods: read, path: "/sales/:goodsId", public: true, unlimited: true, handle: handle,
+	}}).ServeHTTP(w, r)
+	return w, recorded
+}
+
+// TestErrorMapping_CoversEveryReason checks that every service reason maps to a status. A response
+// exposes no part of an internal error.
+func TestErrorMapping_CoversEveryReason(t *testing.T) {
+	limited := seckill.NewError(seckill.RateLimited, "too many")
+	limited.RetryAfter = 1001 * time.Millisecond
+	own := &LimitError{
+		Err: limited, Code: 888, Header: map[string]string{"RateLimit": `"x";r=0;t=2`},
+	}
+	reached := seckill.NewError(seckill.LimitReached, "no more")
+	reached.Data = map[string]any{"orderSns": []string{"a"}}
+	for _, c := range []struct {
+		err    error
+		status int
+		reason seckill.Reason
+		code   int
+		retry  string
+		data   string
+	}{
+		{limited, 429, "RATE_LIMITED", 429, "2", `{}`},
+		{own, 429, "RATE_LIMITED", 888, "2", `{}`},
+		{seckill.NewError(seckill.RateLimited, "no time"), 429, "RATE_LIMITED", 429, "1", `{}`},
+		{reached, 409, "LIMIT_REACHED", 409, "", `{"orderSns":["a"]}`},
+		{
+			seckill.NewUnavailable("redis is away", errors.New("dial 10.0.0.1")),
+			503, "UNAVAILABLE", 503, "1", `{}`,
+		},
+		{fmt.Errorf("x: %w", seckill.NewError(seckill.Ended, "over")), 409, "ENDED", 409, "", `{}`},
+		{
+			fmt.Errorf("redis 10.0.0.1: %w", context.DeadlineExceeded),
+			503, "UNAVAILABLE", 503, "1", `{}`,
+		},
+		{context.Canceled, 503, "UNAVAILABLE", 503, "1", `{}`},
+		{errors.New("SELECT secret FROM 10.0.0.1"), 500, "INTERNAL", 500, "", `{}`},
+		{seckill.NewError("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
+		{seckill.NewFieldError("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b"}`},
+		{seckill.NewError(seckill.Conflict, "\ufffd"), 409, "CONFLICT", 409, "", `{}`},
+	} {
+		name := c.err.Error()
+		r := httptest.NewRequest("GET", "/sales/1", nil)
+		w, recorded := serve(&strings.Builder{}, Deps{}, r,
+			func(context.Context, *request) (response, error) { return response{}, c.err })
+		require.Equal(t, c.status, w.Code, name)
+		require.Equal(t, "/sales/:goodsId "+string(c.reason), recorded, name)
+		require.Equal(t, c.retry, w.Header().Get("Retry-After"), name)
+		require.Equal(t, c.code == 888, w.Header().Get("RateLimit") == `"x";r=0;t=2`, name)
+		body := w.Body.String()
+		require.Contains(t, body, fmt.Sprintf(`{"code":%d,"reason":"%s",`, c.code, c.reason), name)
+		require.Contains(t, body, `,"data":`+c.data+`,"requestId":"`, name)
+		require.NotContains(t, body, "10.0.0.1", name)
+	}
+}
+
+func TestMiddleware_AnswersPanics(t *testing.T) {
+	var log strings.Builder
+	w, recorded := serve(&log, Deps{}, httptest.NewRequest("GET", "/sales/1", nil),
+		func(context.Context, *request) (response, error) { panic("a secret of ours") })
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Equal(t, "/sales/:goodsId INTERNAL", recorded)
+	require.NotContains(t, w.Body.String(), "secret")
+	require.NotContains(t, w.Body.String(), "goroutine")
+	require.Contains(t, log.String(), "a secret of ours")
+}
+
+// TestClientIP_BelievesTrustedProxiesOnly reads the client's address in the access log of a request
+// that claims another address.
+func TestClientIP_BelievesTrustedProxiesOnly(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	for _, c := range []struct {
+		trusted    []netip.Prefix
+		from, want string
+	}{
+		{nil, "192.0.2.1", "192.0.2.1"},
+		{proxies, "192.0.2.1", "192.0.2.1"},
+		{proxies, "10.1.2.3", "203.0.113.9"},
+	} {
+		var log strings.Builder
+		r := httptest.NewRequest("GET", "/sales/1", nil)
+		r.RemoteAddr = c.from + ":1234"
+		r.Header.Set("X-Forwarded-For", "203.0.113.9")
+		r.Header.Set("X-Real-IP", "203.0.113.9")
+		serve(&log, Deps{TrustedProxies: c.trusted}, r,
+			func(context.Context, *request) (response, error) { return ok(nil), nil })
+		require.Contains(t, log.String()+" ", " client="+c.want+" ")
+	}
+}
+
+// TestExport_HeadReadsNoRows checks that HEAD reads only the first page, whose error sets the
+// status. The export would panic without a service to read the second page.
+func TestExport_HeadReadsNoRows(t *testing.T) {
+	page := make([]order.Order, exportPage)
+	w, _ := serve(&strings.Builder{}, Deps{}, httptest.NewRequest("HEAD", "/sales/1", nil),
+		func(_ context.Context, r *request) (response, error) {
+			return newAPI(Deps{}).exportOrders(r, 43, "", page), nil
+		})
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, w.Header().Get("Content-Type"), "text/csv")
+	require.Empty(t, w.Body.String())
+}
+
+// TestServer_AllowsLongWaits checks that the read limit of a request does not limit its handler.
+func TestServer_AllowsLongWaits(t *testing.T) {
+	t.Parallel()
+	h := newAPI(Deps{Log: slog.New(slog.DiscardHandler)}).engine([]route{{
+		methods: read, path: "/", public: true, unlimited: true, extraTime: maxWait,
+		handle: func(ctx context.Context, _ *request) (response, error) {
+			select {
+			case <-time.After(readTimeout + 500*time.Millisecond):
+			case <-ctx.Done():
+			}
+			return ok(nil), ctx.Err()
+		},
+	}})
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config = Server(h, "", slog.New(slog.DiscardHandler))
+	srv.Start()
+	defer srv.Close()
+	res := must.Get(srv.Client().Get(srv.URL))(t)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusOK, res.StatusCode)
+}
+
+func TestPaymentCallback_NeedsASecret(t *testing.T) {
+	w := httptest.NewRecorder()
+	newAPI(Deps{Log: slog.New(slog.DiscardHandler)}).engine([]route{{
+		methods: post, path: "/payments/callback", public: true, signed: true,
+	}}).ServeHTTP(w, httptest.NewRequest("POST", "/payments/callback", strings.NewReader("{}")))
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.Contains(t, w.Body.String(), "SECKILL_PAYMENT_SECRET is not set")
+}
+
+// TestOrderResponse_HidesUnreadablePhones checks that a phone number without its key leaves a
+// record in the log, and neither the response nor the log has any part of it.
+func TestOrderResponse_HidesUnreadablePhones(t *testing.T) {
+	phones := must.Get(auth.NewPhones(auth.DerivedPhoneKey([]byte("the order secret"))))(t)
+	var log strings.Builder
+	a := newAPI(Deps{Phones: phones, Log: logging.Logger(&log, slog.LevelDebug, "text")})
+	o := order.Order{Status: order.Failed, FailureReason: order.FailedOversold}
+	o.Phone = "~1.gone.AAAA"
+	got := must.Get(appendValue(nil, a.newOrderResponse(o)))(t)
+	require.Contains(t, string(got), `"status":"failed","failureReason":"NO_STOCK"`)
+	require.Contains(t, string(got), `"phoneNumber":""`)
+	require.Contains(t, log.String(), "phone number cannot be decrypted")
+	require.NotContains(t, log.String(), "AAAA")
+}

@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/httpapi/params"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// TestAppendEnvelope_EqualsTheEncoder checks that the hand-written encoding of hot responses equals
+// encoding/json's output.
+func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
+	at := time.Date(2026, 11, 11, 20, 0, 0, 123_000_000, time.FixedZone("CST", 8*3600))
+	for name, data := range map[string]any{
+		"a path":       pathResponse{RandomPath: "0a1b", ExpiresAt: timestamp(at)},
+		"an order":     queuedResponse{OrderSn: "06cqsm1r2ov3"},
+		"a sale":       saleResponse{GoodsID: 42, Title: "\"<é\u2028>\\", StartAt: timestamp(at)},
+		"units left":   errorData{"available": int64(0)},
+		"orders":       errorData{"orderSns": []string{"a", "b"}},
+		"broken UTF-8": errorData{"field": "a\xffb\n"},
+		"nothing":      errorData{},
+	} {
+		e := envelope{
+			Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data,
+			RequestID: "id-1",
+		}
+		require.Equal(t,
+			string(must.Get(json.Marshal(e, jsontext.AllowInvalidUTF8(true)))(t, name)),
+			string(must.Get(appendEnvelope(nil, e))(t, name)), name)
+	}
+}
+
+func TestErrorData_IsSorted(t *testing.T) {
+	got := must.Get(appendValue(nil,
+		errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil}))(t)
+	require.Equal(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
+}
+
+func TestLatencyWindow_P99CoversTheLastSeconds(t *testing.T) {
+	l := newLatencyWindow()
+	now := time.Unix(1_800_000_000, 0)
+	require.Zero(t, l.p99(now))
+	for range 99 {
+		l.record(now, time.Millisecond)
+	}
+	l.record(now, time.Second)
+	require.InEpsilon(t, 1000, l.p99(now).Microseconds(), 0.01)
+	l.record(now.Add(5*time.Second), time.Second)
+	require.InEpsilon(t, 1e6, l.p99(now.Add(5*time.Second)).Microseconds(), 0.01,
+		"2 of 101 requests took a second")
+	require.InEpsilon(t, 1e6, l.p99(now.Add(12*time.Second)).Microseconds(), 0.01,
+		"the window holds one request")
+	require.Zero(t, l.p99(now.Add(15*time.Second)))
+}
+
+func TestPage_CursorsRoundTrip(t *testing.T) {
+	l := page([]int{1, 2, 3}, 2, func(i int) int { return i },
+		func(int) string { return saleKey(77) })
+	require.Equal(t, []int{1, 2}, l.Items)
+	p := &request{Fields: params.New([]string{"cursor"})}
+	require.NoError(t, p.Read(nil, httptest.NewRequest("GET", "/x?cursor="+*l.NextCursor, nil)))
+	require.Equal(t, int64(77), p.cursorID())
+	require.NoError(t, p.Err())
+	require.Empty(t, p.cursor(orderCursor, isOrderSn), "another list refuses the cursor")
+	require.Error(t, p.Err())
+}
+
+func TestRetryAfter_RoundsUp(t *testing.T) {
+	require.Equal(t, "1", retryAfter(0))
+	require.Equal(t, "1", retryAfter(1e9))
+	require.Equal(t, "2", retryAfter(1e9+1))
+}
+
+// TestThrottle_AllowsOneEventPerSecond also checks that the next event reports how many the
+// throttle held back.
+func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
+	var w throttle
+	start := time.Unix(1000, 0)
+	for i, c := range []struct {
+		after time.Duration
+		held  int64
+		ok    bool
+	}{
+		{0, 0, true},
+		{0, 0, false},
+		{999 * time.Millisecond, 0, false},
+		{time.Second, 2, true},
+		{time.Hour, 0, true},
+	} {
+		held, ok := w.allow(start.Add(c.after))
+		require.Equal(t, c.ok, ok, i)
+		require.Equal(t, c.held, held, i)
+	}
+}
+
+// TestStreams_AreBounded checks the stream limits of a node and of a user. A stream that ends frees
+// its place.
+func TestStreams_AreBounded(t *testing.T) {
+	var s streams
+	for range maxStreamsOfUser {
+		require.NoError(t, s.acquire(1))
+	}
+	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.acquire(1)))
+	require.NoError(t, s.acquire(2), "another user has a limit of its own")
+	s.release(1)
+	require.NoError(t, s.acquire(1))
+	for user := int64(3); s.all < maxStreamsOfNode; user++ {
+		require.NoError(t, s.acquire(user))
+	}
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)),
+		"a full node refuses every user")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1e6)))
+	s.release(3)
+	require.NoError(t, s.acquire(1e6))
+	for user := range s.byUser {
+		for s.byUser[user] > 0 {
+			s.release(user)
+		}
+	}
+	require.Zero(t, s.all)
+	require.Empty(t, s.byUser, "users without a stream keep no entry")
+}
