@@ -69,8 +69,8 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	up := must.Get(embedded.Start(t.Context(), h.data, 0, log))(t)
 	up.Provider, up.Queue = h.bank, &spiedOn{up.Queue, h.messages}
 	h.Servers, h.settings = up, app.Settings{
-		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout,
-		BatchSize: 500,
+		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second,
+		PaymentTimeout: paymentTimeout, BatchSize: 500,
 	}
 	h.api = must.Get(app.NewAPI(up.Parts, h.settings,
 		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)

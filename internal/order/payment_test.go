@@ -47,8 +47,11 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
 	_, err = h.Payments.Receive(t.Context(), "p-2", unreserved.OrderSn, 500)
 	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number without a reservation")
-	_, err = h.Orders.Find(t.Context(), buyer(7), unreserved.OrderSn)
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+	_, err = h.Orders.Find(t.Context(), buyer(8), unreserved.OrderSn)
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "another buyer's")
+	require.Equal(t, order.Failed, h.find(7, unreserved.OrderSn).Status)
+	usable := h.keys.Issue(sale.GoodsID, 7, time.Now()).String()
+	require.Equal(t, order.Queued, h.find(7, usable).Status, "its path can still buy")
 	h.settles(sale.GoodsID, 3, 2)
 }
 

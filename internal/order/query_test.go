@@ -107,7 +107,9 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 		Store: h.store, Redis: h.redis, Keys: h.keys,
 		Reader: rebuiltReader(func() seckill.View {
 			h.commit(sale.GoodsID, l)
-			return seckill.View{Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen, Now: time.Now()}
+			return seckill.View{
+				Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen, Now: time.Now(),
+			}
 		}),
 	}
 	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
