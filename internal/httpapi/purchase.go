@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -66,7 +67,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	if err := a.requireBuyer(ctx, r.actor, p.GoodsID); err != nil {
 		return response{}, err
 	}
-	if reservation.CheckPath(path) != nil {
+	if !ordersn.IsPath(path) {
 		return response{}, a.pathError(ctx, p.GoodsID)
 	}
 	sn, err := a.Purchases.Place(ctx, p)

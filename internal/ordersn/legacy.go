@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"time"
 )
 
 // legacyKey verifies the numbers of the releases before random paths were numbers: 58 characters of
@@ -27,9 +28,8 @@ func (k legacyKey) parse(s string) (n Number, ok bool) {
 	if !hmac.Equal(mac.Sum(nil)[:8], raw[legacyBody:]) {
 		return n, false
 	}
-	return Number{
-		GoodsID: int64(binary.BigEndian.Uint64(raw[16:])),
-		Epoch:   int64(binary.BigEndian.Uint32(raw[24:])),
-		millis:  binary.BigEndian.Uint64(raw) >> 16, legacy: true,
-	}, true
+	n = numberAt(time.UnixMilli(int64(binary.BigEndian.Uint64(raw)>>16)), 0)
+	n.GoodsID = int64(binary.BigEndian.Uint64(raw[16:]))
+	n.Epoch = int64(binary.BigEndian.Uint32(raw[24:]))
+	return n, true
 }

@@ -6,9 +6,9 @@
 //	24 bits  nonce: milliseconds of that second, and a counter of the node
 //	84 bits  MAC: truncated HMAC-MD5 of goods, buyer, the whole time of issue, and nonce
 //
-// The order number of a path is 35 digits of base 62: the whole time of issue, the goods id,
-// counter and MAC. So one path has one number on every node and for ever, numbers sort by time, and
-// a number carries its goods, which is the shard key. Only its buyer's id verifies it.
+// The order number of a path is 35 digits of base 62: the period of the time of issue, the path, and
+// the goods id. So one path has one number on every node and for ever, numbers sort by time, and a
+// number carries its goods, which is the shard key. Only its buyer's id verifies it.
 //
 // RFC 6151 keeps HMAC-MD5 for such use: the known collisions of MD5 do not help to forge a MAC.
 //
@@ -24,6 +24,7 @@ import (
 	"errors"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -44,12 +45,11 @@ const (
 var ErrForeign = errors.New("not a path or order number of this service")
 
 const (
-	numberBytes = 26 // 62^35 is a little more than 2^208
-	timeBits    = 20 // of a path
-	millisBits  = 10 // of a path
-	counterBits = 14
-	highBits    = 20 // of a MAC, above its last 64
-	// maxAge is how many periods of a path's time are tried: a path older than a year is unknown.
+	numberBytes = 2 + PathLen/2 + 8 // 62^35 is a little more than 2^208
+	// From the left, a path's first 8 bytes have this many bits of seconds, milliseconds, counter
+	// and MAC.
+	secondBits, milliBits, counterBits, macBits = 20, 10, 14, 20
+	// maxAge is how many periods are tried: a path older than a year is unknown.
 	maxAge = 32
 )
 
@@ -59,65 +59,62 @@ type Number struct {
 	// Epoch is the epoch of a number that an earlier release made, else 0.
 	Epoch int64
 
-	millis  uint64 // Unix time of issue
-	counter uint64
-	high    uint64 // of the MAC
-	low     uint64
-	legacy  bool // an earlier release made it
+	period uint16 // of 2^20 seconds, in which it was issued
+	path   [PathLen / 2]byte
+}
+
+// numberAt returns a number of a time, without goods and MAC.
+func numberAt(t time.Time, count uint64) (n Number) {
+	second, ms := uint64(t.Unix()), uint64(t.Nanosecond())/uint64(time.Millisecond)
+	n.period = uint16(second >> secondBits)
+	nonce := (second<<milliBits|ms)<<counterBits | count
+	binary.BigEndian.PutUint64(n.path[:], nonce<<macBits) // the shift drops the period
+	return n
 }
 
 // IssuedAt returns the time of issue, in milliseconds.
-func (n Number) IssuedAt() time.Time { return time.UnixMilli(int64(n.millis)).UTC() }
+func (n Number) IssuedAt() time.Time {
+	seconds := binary.BigEndian.Uint64(n.path[:]) >> (macBits + counterBits)
+	ms := time.Duration(seconds & (1<<milliBits - 1))
+	second := int64(n.period)<<secondBits | int64(seconds>>milliBits)
+	return time.Unix(second, int64(ms*time.Millisecond)).UTC()
+}
 
 // ExpiresAt returns the time from which the path permits no purchase.
 func (n Number) ExpiresAt() time.Time { return n.IssuedAt().Add(PathTTL) }
 
-// ID returns a UUIDv7 that is always the same for an order number. Its time is the time of issue, or
-// 1970 where an earlier release made the number.
+// ID returns a UUIDv7 that is always the same for an order number. Its time is the time of issue,
+// or 1970 where an earlier release made the number.
 func ID(sn string) uuid.UUID {
 	n, _ := parse(sn)
 	id := uuid.UUID(md5.Sum([]byte(sn)))
+	ms := uint64(n.IssuedAt().UnixMilli())
+	binary.BigEndian.PutUint64(id[:], ms<<16|uint64(id[6])<<8|uint64(id[7]))
 	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
-	rest := uint64(binary.BigEndian.Uint16(id[6:]))
-	binary.BigEndian.PutUint64(id[:], n.millis<<16|rest)
 	return id
 }
 
 // Path returns the random path.
-func (n Number) Path() string {
-	var b [PathLen / 2]byte
-	second, ms := n.millis/1000&(1<<timeBits-1), n.millis%1000
-	nonce := (second<<millisBits|ms)<<counterBits | n.counter
-	binary.BigEndian.PutUint64(b[:], nonce<<highBits|n.high)
-	binary.BigEndian.PutUint64(b[8:], n.low)
-	return hex.EncodeToString(b[:])
-}
+func (n Number) Path() string { return hex.EncodeToString(n.path[:]) }
 
 // String returns the order number.
 func (n Number) String() string {
-	var b [numberBytes]byte
-	binary.BigEndian.PutUint64(b[0:], n.millis<<highBits|n.high)
-	binary.BigEndian.PutUint64(b[8:], uint64(n.GoodsID))
-	binary.BigEndian.PutUint64(b[16:], n.low)
-	binary.BigEndian.PutUint16(b[24:], uint16(n.counter))
-	digits := swapCase(new(big.Int).SetBytes(b[:]).Text(62))
+	b := binary.BigEndian.AppendUint16(make([]byte, 0, numberBytes), n.period)
+	b = binary.BigEndian.AppendUint64(append(b, n.path[:]...), uint64(n.GoodsID))
+	digits := swapCase(new(big.Int).SetBytes(b).Text(62))
 	return strings.Repeat("0", Len-len(digits)) + digits
 }
 
 // parse decodes the form of an order number, without its MAC.
 func parse(s string) (n Number, ok bool) {
 	i, ok := new(big.Int).SetString(swapCase(s), 62)
-	if !ok || i.BitLen() > 8*numberBytes {
+	if !ok || len(s) != Len || i.BitLen() > 8*numberBytes {
 		return n, false
 	}
-	var b [numberBytes]byte
-	i.FillBytes(b[:])
-	first := binary.BigEndian.Uint64(b[0:])
-	n = Number{
-		GoodsID: int64(binary.BigEndian.Uint64(b[8:])), millis: first >> highBits,
-		high: first & (1<<highBits - 1), low: binary.BigEndian.Uint64(b[16:]),
-		counter: uint64(binary.BigEndian.Uint16(b[24:])),
-	}
+	b := i.FillBytes(make([]byte, numberBytes))
+	n.period = binary.BigEndian.Uint16(b)
+	copy(n.path[:], b[2:])
+	n.GoodsID = int64(binary.BigEndian.Uint64(b[numberBytes-8:]))
 	return n, n.GoodsID > 0 && n.String() == s
 }
 
@@ -135,7 +132,7 @@ func swapCase(s string) string {
 
 // FirstAt returns a text that sorts before the numbers that are issued from a time on, and after
 // those before.
-func FirstAt(t time.Time) string { return Number{millis: uint64(t.UnixMilli())}.String() }
+func FirstAt(t time.Time) string { return numberAt(t, 0).String() }
 
 // Keys make and verify paths and numbers. Every process of an installation shares the secrets.
 type Keys struct {
@@ -163,42 +160,39 @@ func derive(secret []byte, purpose string) []byte {
 
 // Issue returns a new number for a goods id > 0, with its path.
 func (k *Keys) Issue(goodsID, buyerID int64, now time.Time) Number {
-	count := k.counter.Add(1) & (1<<counterBits - 1)
-	n := Number{GoodsID: goodsID, millis: uint64(now.UnixMilli()), counter: count}
-	n.high, n.low = sign(k.keys[0], n, buyerID)
-	return n
+	n := numberAt(now, k.counter.Add(1)&(1<<counterBits-1))
+	n.GoodsID = goodsID
+	return n.signed(k.keys[0], buyerID)
 }
 
 // VerifyPath returns the number of a buyer's path to a goods, or ErrForeign. The number may have
 // expired. now only chooses the period of the time of issue, and may be wrong by days.
 func (k *Keys) VerifyPath(path string, goodsID, buyerID int64, now time.Time) (Number, error) {
-	b, err := hex.DecodeString(path)
-	if err != nil || len(path) != PathLen {
+	n := Number{GoodsID: goodsID}
+	b, _ := hex.DecodeString(path)
+	if copy(n.path[:], b); n.Path() != path {
 		return Number{}, ErrForeign
 	}
-	first := binary.BigEndian.Uint64(b)
-	nonce := first >> highBits
-	n := Number{
-		GoodsID: goodsID, counter: nonce & (1<<counterBits - 1),
-		high: first & (1<<highBits - 1), low: binary.BigEndian.Uint64(b[8:]),
-	}
-	ms := nonce >> counterBits & (1<<millisBits - 1)
-	latest := uint64(now.Unix()) + 1<<(timeBits-1)
-	second := latest - (latest-nonce>>(counterBits+millisBits))&(1<<timeBits-1)
+	latest, second := now.Unix()+1<<(secondBits-1), n.IssuedAt().Unix()
+	n.period = uint16((latest - second) >> secondBits)
 	for range maxAge {
-		n.millis = second*1000 + ms
-		if k.verifies(n, buyerID) && n.Path() == path {
+		if k.verifies(n, buyerID) {
 			return n, nil
 		}
-		second -= 1 << timeBits
+		n.period--
 	}
 	return Number{}, ErrForeign
+}
+
+// IsPath reports whether a string is 32 lower-case hex digits.
+func IsPath(s string) bool {
+	return len(s) == PathLen && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Verify returns the content of a buyer's order number, or ErrForeign.
 func (k *Keys) Verify(sn string, buyerID int64) (Number, error) {
 	n, err := k.Parse(sn)
-	if err == nil && !n.legacy && !k.verifies(n, buyerID) {
+	if err == nil && n.Epoch == 0 && !k.verifies(n, buyerID) {
 		err = ErrForeign
 	}
 	return n, err
@@ -219,22 +213,22 @@ func (k *Keys) Parse(sn string) (Number, error) {
 }
 
 func (k *Keys) verifies(n Number, buyerID int64) bool {
-	ok := false
-	for _, key := range k.keys {
-		high, low := sign(key, n, buyerID)
-		ok = ok || (high^n.high)|(low^n.low) == 0
-	}
-	return ok
+	return slices.ContainsFunc(k.keys, func(key []byte) bool {
+		signed := n.signed(key, buyerID)
+		return hmac.Equal(signed.path[:], n.path[:])
+	})
 }
 
-func sign(key []byte, n Number, buyerID int64) (high, low uint64) {
-	var b [32]byte
-	binary.BigEndian.PutUint64(b[0:], uint64(n.GoodsID))
-	binary.BigEndian.PutUint64(b[8:], uint64(buyerID))
-	binary.BigEndian.PutUint64(b[16:], n.millis)
-	binary.BigEndian.PutUint64(b[24:], n.counter)
+// signed returns the number with the MAC of a key for a buyer: all of the path but its first 44
+// bits.
+func (n Number) signed(key []byte, buyerID int64) Number {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(n.GoodsID))
+	b = binary.BigEndian.AppendUint64(b, uint64(buyerID))
+	b = binary.BigEndian.AppendUint16(b, n.period)
 	mac := hmac.New(md5.New, key)
-	mac.Write(b[:])
-	sum := mac.Sum(b[:0])
-	return binary.BigEndian.Uint64(sum) >> (64 - highBits), binary.BigEndian.Uint64(sum[8:])
+	mac.Write(append(append(b, n.path[:5]...), n.path[5]&0xf0))
+	sum := mac.Sum(nil)
+	n.path[5] = n.path[5]&0xf0 | sum[5]&0x0f
+	copy(n.path[6:], sum[6:])
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -137,7 +138,7 @@ func TestParse_ReadsNumbersOfEarlierReleases(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign)
 }
 
-// FuzzParse: a number that parses is written the same.
+// FuzzParse checks that a number that parses is written the same.
 func FuzzParse(f *testing.F) {
 	k := NewKeys([]byte("secret"))
 	f.Add(k.Issue(1, 1, time.Now()).String())
@@ -149,7 +150,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzVerifyPath: a path that verifies is written the same.
+// FuzzVerifyPath checks that a path that verifies is written the same.
 func FuzzVerifyPath(f *testing.F) {
 	k, now := NewKeys([]byte("secret")), time.Now()
 	f.Add(k.Issue(1, 1, now).Path())
@@ -157,5 +158,20 @@ func FuzzVerifyPath(f *testing.F) {
 		if n, err := k.VerifyPath(s, 1, 1, now); err == nil && n.Path() != s {
 			t.Fatalf("%q verified, but is written %q", s, n.Path())
 		}
+	})
+}
+
+// FuzzIsPath compares IsPath with a regular expression.
+func FuzzIsPath(f *testing.F) {
+	good := strings.Repeat("0a", 16)
+	for _, path := range []string{
+		"", good, good[1:], good + "0", strings.ToUpper(good), good[:31] + "g", good[:30] + "é",
+		good[:31] + "\n",
+	} {
+		f.Add(path)
+	}
+	like := regexp.MustCompile(`\A[0-9a-f]{32}\z`)
+	f.Fuzz(func(t *testing.T, path string) {
+		require.Equal(t, like.MatchString(path), IsPath(path))
 	})
 }

@@ -1,6 +1,3 @@
-// Package reservation defines the data of one purchase in Redis. It has the random path that
-// permits one attempt, the reservation, the script's verdict on it, and the order line. The order
-// line is also the entry in RabbitMQ's messages.
-//
-// The package uses neither Redis nor HTTP.
+// Package reservation defines the data of one purchase in Redis. It has the reservation, the script's
+// verdict on it, and the order line, which is also the entry in RabbitMQ's messages.
 package reservation
