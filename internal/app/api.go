@@ -56,8 +56,11 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	phones, err := auth.NewPhones(append(slices.Clone(a.PhoneKeys),
-		auth.DerivedPhoneKey(s.OrderSecrets[0]))...)
+	phoneKeys := slices.Clone(a.PhoneKeys)
+	for _, secret := range s.OrderSecrets {
+		phoneKeys = append(phoneKeys, auth.DerivedPhoneKey(secret))
+	}
+	phones, err := auth.NewPhones(phoneKeys...)
 	if err != nil {
 		return nil, err
 	}

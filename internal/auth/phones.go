@@ -73,7 +73,7 @@ func DerivedPhoneKey(orderSecret []byte) PhoneKey {
 type Phones struct {
 	first string // the mark and the first key's id
 	seal  cipher.AEAD
-	open  map[string]cipher.AEAD
+	open  map[string][]cipher.AEAD // by id; order secrets may derive several of derivedID
 }
 
 // NewPhones returns a Phones of one or more keys; without a key the error is ErrPhoneKeys.
@@ -82,18 +82,20 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 		return nil, ErrPhoneKeys
 	}
 	p := &Phones{
-		first: sealedMark + keys[0].ID + ".", open: make(map[string]cipher.AEAD, len(keys)),
+		first: sealedMark + keys[0].ID + ".", open: make(map[string][]cipher.AEAD, len(keys)),
 	}
 	for _, k := range keys {
 		block, err := aes.NewCipher(k.Key)
 		if err != nil {
 			return nil, fmt.Errorf("phone key %s: %w", k.ID, err)
 		}
-		if p.open[k.ID], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		sealer, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
 			return nil, fmt.Errorf("phone key %s: %w", k.ID, err)
 		}
+		p.open[k.ID] = append(p.open[k.ID], sealer)
 	}
-	p.seal = p.open[keys[0].ID]
+	p.seal = p.open[keys[0].ID][0]
 	return p, nil
 }
 
@@ -117,19 +119,16 @@ func (p *Phones) Open(buyerID int64, kept string) (string, error) {
 		return kept, nil
 	}
 	id, encoded, _ := strings.Cut(rest, ".")
-	key, ok := p.open[id]
-	if !ok {
-		return "", ErrSealed
-	}
 	box, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
 		return "", ErrSealed
 	}
-	phone, err := key.Open(box[:0], nil, box, buyerData(buyerID))
-	if err != nil {
-		return "", ErrSealed
+	for _, key := range p.open[id] {
+		if phone, err := key.Open(nil, nil, box, buyerData(buyerID)); err == nil {
+			return string(phone), nil
+		}
 	}
-	return string(phone), nil
+	return "", ErrSealed
 }
 
 // buyerData is the additional data that binds a number to its buyer.

@@ -43,7 +43,8 @@ func TestPhonesOpen_ReturnsUnencryptedNumbers(t *testing.T) {
 
 func TestPhonesOpen_AcceptsOldKeysDuringRotation(t *testing.T) {
 	before := must.Get(NewPhones(DerivedPhoneKey([]byte("the order secret"))))(t)
-	between := must.Get(NewPhones(phoneKey("b"), DerivedPhoneKey([]byte("the order secret"))))(t)
+	between := must.Get(NewPhones(phoneKey("b"), DerivedPhoneKey([]byte("the next order secret")),
+		DerivedPhoneKey([]byte("the order secret"))))(t)
 	after := must.Get(NewPhones(phoneKey("b")))(t)
 	old := before.Seal(7, "12345678")
 	require.Equal(t, "12345678", must.Get(between.Open(7, old))(t))

@@ -75,11 +75,11 @@ type AMQP struct {
 
 // Auth holds the secrets.
 type Auth struct {
-	JWTSecret       Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
-	OrderSecret     Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
-	OldOrderSecrets Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
-	PhoneKeys       Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from the order secret, which always opens"`
-	PaymentSecret   Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
+	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
+	OrderSecret     Secret   `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
+	OldOrderSecrets []Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"dive,bytes=32" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
+	PhoneKeys       Secret   `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from each order secret, which always opens"`
+	PaymentSecret   Secret   `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
 }
 
 // Order holds the settings of writing orders and of their expiry.

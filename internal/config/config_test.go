@@ -54,10 +54,12 @@ func TestLoad_ProgramsHaveOwnDefaults(t *testing.T) {
 }
 
 func TestLoad_ReadsTheEnvironment(t *testing.T) {
+	const before, next = "a secret that signed until today", "a secret that will sign tomorrow"
 	cfg, _, err := Load(API, []string{
 		secret, "SECKILL_REDIS_ADDRS=a:1,b:2", "SECKILL_TRUSTED_PROXIES=10.0.0.0/8,192.0.2.1",
 		"SECKILL_LOG_LEVEL=debug", "SECKILL_MAX_BACKLOG_AGE=0s", "SECKILL_HTTP_ADDR=",
 		"SECKILL_ORDER_SECRET=fedcba9876543210fedcba9876543210",
+		"SECKILL_OLD_ORDER_SECRETS=" + before + "," + next,
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a:1", "b:2"}, cfg.Redis.Addrs)
@@ -67,9 +69,8 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Zero(t, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
-	cfg.Auth.OldOrderSecrets = "before,,next"
 	require.Equal(t,
-		[][]byte{[]byte("fedcba9876543210fedcba9876543210"), []byte("before"), []byte("next")},
+		[][]byte{[]byte("fedcba9876543210fedcba9876543210"), []byte(before), []byte(next)},
 		must.Get(cfg.Auth.OrderKeys())(t))
 }
 
@@ -77,13 +78,14 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	_, _, err := Load(API, []string{
 		"SECKILL_JWT_SECRET=tooshort-but-secret", "SECKILL_ORDER_SHARDS=0", "SECKILL_PAYMENT_TIMEOUT=soon", "SECKILL_LOG_FORMAT=xml",
 		"SECKILL_LOG_LEVEL=loud", "SECKILL_TRUSTED_PROXIES=everyone", "SECKILL_REDIS_ADDRS=here", "SECKILL_HTTP_ADDR=80",
-		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_OTLP_ENDPOINT=collector:4318", "SECKILL_REDIS_TLS=perhaps", "SECKILL_PAYMENT_SECRET=tooshort", "SECKILL_PHONE_KEYS=1:tooshort", "SECKILL_BATCH_SIZE=many", // not the API's
+		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_OTLP_ENDPOINT=collector:4318", "SECKILL_REDIS_TLS=perhaps", "SECKILL_PAYMENT_SECRET=tooshort", "SECKILL_PHONE_KEYS=1:tooshort",
+		"SECKILL_OLD_ORDER_SECRETS=tooshort", "SECKILL_BATCH_SIZE=many", // not the API's
 	})
 	require.Error(t, err)
 	for _, name := range []string{
 		"JWT_SECRET", "ORDER_SHARDS", "PAYMENT_TIMEOUT", "LOG_FORMAT", "LOG_LEVEL",
 		"TRUSTED_PROXIES", "REDIS_ADDRS", "HTTP_ADDR", "PUBLISH_TIMEOUT", "PAYMENT_SECRET",
-		"PHONE_KEYS", "OTLP_ENDPOINT", "REDIS_TLS",
+		"PHONE_KEYS", "OLD_ORDER_SECRETS", "OTLP_ENDPOINT", "REDIS_TLS",
 	} {
 		require.Contains(t, err.Error(), "SECKILL_"+name+":")
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"strings"
 
 	"flashsale.dev/seckill/internal/auth"
 )
@@ -42,21 +41,19 @@ func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(str
 // secret would change the derived key, which is why the order secret can be set apart. The others
 // only verify. Its error is ErrNoSecret.
 func (a Auth) OrderKeys() ([][]byte, error) {
-	var keys [][]byte
+	signs := []byte(a.OrderSecret)
 	switch {
 	case a.OrderSecret != "":
-		keys = append(keys, []byte(a.OrderSecret))
 	case a.JWTSecret != "":
 		mac := hmac.New(sha256.New, []byte(a.JWTSecret))
 		mac.Write([]byte("flashsale order secret"))
-		keys = append(keys, mac.Sum(nil))
+		signs = mac.Sum(nil)
 	default:
 		return nil, ErrNoSecret
 	}
-	for old := range strings.SplitSeq(a.OldOrderSecrets.Reveal(), ",") {
-		if old != "" {
-			keys = append(keys, []byte(old))
-		}
+	keys := [][]byte{signs}
+	for _, old := range a.OldOrderSecrets {
+		keys = append(keys, []byte(old))
 	}
 	return keys, nil
 }
