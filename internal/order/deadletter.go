@@ -24,6 +24,6 @@ type DeadLetter struct {
 // ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.
 var ErrNoSuchDeadLetter = errors.New("no such dead letter")
 
-// DeadLetterID returns the id of the dead letter of an order without a row. The order number decides
-// it, so that a repeated failure writes one dead letter.
+// DeadLetterID returns the id of the dead letter of an order without a row. It follows from the
+// order number, so that a repeated failure writes one dead letter.
 func DeadLetterID(orderSn string) string { return ordersn.ID(orderSn).String() }

@@ -15,8 +15,10 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // legacyNumber makes an order number as the release before stateless paths did.
@@ -28,12 +30,12 @@ func (h *fixture) legacyNumber(goods, epoch int64) string {
 	raw = binary.BigEndian.AppendUint32(raw, uint32(epoch))
 	mac := hmac.New(sha256.New, key.Sum(nil))
 	mac.Write(raw)
-	text := base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(append(raw, mac.Sum(nil)[:8]...))
-	return strings.ToLower(text)
+	encoding := base32.HexEncoding.WithPadding(base32.NoPadding)
+	return strings.ToLower(encoding.EncodeToString(append(raw, mac.Sum(nil)[:8]...)))
 }
 
-// TestUpgrade_OrdersAndPathsOfBothReleasesWork is a sale that the release before has begun: a path in
-// Redis that is not used, one that is, and orders in the queue whose epoch only the number carries.
+// TestUpgrade_OrdersAndPathsOfBothReleasesWork checks a sale that the release before has begun. It
+// has left an unused and a used path in Redis, and orders whose epoch is only in their number.
 func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(9, 9)
@@ -46,8 +48,7 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	}
 	// The release before reserved this order under another path.
 	before := []reservation.Reservation{{OrderLine: old, PathEnd: time.Now().Add(time.Minute)}}
-	_, err := h.redis.Reserve(t.Context(), goods, 1, before)
-	require.NoError(t, err)
+	must.Get(h.redis.Reserve(t.Context(), goods, 1, before))(t)
 	h.runWorkers(settings())
 	h.publish(goods, h.lines(goods, old))
 	require.EqualValues(t, 2, h.becomes(7, old.OrderSn, order.Created).Quantity)
@@ -56,20 +57,14 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 			GoodsID: goods, Buyer: buyer(7), Path: path, Quantity: 1,
 		})
 	}
-	sn, err := buy(used)
-	require.NoError(t, err)
-	require.Equal(t, old.OrderSn, sn)
-	for range 2 {
-		fresh, err := buy(unused)
-		require.NoError(t, err)
-		require.Len(t, fresh, 35)
-		sn = fresh
-	}
+	require.Equal(t, old.OrderSn, must.Get(buy(used))(t))
+	sn := must.Get(buy(unused))(t)
+	require.Len(t, sn, ordersn.Len)
+	require.Equal(t, sn, must.Get(buy(unused))(t))
 	h.becomes(7, sn, order.Created)
-	_, err = buy(strings.Repeat("0c", 16))
+	_, err := buy(strings.Repeat("0c", 16))
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
-	list, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
-	require.NoError(t, err)
+	list := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
 	require.Equal(t, []string{sn, old.OrderSn}, []string{list[0].OrderSn, list[1].OrderSn})
 	h.settles(goods, 6, 3)
 
@@ -82,7 +77,8 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	h.settles(goods, 5, 4)
 }
 
-// TestPlace_ExpiredPathAnswersItsOrder: an expired path buys nothing and answers what it bought.
+// TestPlace_ExpiredPathAnswersItsOrder checks that an expired path buys nothing, and returns the
+// order that it bought before.
 func TestPlace_ExpiredPathAnswersItsOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(9, 9)
@@ -94,14 +90,12 @@ func TestPlace_ExpiredPathAnswersItsOrder(t *testing.T) {
 	line := reservation.OrderLine{OrderSn: n.String(), BuyerID: 7, Quantity: 1}
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, line)) // of an epoch that is over
 	h.becomes(7, n.String(), order.Created)
-	sn, err := h.Purchases.Place(t.Context(), request)
-	require.NoError(t, err)
-	require.Equal(t, n.String(), sn)
+	require.Equal(t, n.String(), must.Get(h.Purchases.Place(t.Context(), request))(t))
 	h.settles(sale.GoodsID, 8, 1)
 }
 
-// TestPlace_RepeatedPathAfterRebuildTakesNothing repeats the paths of a cancelled and of a failed
-// order, and one with another quantity, in the epoch after a loss of Redis.
+// TestPlace_RepeatedPathAfterRebuildTakesNothing checks that the paths of a cancelled and of a
+// created order take nothing with another quantity, before and after a loss of Redis.
 func TestPlace_RepeatedPathAfterRebuildTakesNothing(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(9, 9)
@@ -109,21 +103,17 @@ func TestPlace_RepeatedPathAfterRebuildTakesNothing(t *testing.T) {
 	var requests []purchase.Request
 	var sns []string
 	for range 2 {
-		requests = append(requests, h.request(sale.GoodsID, 7, 1))
-		sn, err := h.Purchases.Place(t.Context(), requests[len(requests)-1])
-		require.NoError(t, err)
+		r := h.request(sale.GoodsID, 7, 1)
+		sn := must.Get(h.Purchases.Place(t.Context(), r))(t)
 		h.becomes(7, sn, order.Created)
-		sns = append(sns, sn)
+		requests, sns = append(requests, r), append(sns, sn)
 	}
-	_, err := h.Payments.Cancel(t.Context(), buyer(7), sns[0])
-	require.NoError(t, err)
+	must.Get(h.Payments.Cancel(t.Context(), buyer(7), sns[0]))(t)
 	h.settles(sale.GoodsID, 8, 1)
 	for range 2 {
 		for i, r := range requests {
 			r.Quantity = 3
-			sn, err := h.Purchases.Place(t.Context(), r)
-			require.NoError(t, err)
-			require.Equal(t, sns[i], sn)
+			require.Equal(t, sns[i], must.Get(h.Purchases.Place(t.Context(), r))(t))
 		}
 		h.settles(sale.GoodsID, 8, 1)
 		h.mini.FlushAll()

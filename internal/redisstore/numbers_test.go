@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // saleModel is what the scripts must do with order numbers, in Go.
@@ -115,8 +116,7 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 				}
 				group, want = append(group, r), append(want, m.reserve(r, expired))
 			}
-			got, err := s.Reserve(t.Context(), goods, m.epoch, group)
-			require.NoError(rt, err)
+			got := must.Get(s.Reserve(t.Context(), goods, m.epoch, group))(rt)
 			for i := range got.Verdicts {
 				slices.Sort(got.Verdicts[i].OrderSns)
 			}
@@ -124,10 +124,9 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 		},
 		"adopt": func(rt *rapid.T) {
 			l := line(rt).OrderLine
-			units, err := s.Adopt(
+			units := must.Get(s.Adopt(
 				t.Context(), goods, m.epoch, m.limit, []reservation.OrderLine{l},
-			)
-			require.NoError(rt, err)
+			))(rt)
 			require.Equal(rt, map[string]int64{l.OrderSn: m.adopt(l)}, units)
 		},
 		"settle": func(rt *rapid.T) {
@@ -135,13 +134,12 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 			if o := m.orders[l.OrderSn]; o != nil && o.pending {
 				o.pending, m.pend, m.sold = false, m.pend-o.units, m.sold+o.units
 			}
-			_, err := s.Settle(t.Context(), goods, []string{l.OrderSn, l.OrderSn})
-			require.NoError(rt, err)
+			must.Get(s.Settle(t.Context(), goods, []string{l.OrderSn, l.OrderSn}))(rt)
 		},
 		"release": func(rt *rapid.T) {
 			l := line(rt).OrderLine
-			kind := rapid.SampledFrom([]order.MoveKind{order.MoveCancel, order.MoveFail}).Draw(rt, "kind")
-			o := m.orders[l.OrderSn]
+			kinds := []order.MoveKind{order.MoveCancel, order.MoveFail}
+			kind, o := rapid.SampledFrom(kinds).Draw(rt, "kind"), m.orders[l.OrderSn]
 			if kind == order.MoveCancel {
 				if o == nil || o.units == 0 {
 					return // MySQL cancels an order once
@@ -160,11 +158,9 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 		},
 		"rebuild": func(rt *rapid.T) {
 			m.epoch++
-			snap := onSale(9, m.limit)
-			snap.Epoch = m.epoch
-			snap.Holdings = m.holdings()
+			snap := onSaleIn(m.epoch, 9, m.limit)
+			snap.Holdings, snap.Stock = m.holdings(), m.avail
 			m.pend, m.sold = 0, m.pend+m.sold
-			snap.Stock = m.avail
 			s.load(snap)
 		},
 		"": func(rt *rapid.T) {

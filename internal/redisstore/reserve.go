@@ -12,8 +12,8 @@ import (
 
 // Reserve decides 1 to MaxBatch reservations of one goods in one script call. Where the gate is
 // shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. All or
-// none have a StoredPath. The result's NotReplicated is set where too few replicas confirmed the batch
-// within WaitTimeout.
+// none have a StoredPath. The result's NotReplicated is set where too few replicas confirmed the
+// batch within WaitTimeout.
 func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {

@@ -18,14 +18,14 @@ import (
 
 // WriteFailed writes one order that WriteBatch cannot write as failed, with its dead letter and the
 // stock move that returns its units, in one transaction. It leaves an existing number unchanged and
-// reports it in the outcome's Existing. It accepts an unknown goods, so
-// that every promised number ends as a row.
+// reports it in the outcome's Existing. It accepts an unknown goods, so that every promised number
+// ends as a row.
 //
 // It fills in empty fields of dead, and truncates text that is too long. An order number that does
 // not fit is an error: store such a message with AddDeadLetter.
 func (s *Store) WriteFailed(
-	ctx context.Context, goodsID int64, line reservation.OrderLine,
-	reason order.FailureReason, dead order.DeadLetter, now time.Time,
+	ctx context.Context, goodsID int64, line reservation.OrderLine, reason order.FailureReason,
+	dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
 		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn,
@@ -39,8 +39,8 @@ func (s *Store) WriteFailed(
 
 // writeFailed runs WriteFailed's steps in a transaction.
 func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine,
-	deadLetter order.DeadLetter, now time.Time,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine, deadLetter order.DeadLetter,
+	now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {

@@ -77,8 +77,8 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 // clockMargin is how far the clocks of a database client and of Redis may differ.
 const clockMargin = 4 * time.Minute
 
-// holdingsAt groups the active orders of a goods by buyer, buyers and order numbers ascending. Final
-// orders whose path may still be used are among them, with no units: a repeated path takes nothing.
+// holdingsAt groups the active orders of a goods by buyer, buyers and order numbers ascending. It
+// adds final orders whose path may still be used, without units, so that the path takes nothing.
 func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, error) {
 	var rows []orderRow
 	usable := ordersn.FirstAt(now.Add(-ordersn.PathTTL - clockMargin))

@@ -45,8 +45,8 @@ local function quantity(s)
   return nil
 end
 
--- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders. An
--- order that ended in this epoch stays as "sn:0:second", so that its path takes nothing again.
+-- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
+-- An order that ended in this epoch stays as "sn:0:second", so that its path takes nothing again.
 
 -- order_in returns the units of an order in a holding, and the bounds of its item; nil if it is not
 -- in there.

@@ -198,8 +198,8 @@ func (w *world) confirm(s *server, goods, id int) {
 	})
 }
 
-// issuePaths gives a path to the clients that have none. It calls no Redis: the API has a view of the
-// sale that is a little old, and its clock is Redis'.
+// issuePaths gives a path to the clients that have none. It calls no Redis: the API has a view of
+// the sale that is a little old, and its clock is Redis'.
 func (w *world) issuePaths(p *proc, goods int, batch []*client) {
 	p.step()
 	if g, _ := p.host.redis.gateOf(goods, p.host.oldRelease); g != open {

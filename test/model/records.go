@@ -23,8 +23,9 @@ type records struct {
 	all  []*orderRecord
 	bySn map[[3]int]*orderRecord
 	// waivedStale lists goods of which a demoted master, or any after two failures, waived a late
-	// order whose units the current master counts as available. Orders of the current master may fail for those units, and its
-	// ledger differs until the next rebuild: see docs/explanation/model.md.
+	// order whose units the current master counts as available. Orders of the current master may
+	// fail for those units, and its ledger differs until the next rebuild: see
+	// docs/explanation/model.md.
 	waivedStale map[int]bool
 }
 

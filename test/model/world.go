@@ -105,7 +105,8 @@ func newWorld(seed uint64, without Rule) *world {
 	w.ids = 1000
 	w.fault = fault(rnd.IntN(int(lastFault)))
 	w.remember = w.fault.needsHistory()
-	w.saleEnd, w.payTime, w.pathLife = 1<<20, 60+rnd.IntN(200), []int{5 + rnd.IntN(30), 100 + rnd.IntN(100)}[rnd.IntN(2)]
+	w.saleEnd, w.payTime = 1<<20, 60+rnd.IntN(200)
+	w.pathLife = []int{5 + rnd.IntN(30), 100 + rnd.IntN(100)}[rnd.IntN(2)]
 	if w.fault == clockSkew || rnd.IntN(8) == 0 {
 		w.saleEnd = 50 + rnd.IntN(60)
 	}

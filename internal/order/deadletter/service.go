@@ -108,7 +108,8 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	}
 	for _, l := range m.Orders {
 		n, err := s.Keys.Verify(l.OrderSn, l.BuyerID)
-		if l.OrderSn == d.OrderSn && err == nil && n.GoodsID == d.GoodsID && order.CheckLine(l) == nil {
+		ours := err == nil && n.GoodsID == d.GoodsID
+		if ours && l.OrderSn == d.OrderSn && order.CheckLine(l) == nil {
 			return l, nil
 		}
 	}

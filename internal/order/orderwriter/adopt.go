@@ -14,8 +14,8 @@ import (
 var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
 // adopt asks Redis for units of the present epoch for late orders of older ones. It returns the
-// units of each, and that epoch. The error is always an ErrTryAgain, because the batch
-// must be written again.
+// units of each, and that epoch. The error is always an ErrTryAgain, because the batch must be
+// written again.
 func (w *Writer) adopt(
 	ctx context.Context, b Batch, late *AdoptError,
 ) (map[string]int64, int64, error) {

@@ -18,7 +18,7 @@ type goodsBarrier struct {
 	order.Barrier
 }
 
-// sourcedLine is an order line, and the delivery that carried it.
+// sourcedLine is an order line and the delivery that contained it.
 type sourcedLine struct {
 	reservation.OrderLine
 	delivery order.DeliveryInfo

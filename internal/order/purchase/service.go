@@ -95,13 +95,13 @@ func NewService(
 // before returns its order again. Any other outcome is an error. A taken order is processed even if
 // the caller stops waiting.
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
-	number, storedPath := s.number(p)
-	got, err := s.reserve(ctx, p, number, storedPath)
+	r := s.reservation(p)
+	got, err := s.reserve(ctx, p.GoodsID, r)
 	if err != nil {
 		return "", err
 	}
-	if got.Code == reservation.WrongPath && storedPath == "" {
-		return s.placedBefore(ctx, p, number.String())
+	if got.Code == reservation.WrongPath && r.StoredPath == "" {
+		return s.placedBefore(ctx, p.GoodsID, r.OrderSn)
 	}
 	if err := got.Err(); err != nil {
 		return "", err
@@ -123,20 +123,24 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	return got.OrderSn, nil
 }
 
-// number returns the number of a path. A path that is none of ours may be one that an earlier
-// release stored in Redis: it gets a new number, which Redis forgets unless it has the path.
-func (s *Service) number(p Request) (n ordersn.Number, storedPath string) {
-	now := time.Now()
+// reservation returns the reservation of a path. A path that is none of ours may be one that an
+// earlier release stored in Redis. It gets a new number, which is void unless Redis has the path.
+func (s *Service) reservation(p Request) reservation.Reservation {
+	now, stored := time.Now(), ""
 	n, err := s.keys.VerifyPath(p.Path, p.GoodsID, p.Buyer.ID, now)
 	if err != nil {
-		return s.keys.Issue(p.GoodsID, p.Buyer.ID, now), p.Path
+		n, stored = s.keys.Issue(p.GoodsID, p.Buyer.ID, now), p.Path
 	}
-	return n, ""
+	line := reservation.OrderLine{
+		OrderSn: n.String(), BuyerID: p.Buyer.ID, Quantity: p.Quantity,
+		Name: p.Buyer.Name, Phone: p.Buyer.Phone,
+	}
+	return reservation.Reservation{OrderLine: line, PathEnd: n.ExpiresAt(), StoredPath: stored}
 }
 
 // placedBefore returns the order of an expired path, if there is one.
-func (s *Service) placedBefore(ctx context.Context, p Request, sn string) (string, error) {
-	_, err := s.store.Order(ctx, p.GoodsID, sn)
+func (s *Service) placedBefore(ctx context.Context, goodsID int64, sn string) (string, error) {
+	_, err := s.store.Order(ctx, goodsID, sn)
 	if errors.Is(err, order.ErrNoSuchOrder) {
 		return "", reservation.Verdict{Code: reservation.WrongPath}.Err()
 	}
@@ -144,8 +148,8 @@ func (s *Service) placedBefore(ctx context.Context, p Request, sn string) (strin
 }
 
 // confirmAgain publishes the order of a repeated path again while it is pending, because the first
-// publication may have failed. The writer ignores duplicates. An order that is not pending must have
-// a row: Redis may have lost it after the script answered.
+// publication may have failed. The writer ignores duplicates. An order that is not pending must
+// have a row, because Redis may have lost it after the script answered.
 func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
 	line, pending, err := s.redis.Pending(ctx, goodsID, orderSn)
 	if err == nil && !pending {
@@ -163,31 +167,27 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	return err
 }
 
-// reserve uses the epoch last seen, and tries once more if Redis has another.
+// reserve uses the last known epoch, and repeats the call once if Redis has another.
 func (s *Service) reserve(
-	ctx context.Context, p Request, n ordersn.Number, storedPath string,
+	ctx context.Context, goodsID int64, r reservation.Reservation,
 ) (result, error) {
 	under := func(epoch int64) (result, error) {
-		line := reservation.OrderLine{
-			OrderSn: n.String(), BuyerID: p.Buyer.ID, Quantity: p.Quantity, Epoch: epoch,
-			Name: p.Buyer.Name, Phone: p.Buyer.Phone,
-		}
-		r := reservation.Reservation{OrderLine: line, PathEnd: n.ExpiresAt(), StoredPath: storedPath}
-		return s.reserves.Do(ctx, batchKey{p.GoodsID, epoch, storedPath != ""},
+		r.Epoch = epoch
+		return s.reserves.Do(ctx, batchKey{goodsID, epoch, r.StoredPath != ""},
 			tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	}
-	epoch, err := s.epoch(ctx, p.GoodsID)
+	epoch, err := s.epoch(ctx, goodsID)
 	if err != nil {
 		return result{}, err
 	}
 	got, err := under(epoch)
 	if gate, ok := errors.AsType[*seckill.GateError](err); ok {
 		if gate.State == seckill.GateEpoch {
-			s.epochs.Store(p.GoodsID, gate.Epoch)
+			s.epochs.Store(goodsID, gate.Epoch)
 			got, err = under(gate.Epoch)
 		} else {
-			s.epochs.Delete(p.GoodsID)
-			return result{}, s.gateError(ctx, p.GoodsID, gate)
+			s.epochs.Delete(goodsID)
+			return result{}, s.gateError(ctx, goodsID, gate)
 		}
 	}
 	return got, seckill.OrUnavailable(err,

@@ -58,7 +58,7 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 	case pendingErr != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", pendingErr)
 	default:
-		return s.unwritten(ctx, by, orderSn)
+		return s.unwritten(ctx, by, n, orderSn)
 	}
 }
 
@@ -75,14 +75,13 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 // and did not have it pending: two equal views around the read show that. A rebuild in between has
 // written the order, or begins an epoch that WriteTombstone refuses.
 func (s *Service) unwritten(
-	ctx context.Context, by seckill.Actor, orderSn string,
+	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
-	n, invented := s.Keys.Verify(orderSn, by.ID)
 	before, err := s.openSale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
 	}
-	if invented != nil {
+	if _, err := s.Keys.Verify(orderSn, by.ID); err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
 	line, pending, err := s.Redis.Pending(ctx, n.GoodsID, orderSn)
