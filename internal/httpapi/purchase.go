@@ -32,11 +32,8 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.Limiter.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
-	if err := a.Catalog.KnownError(id); err != nil { // the sale may have ended while it waited
-		return response{}, err
-	}
-	path, expires := a.Catalog.IssuePath(v, r.actor.ID)
-	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), nil
+	path, expires, err := a.Catalog.IssuePath(v, r.actor.ID)
+	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
 }
 
 // cachedError returns the error that this node has cached for the sale. Most callers of a rush

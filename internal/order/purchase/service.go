@@ -101,7 +101,10 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 		return "", err
 	}
 	if got.Code == reservation.WrongPath && r.StoredPath == "" {
-		return s.placedBefore(ctx, p.GoodsID, r.OrderSn)
+		_, err := s.store.Order(ctx, p.GoodsID, r.OrderSn)
+		if !errors.Is(err, order.ErrNoSuchOrder) { // the expired path had bought it
+			return r.OrderSn, seckill.OrUnavailable(err, "the order can't be looked up")
+		}
 	}
 	if err := got.Err(); err != nil {
 		return "", err
@@ -136,15 +139,6 @@ func (s *Service) reservation(p Request) reservation.Reservation {
 		Name: p.Buyer.Name, Phone: p.Buyer.Phone,
 	}
 	return reservation.Reservation{OrderLine: line, PathEnd: n.ExpiresAt(), StoredPath: stored}
-}
-
-// placedBefore returns the order of an expired path, if there is one.
-func (s *Service) placedBefore(ctx context.Context, goodsID int64, sn string) (string, error) {
-	_, err := s.store.Order(ctx, goodsID, sn)
-	if errors.Is(err, order.ErrNoSuchOrder) {
-		return "", reservation.Verdict{Code: reservation.WrongPath}.Err()
-	}
-	return sn, seckill.OrUnavailable(err, "the order can't be looked up")
 }
 
 // confirmAgain publishes the order of a repeated path again while it is pending, because the first

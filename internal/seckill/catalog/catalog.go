@@ -66,10 +66,13 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 }
 
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
-// validity by Redis' clock. It calls nothing, because a path verifies without a lookup.
-func (c *Catalog) IssuePath(v seckill.View, buyerID int64) (path string, expiresAt time.Time) {
+// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. Its
+// error is that of KnownError, because the limiter may have delayed the buyer by a second.
+func (c *Catalog) IssuePath(
+	v seckill.View, buyerID int64,
+) (path string, expiresAt time.Time, err error) {
 	n := c.keys.Issue(v.GoodsID, buyerID, v.Now)
-	return n.Path(), n.ExpiresAt()
+	return n.Path(), n.ExpiresAt(), c.KnownError(v.GoodsID)
 }
 
 // Sales lists exposed sales, newest first, below a goods id (0: from the top). If one Redis master
