@@ -36,7 +36,7 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"    algorithm: magic":                  "line 3: rules[0] a: algorithm: unknown \"magic\"",
 		"    intervalSeconds: 0":                "line 3: rules[0] a: intervalSeconds",
 		"    by: [moon]":                        "line 3: rules[0] a: by",
-		"    by: [ip, ip]":                      "by",
+		"    by: [ip, ip]":                      "line 3: rules[0] a: by",
 		"    limit: 1\n    limit: 2":            "line 4: mapping key \"limit\" already defined",
 		"    onError: panic":                    "line 3: rules[0] a: onError",
 		"    onMissingKey: cry":                 "line 3: rules[0] a: onMissingKey",
