@@ -52,17 +52,15 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	h.runWorkers(settings())
 	h.publish(goods, h.lines(goods, old))
 	require.EqualValues(t, 2, h.becomes(7, old.OrderSn, order.Created).Quantity)
-	buy := func(path string) (string, error) {
-		return h.Purchases.Place(t.Context(), purchase.Request{
-			GoodsID: goods, Buyer: buyer(7), Path: path, Quantity: 1,
-		})
+	with := func(path string) purchase.Request {
+		return purchase.Request{GoodsID: goods, Buyer: buyer(7), Path: path, Quantity: 1}
 	}
-	require.Equal(t, old.OrderSn, must.Get(buy(used))(t))
-	sn := must.Get(buy(unused))(t)
+	require.Equal(t, old.OrderSn, h.place(with(used)))
+	sn := h.place(with(unused))
 	require.Len(t, sn, ordersn.Len)
-	require.Equal(t, sn, must.Get(buy(unused))(t))
+	require.Equal(t, sn, h.place(with(unused)))
 	h.becomes(7, sn, order.Created)
-	_, err := buy(strings.Repeat("0c", 16))
+	_, err := h.Purchases.Place(t.Context(), with(strings.Repeat("0c", 16)))
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
 	list := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
 	require.Equal(t, []string{sn, old.OrderSn}, []string{list[0].OrderSn, list[1].OrderSn})
@@ -90,7 +88,7 @@ func TestPlace_ExpiredPathAnswersItsOrder(t *testing.T) {
 	line := reservation.OrderLine{OrderSn: n.String(), BuyerID: 7, Quantity: 1}
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, line)) // of an epoch that is over
 	h.becomes(7, n.String(), order.Created)
-	require.Equal(t, n.String(), must.Get(h.Purchases.Place(t.Context(), request))(t))
+	require.Equal(t, n.String(), h.place(request))
 	h.settles(sale.GoodsID, 8, 1)
 }
 
@@ -104,7 +102,7 @@ func TestPlace_RepeatedPathAfterRebuildTakesNothing(t *testing.T) {
 	var sns []string
 	for range 2 {
 		r := h.request(sale.GoodsID, 7, 1)
-		sn := must.Get(h.Purchases.Place(t.Context(), r))(t)
+		sn := h.place(r)
 		h.becomes(7, sn, order.Created)
 		requests, sns = append(requests, r), append(sns, sn)
 	}
@@ -113,7 +111,7 @@ func TestPlace_RepeatedPathAfterRebuildTakesNothing(t *testing.T) {
 	for range 2 {
 		for i, r := range requests {
 			r.Quantity = 3
-			require.Equal(t, sns[i], must.Get(h.Purchases.Place(t.Context(), r))(t))
+			require.Equal(t, sns[i], h.place(r))
 		}
 		h.settles(sale.GoodsID, 8, 1)
 		h.mini.FlushAll()

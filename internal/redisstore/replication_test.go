@@ -68,7 +68,6 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	s.load(onSale(10, 2))
 	require.Equal(t, reservation.Taken,
 		must.Get(s.reserveIn(1, reservationOf(1, 7, 1)))(t).Verdicts[0].Code)
-	second := reservationOf(2, 8, 1)
 	config := s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1,
 		"min-replicas-max-lag", 1)
 	require.NoError(t, config.Err())
@@ -80,7 +79,7 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, err := s.Adopt(t.Context(), goods, 2, 0,
 		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
 	require.ErrorContains(t, err, "NOREPLICAS")
-	_, err = s.reserveIn(1, second)
+	_, err = s.reserveIn(1, reservationOf(2, 8, 1))
 	require.ErrorContains(t, err, "NOREPLICAS")
 	require.EqualValues(t, 9, s.view().Available, "a refused script writes nothing")
 }
