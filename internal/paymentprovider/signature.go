@@ -40,7 +40,8 @@ func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
 	return &Signer{secret: secret, now: now}, nil
 }
 
-// Sign returns the two header fields of a callback with this body, sent now.
+// Sign returns the two header fields of a callback with this body, sent now. A provider in Go calls
+// it; this project's programs only verify.
 func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(s.now().Unix(), 10)
 	return timestamp, hex.EncodeToString(s.mac(timestamp, body))
