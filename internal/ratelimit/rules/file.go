@@ -77,7 +77,8 @@ func Parse(text []byte) ([]Rule, error) {
 	return file.Rules, nil
 }
 
-// nullEntry returns the line of a list's first null entry, or 0. The YAML library drops such entries.
+// nullEntry returns the line of a list's first null entry, or 0. The YAML library drops such
+// entries.
 func nullEntry(node *yaml.Node) int {
 	for _, entry := range node.Content {
 		if node.Kind == yaml.SequenceNode && entry.ShortTag() == "!!null" {
