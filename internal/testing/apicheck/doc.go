@@ -6,6 +6,6 @@
 // refused it as malformed (400) or before it read it (401, 405). Client adds this check to an HTTP
 // client, so a test checks all of its round trips, event streams included.
 //
-// Only tests may import this package. It imports kin-openapi and the document. ADR 34 gives the
+// Only tests may import this package. It imports kin-openapi and the document. ADR 34 states the
 // reasons for that validator.
 package apicheck
