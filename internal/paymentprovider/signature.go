@@ -50,8 +50,8 @@ func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 // Verify returns an UNAUTHENTICATED error if the provider did not sign the body, or signed it too
 // long ago. The comparison takes constant time.
 func (s *Signer) Verify(timestamp, signature string, body []byte) error {
-	given, err := hex.DecodeString(signature)
-	if err != nil || !hmac.Equal(given, s.mac(timestamp, body)) {
+	received, err := hex.DecodeString(signature)
+	if err != nil || !hmac.Equal(received, s.mac(timestamp, body)) {
 		return seckill.NewError(seckill.Unauthenticated, "%s does not match body and timestamp",
 			SignatureHeader)
 	}

@@ -68,7 +68,7 @@ func TestStore(t *testing.T) {
 				})
 			}
 		}
-		t.Run("Statements_CarryTheShardKey", rec.requireShardKeys)
+		t.Run("Statements_ContainTheShardKey", rec.requireShardKeys)
 	})
 }
 

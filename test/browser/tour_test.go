@@ -44,7 +44,6 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei.sees("#ledger", "Balances")
 	mei.sees("[data-part=sold]", "1")
 	mei.sees("#bought", "Paid")
-	mei.shot("console-" + merchants.name)
 
 	mei.press("[data-open=topup]")
 	mei.fill("#t-n", "2")
@@ -141,8 +140,6 @@ func (v *visitor) pays() {
 	v.press(order + " [data-part=pay]")
 	v.sees(order, "Paid. Thank you.")
 	v.becomes("paid", `document.querySelector('`+order+`').dataset.status === 'paid'`)
-	v.run(`document.getElementById('orders').scrollIntoView()`)
-	v.shot("orders-" + v.device.name)
 }
 
 func (v *visitor) cancels(goods string) {

@@ -102,7 +102,7 @@ func lineOf(tree *yaml.Node, rule int, err error) string {
 	var field *ratelimit.FieldError
 	if errors.As(err, &field) {
 		name, _, _ := strings.Cut(field.Field, ".") // "fallback" of "fallback.code"
-		if value, given := fields[name]; given {
+		if value, present := fields[name]; present {
 			at = value
 		}
 	}
