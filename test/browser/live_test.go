@@ -131,7 +131,7 @@ func TestOperatorPages_ChangeALimit(t *testing.T) {
 	ops.sees(".limiter", "the sale’s own")
 	ada.run(`document.querySelector('` + card(goods) + ` .say button')?.click()`)
 	ops.open("/console/operations")
-	ops.sees("#dead-letters-none", "None.")
+	ops.sees("#dead-letters-none", "No dead letters")
 	ops.fill("#l-rule", "nonsense")
 	ops.press("#choose button")
 	ops.becomes("refused",
