@@ -22,7 +22,7 @@ func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	e := copyOf(m.entry(now, r).engine)
-	before := e.decide(now, Request{N: math.MaxInt64}) // takes nothing, as it is denied
+	before := e.decide(now, Request{N: math.MaxInt64}) // a denial takes nothing and shows the state
 	d := e.decide(now, r)
 	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
 	d.At = time.UnixMicro(now).UTC()

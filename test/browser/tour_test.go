@@ -109,7 +109,7 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 	}
 	both.Wait()
 	for _, v := range []*visitor{a, b} {
-		v.becomes("answered", `/It’s yours|All gone/.test(`+element(goods, "say")+`.innerText)`)
+		v.becomes("answered", `/It’s yours|Sold out for now/.test(`+element(goods, "say")+`.innerText)`)
 	}
 	for _, v := range []*visitor{a, b} {
 		v.sees(card(goods), "0 of 1 left")
@@ -119,7 +119,7 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 		winner, loser = b, a
 	}
 	require.Contains(t, winner.text(card(goods)+" .say"), "Please pay by")
-	require.Contains(t, loser.text(card(goods)+" .say"), "All gone, for now")
+	require.Contains(t, loser.text(card(goods)+" .say"), "Sold out for now")
 	return winner, loser
 }
 
