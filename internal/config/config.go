@@ -62,9 +62,9 @@ func (r Redis) ReplicasWait() time.Duration {
 
 // MySQL holds the connections to the database, which keeps sales and orders.
 type MySQL struct {
-	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are stored in UTC; the address may list the members of a group (h1:3306,h2:3306), and the program uses the writable one"`
+	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are stored in UTC; of several group members (h1:3306,h2:3306) the program uses the writable one"`
 	// ReadDSN serves lists for people. A consumer reads nothing from a replica, because it repairs.
-	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas that serve merchants' lists of orders, their figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
+	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas for merchants' lists of orders and figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
 }
 
 // AMQP holds the connection to RabbitMQ, which transports orders from Redis to MySQL.

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumber_PathAndNumberCarryTheSame(t *testing.T) {
+func TestNumber_PathAndNumberContainTheSame(t *testing.T) {
 	k := NewKeys([]byte("secret"))
 	rapid.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")

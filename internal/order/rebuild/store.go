@@ -2,10 +2,10 @@ package rebuild
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -34,7 +34,9 @@ type Store interface {
 	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
 	// OverBefore lists sales that ended before a moment and are not retired. It returns those
 	// above a goods id, in ascending order.
-	OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error)
+	OverBefore(
+		ctx context.Context, moment time.Time, above int64, limit int,
+	) ([]seckill.Sale, error)
 	// RetiredBetween lists sales retired in the half-open interval [from, to).
 	RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error)
 	// Retire marks a sale as over for good; false if it is not.
@@ -52,7 +54,8 @@ type Redis interface {
 	LockRebuild(
 		ctx context.Context, goodsID int64, life time.Duration,
 	) (unlock func(), ok bool, err error)
-	outbox.PendingReader
+	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
+	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
 	// Load returns false if Redis holds this epoch or a newer one, or if the gate is open. A gate
 	// can be open after a failover; then the new master's reservations must be drained first.
 	Load(ctx context.Context, snap Snapshot) (bool, error)
