@@ -62,6 +62,8 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 		"SECKILL_OLD_ORDER_SECRETS=" + before + "," + next,
 	})
 	require.NoError(t, err)
+	require.EqualValues(t, "fedcba9876543210fedcba9876543210", cfg.Auth.OrderSecret)
+	require.Equal(t, []Secret{before, next}, cfg.Auth.OldOrderSecrets)
 	require.Equal(t, []string{"a:1", "b:2"}, cfg.Redis.Addrs)
 	require.Equal(t,
 		Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")},
@@ -69,9 +71,12 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Zero(t, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
-	require.Equal(t,
-		[][]byte{[]byte("fedcba9876543210fedcba9876543210"), []byte(before), []byte(next)},
-		must.Get(cfg.Auth.OrderKeys())(t))
+	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "", nil
+	derived := must.Get(cfg.Auth.OrderKeys())(t)
+	require.Len(t, derived, 1)
+	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "first", []Secret{before, next}
+	require.Equal(t, [][]byte{[]byte("first"), derived[0], []byte(before), []byte(next)},
+		must.Get(cfg.Auth.OrderKeys())(t), "what the derived secret signed before still verifies")
 }
 
 func TestLoad_ReportsAllProblemsTogether(t *testing.T) {

@@ -38,20 +38,21 @@ func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(str
 
 // OrderKeys returns the secrets of paths and order numbers. The first signs: the configured one, or
 // one derived from the JWT secret with HMAC, which does not disclose the JWT secret. A rotated JWT
-// secret would change the derived key, which is why the order secret can be set apart. The others
-// only verify. Its error is ErrNoSecret.
+// secret would change the derived key, which is why the order secret can be set apart; the derived
+// one still verifies then. The others only verify. Its error is ErrNoSecret.
 func (a Auth) OrderKeys() ([][]byte, error) {
-	signs := []byte(a.OrderSecret)
-	switch {
-	case a.OrderSecret != "":
-	case a.JWTSecret != "":
+	var keys [][]byte
+	if a.OrderSecret != "" {
+		keys = append(keys, []byte(a.OrderSecret))
+	}
+	if a.JWTSecret != "" {
 		mac := hmac.New(sha256.New, []byte(a.JWTSecret))
 		mac.Write([]byte("flashsale order secret"))
-		signs = mac.Sum(nil)
-	default:
+		keys = append(keys, mac.Sum(nil))
+	}
+	if len(keys) == 0 {
 		return nil, ErrNoSecret
 	}
-	keys := [][]byte{signs}
 	for _, old := range a.OldOrderSecrets {
 		keys = append(keys, []byte(old))
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -25,6 +26,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.requireBuyer(ctx, r.actor, id); err != nil {
 		return response{}, err
 	}
+	admitted := time.Now()
 	v, err := a.Catalog.Admit(ctx, id)
 	if err != nil {
 		return response{}, err
@@ -32,7 +34,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.Limiter.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
-	path, expires, err := a.Catalog.IssuePath(v, r.actor.ID)
+	path, expires, err := a.Catalog.IssuePath(v, admitted, r.actor.ID)
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
 }
 

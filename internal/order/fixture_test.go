@@ -149,7 +149,7 @@ func buyer(id int64) seckill.Actor {
 func (h *fixture) request(goods, buyerID, quantity int64) purchase.Request {
 	h.t.Helper()
 	v := must.Get(h.Catalog.Admit(h.t.Context(), goods))(h.t)
-	path, _, err := h.Catalog.IssuePath(v, buyerID)
+	path, _, err := h.Catalog.IssuePath(v, time.Now(), buyerID)
 	require.NoError(h.t, err)
 	return purchase.Request{
 		GoodsID: goods, Buyer: buyer(buyerID), Path: path, Quantity: quantity,

@@ -36,7 +36,7 @@ type Order struct {
 }
 
 // Tombstone reports whether an order is only the record that its reservation was lost. Its quantity
-// is unknown, and its buyer is the first one that queried it.
+// is unknown, and for a number of an earlier release its buyer is the first one that queried it.
 func (o Order) Tombstone() bool {
 	return o.Status == Failed && o.FailureReason == FailedLost && o.Quantity == 0
 }

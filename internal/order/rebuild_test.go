@@ -187,7 +187,8 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
 	stop := h.runWorkers(settings())
-	sn := h.buy(sale.GoodsID, 7, 2)
+	used := h.request(sale.GoodsID, 7, 2)
+	sn := h.place(used)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 3, 2)
 	stop()
@@ -206,6 +207,7 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	_, err := h.redis.View(t.Context(), sale.GoodsID)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	require.Empty(t, h.mini.Keys(), "nothing is left of it")
+	require.Equal(t, sn, must.Get(h.Purchases.Place(t.Context(), used))(t))
 
 	h.runWorkers(settings())
 	l := h.ledger(sale.GoodsID)

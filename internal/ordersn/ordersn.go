@@ -83,9 +83,12 @@ func (n Number) IssuedAt() time.Time {
 // ExpiresAt returns the time from which the path permits no purchase.
 func (n Number) ExpiresAt() time.Time { return n.IssuedAt().Add(PathTTL) }
 
-// ID returns a UUIDv7 that is always the same for an order number. Its time is the time of issue,
-// or 1970 where an earlier release made the number.
+// ID returns a UUIDv7 that is always the same for an order number. Its time is the time of issue. A
+// number of an earlier release has one in it, which that release used.
 func ID(sn string) uuid.UUID {
+	if raw, err := legacyEncoding.DecodeString(sn); err == nil && len(raw) == legacyBody+8 {
+		return uuid.UUID(raw[:16])
+	}
 	n, _ := parse(sn)
 	id := uuid.UUID(md5.Sum([]byte(sn)))
 	ms := uint64(n.IssuedAt().UnixMilli())
@@ -107,8 +110,11 @@ func (n Number) String() string {
 
 // parse decodes the form of an order number, without its MAC.
 func parse(s string) (n Number, ok bool) {
+	if len(s) != Len {
+		return n, false
+	}
 	i, ok := new(big.Int).SetString(swapCase(s), 62)
-	if !ok || len(s) != Len || i.BitLen() > 8*numberBytes {
+	if !ok || i.BitLen() > 8*numberBytes {
 		return n, false
 	}
 	b := i.FillBytes(make([]byte, numberBytes))

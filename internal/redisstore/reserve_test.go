@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -78,6 +81,52 @@ func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	require.Equal(t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
 		s.reserve(r))
 	require.Equal(t, reservation.TooLate, s.reserve(reservationOf(2, 8, 1))[0].Code)
+}
+
+// numberOf returns an order number whose path was issued an age ago.
+func numberOf(age time.Duration, buyer int64, keys *ordersn.Keys) string {
+	return keys.Issue(goods, buyer, time.Now().Add(-age)).String()
+}
+
+// TestRelease_ForgetsNumbersByTheirPathEnd checks that a number that ended is forgotten once its own
+// path has expired for long by Redis' clock. When it ended does not matter, nor who loaded it.
+func (s fixture) TestRelease_ForgetsNumbersByTheirPathEnd(t *testing.T) {
+	keys := ordersn.NewKeys([]byte("secret"))
+	loaded, live := numberOf(2*time.Hour, 7, keys), numberOf(-time.Hour, 7, keys)
+	snap := onSale(9, 9)
+	snap.Holdings = []rebuild.Holding{
+		{BuyerID: 7, Orders: []rebuild.HeldOrder{{OrderSn: loaded}, {OrderSn: live}}},
+	}
+	s.load(snap)
+	old := numberOf(time.Hour, 7, keys)
+	for _, sn := range []string{old, numberOf(-time.Hour, 7, keys), numberOf(time.Minute, 7, keys)} {
+		r := reservationOf(1, 7, 1)
+		r.OrderSn = sn
+		require.Equal(t, reservation.Taken, s.reserve(r)[0].Code)
+		require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(cancelOf(sn, 7, 1)))
+		holding := s.client.HGet(t.Context(), keysOf(goods).buyers(), "7").Val()
+		require.Equal(t, sn != old, strings.Contains(holding, sn))
+		require.NotContains(t, holding, loaded)
+		require.Contains(t, holding, live)
+	}
+}
+
+// TestReserve_BoundsTheHolding checks that a buyer who bought and cancelled hundreds of times is
+// refused, and only until the paths of these orders have expired.
+func (s fixture) TestReserve_BoundsTheHolding(t *testing.T) {
+	keys, snap := ordersn.NewKeys([]byte("secret")), onSale(9, 9)
+	for buyer, age := range map[int64]time.Duration{7: -time.Hour, 8: time.Hour} {
+		h := rebuild.Holding{BuyerID: buyer}
+		for range 300 {
+			h.Orders = append(h.Orders, rebuild.HeldOrder{OrderSn: numberOf(age, buyer, keys)})
+		}
+		snap.Holdings = append(snap.Holdings, h)
+	}
+	s.load(snap)
+	verdicts := s.reserve(reservationOf(1, 7, 1), reservationOf(2, 8, 1))
+	require.Equal(t, reservation.OverLimit, verdicts[0].Code)
+	require.Empty(t, verdicts[0].OrderSns)
+	require.Equal(t, reservation.Taken, verdicts[1].Code)
 }
 
 // TestReserve_UsesRedisClock checks that a sale starts and ends by Redis' clock.

@@ -132,9 +132,6 @@ func holdingText(h rebuild.Holding) string {
 	fmt.Fprintf(&b, "%d", h.Held)
 	for _, o := range h.Orders {
 		fmt.Fprintf(&b, " %s:%d", o.OrderSn, o.Quantity)
-		if o.Quantity == 0 {
-			fmt.Fprintf(&b, ":%d", time.Now().Unix())
-		}
 	}
 	return b.String()
 }

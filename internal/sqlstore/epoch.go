@@ -74,17 +74,18 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 	return nil
 }
 
-// clockMargin is how far the clocks of a database client and of Redis may differ.
+// clockMargin is how far Redis' clock may go back after a load, as by a failover.
 const clockMargin = 4 * time.Minute
 
 // holdingsAt groups the active orders of a goods by buyer, buyers and order numbers ascending. It
 // adds final orders whose path may still be used, without units, so that the path takes nothing.
+// now is Redis' time, which judges the paths.
 func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, error) {
 	var rows []orderRow
+	active := []order.Status{order.Created, order.Paid}
 	usable := ordersn.FirstAt(now.Add(-ordersn.PathTTL - clockMargin))
 	err := tx.Select("buyer_id", "order_sn", "quantity", "status").Order("order_sn").
-		Where("goods_id = ? AND (status IN ? OR order_sn >= ?)", goodsID,
-			[]order.Status{order.Created, order.Paid}, usable).
+		Where("goods_id = ? AND (status IN ? OR order_sn >= ?)", goodsID, active, usable).
 		Find(&rows).Error
 	place := make(map[int64]int, len(rows))
 	var list []rebuild.Holding
@@ -94,7 +95,7 @@ func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, e
 			i = len(list)
 			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
 		}
-		if !r.Status.Active() {
+		if !slices.Contains(active, r.Status) {
 			r.Quantity = 0
 		}
 		list[i].Held += r.Quantity

@@ -1,4 +1,4 @@
--- gate: helpers that New puts before every script that reserves, issues or returns units.
+-- gate: helpers that New puts before every script that reserves or returns units.
 --
 -- A sale is open only while Redis holds the state that was loaded for it, on the master that loaded
 -- it. The lease is that master's replication id, which changes with every restart and promotion. A
@@ -46,7 +46,7 @@ local function quantity(s)
 end
 
 -- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
--- An order that ended in this epoch stays as "sn:0:second", so that its path takes nothing again.
+-- An order that ended in this epoch stays as "sn:0", so that its path takes nothing again.
 
 -- order_in returns the units of an order in a holding, and the bounds of its item; nil if it is not
 -- in there.
@@ -74,20 +74,36 @@ local function with_order(holding, sn, value)
   return held + (tonumber(value) or 0) .. orders .. ' ' .. sn .. ':' .. value
 end
 
--- without_units returns a holding in which an order has ended. It forgets the orders that ended
--- before, once their paths have expired for sure.
+-- path_end_of returns the second at which the path of an order number ends, give or take one. The
+-- first 8 of the number's 35 digits are number / 62^27, and its seconds are number / 2^172 (see
+-- internal/ordersn).
+local function path_end_of(sn)
+  local high = 0
+  for i = 1, 8 do
+    local c = string.byte(sn, i)
+    high = high * 62 + (c < 58 and c - 48 or c < 91 and c - 55 or c - 61)
+  end
+  return math.floor(high * (62 ^ 27 / 2 ^ 172)) + 61
+end
+
+-- pruned returns a holding without the ended orders whose paths expired 5 minutes ago, because a
+-- new master's clock may be behind. Numbers of earlier releases stay: their paths are not in them.
+local function pruned(holding, now)
+  local KEPT_S, LEN = 300, 35
+  return (string.gsub(holding, ' (%w+):0', function(sn)
+    if #sn == LEN and now / 1000 - path_end_of(sn) > KEPT_S then return '' end
+  end))
+end
+
+-- without_units returns a pruned holding in which an order has ended.
 local function without_units(holding, sn, now)
-  local second, KEPT_S = math.floor(now / 1000), 300
-  local ended = string.gsub(with_order(holding, sn, '0:' .. second), ' %w+:0:(%d+)', function(at)
-    if second - at > KEPT_S then return '' end
-  end)
-  return ended
+  return pruned(with_order(holding, sn, 0), now)
 end
 
 -- numbers_of returns the numbers of the orders that hold units, separated by spaces.
 local function numbers_of(holding)
   local _, orders = held_of(holding)
-  orders = string.gsub(orders, ' %w+:0:%d+', '')
+  orders = string.gsub(orders, ' %w+:0', '')
   return (string.gsub(string.sub(orders, 2), ':%d+', ''))
 end
 

@@ -22,6 +22,8 @@ local FIRST_PATH, USED_PATH_S = 5, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
 -- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
 local MAX_PATH_MS = 65000
+-- A buyer who buys and cancels without end would make one large holding, and every call slow.
+local MAX_HOLDING, MAX_ENDED = 8192, 100
 
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit',
   'avail', 'pend', 'since')
@@ -74,10 +76,15 @@ for i = 1, #ids do
     verdict = EXPIRED_PATH
   end
   verdict = verdict or window
+  local ended = 0
+  if not verdict and holding and #holding > MAX_HOLDING then
+    holding = pruned(holding, now)
+    ended = select(2, string.gsub(holding, ':0', ''))
+  end
   if verdict then -- decided
   elseif not q then
     verdict = MALFORMED
-  elseif held_of(holding) + q > limit then
+  elseif ended > MAX_ENDED or held_of(holding) + q > limit then
     verdict, detail = OVER_LIMIT, numbers_of(holding)
   elseif q > avail then
     verdict, detail = TOO_FEW, avail

@@ -241,20 +241,25 @@ func (m *mysql) nextToken(goods int) int {
 	return m.goods[goods].token
 }
 
-// beginEpoch begins an epoch. It returns false if a newer token was issued.
-func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
+// beginEpoch begins an epoch. It returns false if a newer token was issued. skew is the error of
+// the rebuilder's clock.
+func (m *mysql) beginEpoch(goods, token, skew int) (snapshot, bool) {
 	g := &m.goods[goods]
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
 		return snapshot{}, false
 	}
 	g.epoch++
 	s := snapshot{epoch: g.epoch, stock: g.stock, total: g.total}
+	now := m.w.now
+	if m.w.omits(LoadByRedisClock) {
+		now += skew
+	}
 	for _, r := range m.orders {
 		o := *r
 		if !o.status.active() {
 			o.q = 0
 		}
-		usable := m.w.now < o.issued+m.w.pathLife && !m.w.omits(LoadUsablePaths)
+		usable := now < o.issued+m.w.pathLife && !m.w.omits(LoadUsablePaths)
 		if o.goods == goods && (o.q > 0 || usable) {
 			s.orders = append(s.orders, o)
 		}

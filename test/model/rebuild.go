@@ -21,7 +21,7 @@ func (w *world) createSale(goods int) {
 // openFirst loads the first epoch, which takes no lock.
 func (w *world) openFirst(p *proc, goods int) {
 	p.step()
-	snap, ok := w.db.beginEpoch(goods, 0)
+	snap, ok := w.db.beginEpoch(goods, 0, p.host.skew)
 	if !ok {
 		return
 	}
@@ -99,7 +99,7 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 	if !w.db.up {
 		return false
 	}
-	snap, ok := w.db.beginEpoch(goods, token)
+	snap, ok := w.db.beginEpoch(goods, token, p.host.skew)
 	if !ok {
 		return false
 	}

@@ -85,6 +85,8 @@ const (
 	EndedOrdersStay
 	// A load includes every number whose path may still be used, also of orders that have ended.
 	LoadUsablePaths
+	// Redis' clock chooses these numbers, not the clock of the worker that rebuilds.
+	LoadByRedisClock
 	// A late order of which Redis has another quantity is void: its buyer repeated the path.
 	AdoptByQuantity
 	// An order is lost only after its path has expired. Until then its reservation may be made.
@@ -145,6 +147,7 @@ var names = [...]string{
 	HoldingsInDB:           "no holdings in the database",
 	EndedOrdersStay:        "numbers forgotten when their units return",
 	LoadUsablePaths:        "only active orders loaded",
+	LoadByRedisClock:       "usable paths by the rebuilder's clock",
 	AdoptByQuantity:        "late orders adopted whatever quantity Redis has",
 	LostAfterExpiry:        "failed answered before the path has expired",
 	SecondRead:             "failed answered without a second read of Redis and MySQL",

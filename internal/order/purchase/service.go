@@ -97,16 +97,18 @@ func NewService(
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	r := s.reservation(p)
 	got, err := s.reserve(ctx, p.GoodsID, r)
-	if err != nil {
-		return "", err
-	}
-	if got.Code == reservation.WrongPath && r.StoredPath == "" {
-		_, err := s.store.Order(ctx, p.GoodsID, r.OrderSn)
-		if !errors.Is(err, order.ErrNoSuchOrder) { // the expired path had bought it
-			return r.OrderSn, seckill.OrUnavailable(err, "the order can't be looked up")
+	retired := seckill.ReasonOf(err) == seckill.Ended
+	if (retired || got.Code == reservation.WrongPath) && r.StoredPath == "" {
+		// Redis may have forgotten what the path bought.
+		_, found := s.store.Order(ctx, p.GoodsID, r.OrderSn)
+		if !errors.Is(found, order.ErrNoSuchOrder) {
+			return r.OrderSn, seckill.OrUnavailable(found, "the order can't be looked up")
 		}
 	}
-	if err := got.Err(); err != nil {
+	if err == nil {
+		err = got.Err()
+	}
+	if err != nil {
 		return "", err
 	}
 	if got.notReplicated != nil { // the order is processed, but must not be confirmed yet

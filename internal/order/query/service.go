@@ -71,7 +71,8 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 }
 
 // unwritten decides on a number that neither Redis nor MySQL has. While its path is valid the
-// reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
+// reservation may still be made. It reads the sale before it verifies the number, so that a node that
+// can't read answers the same for every number. Afterwards the order is lost, if one state of Redis both was open
 // and did not have it pending: two equal views around the read show that. A rebuild in between has
 // written the order, or begins an epoch that WriteTombstone refuses.
 func (s *Service) unwritten(

@@ -2,8 +2,8 @@ package rebuild
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -17,9 +17,14 @@ type Opener struct {
 
 // Open begins an epoch under a fencing token, or with FirstToken the first epoch of a draft, which
 // has nothing to drain. The error is ErrFenced if a newer rebuild began, or if a sale with
-// FirstToken is no draft.
+// FirstToken is no draft. Redis' clock chooses the final orders that are loaded because it judges
+// their paths; this process's may be wrong by hours.
 func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, error) {
-	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, time.Now())
+	v, err := o.Redis.View(ctx, goodsID)
+	if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
+		return seckill.Sale{}, fmt.Errorf("read Redis' clock: %w", err)
+	}
+	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, v.Now)
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}

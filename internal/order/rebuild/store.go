@@ -45,7 +45,7 @@ type Store interface {
 
 // Redis holds a sale's epoch, its gate, the lock of its rebuild, and its pending reservations.
 type Redis interface {
-	// View reads the current state of a sale; seckill.ErrNotLoaded if Redis lacks it.
+	// View reads the current state of a sale; seckill.ErrNotLoaded, with Now set, if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one.
 	Shut(ctx context.Context, goodsID, epoch int64) error

@@ -66,12 +66,13 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 }
 
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
-// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. Its
-// error is that of KnownError, because the limiter may have delayed the buyer by a second.
+// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. The
+// limiter may have delayed the buyer by a minute since Admit was called at a time of this process:
+// the path is issued so much later than the view, and its error is that of KnownError.
 func (c *Catalog) IssuePath(
-	v seckill.View, buyerID int64,
+	v seckill.View, admitted time.Time, buyerID int64,
 ) (path string, expiresAt time.Time, err error) {
-	n := c.keys.Issue(v.GoodsID, buyerID, v.Now)
+	n := c.keys.Issue(v.GoodsID, buyerID, v.Now.Add(time.Since(admitted)))
 	return n.Path(), n.ExpiresAt(), c.KnownError(v.GoodsID)
 }
 

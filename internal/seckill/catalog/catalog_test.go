@@ -285,18 +285,21 @@ func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 	})
 }
 
-// TestIssuePath_CallsNothing checks that a path verifies without Redis, and expires by its clock.
+// TestIssuePath_CallsNothing checks that a path verifies without Redis, and lives its whole life by
+// Redis' clock however long the limiter delayed the buyer.
 func TestIssuePath_CallsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
 		sales := newCatalog(s)
+		admitted := time.Now()
 		v := must.Get(sales.Admit(t.Context(), 42))(t)
+		time.Sleep(50 * time.Second) // the limiter's queue, on the bubble's clock
 		reads := s.reads.Load()
-		path, expires, err := sales.IssuePath(v, 7)
+		path, expires, err := sales.IssuePath(v, admitted, 7)
 		require.NoError(t, err)
 		require.Equal(t, reads, s.reads.Load())
 		n := must.Get(testKeys().VerifyPath(path, 42, 7, redisClock()))(t)
 		require.Equal(t, expires, n.ExpiresAt())
-		require.True(t, v.Now.Add(ordersn.PathTTL).Equal(expires))
+		require.True(t, v.Now.Add(50*time.Second+ordersn.PathTTL).Equal(expires))
 	})
 }

@@ -1,0 +1,45 @@
+package rebuild
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+type fakeStore struct {
+	Store
+	began time.Time
+}
+
+func (s *fakeStore) BeginEpoch(
+	_ context.Context, _, _ int64, now time.Time,
+) (Snapshot, error) {
+	s.began = now
+	return Snapshot{}, nil
+}
+
+type fakeRedis struct {
+	Redis
+	view seckill.View
+}
+
+func (r fakeRedis) View(context.Context, int64) (seckill.View, error) {
+	return r.view, seckill.ErrNotLoaded
+}
+
+func (r fakeRedis) Load(context.Context, Snapshot) (bool, error) { return true, nil }
+
+// TestOpen_UsesRedisClock checks that the worker's clock does not choose the final orders of a load,
+// also where Redis has lost the sale: their paths end by Redis' clock.
+func TestOpen_UsesRedisClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		store, redis := &fakeStore{}, fakeRedis{view: seckill.View{Now: time.Now().Add(off)}}
+		_, err := Opener{Store: store, Redis: redis}.Open(t.Context(), 1, 1)
+		require.NoError(t, err)
+		require.Equal(t, redis.view.Now, store.began)
+	}
+}
