@@ -107,9 +107,9 @@ func NewServices(p Parts, s Settings) Services {
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
 		CheckRate: CheckRate,
 	}
-	orders := &query.Service{
+	orders := query.NewService(query.Deps{
 		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Minter: minter,
-	}
+	})
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
 		Catalog: catalog.NewCatalog(reader), Sales: sales, Orders: orders,

@@ -209,7 +209,7 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 // Pay pays an order with a payment of its own and returns the order. It returns Conflict if the
 // payment will be refunded.
 func (h fixture) Pay(goodsID int64, sn string, now time.Time) (order.Order, error) {
-	o, err := h.Order(h.t.Context(), goodsID, sn)
+	o, err := h.find(goodsID, sn)
 	if err != nil {
 		return o, err
 	}
@@ -234,7 +234,16 @@ func (h fixture) CancelOne(goodsID int64, sn string, now time.Time) (payment.Can
 // order reads an order and requires that it exists.
 func (h fixture) order(goodsID int64, sn string) order.Order {
 	h.t.Helper()
-	return must.Get(h.Order(h.t.Context(), goodsID, sn))(h.t)
+	return must.Get(h.find(goodsID, sn))(h.t)
+}
+
+// find returns an order, or order.ErrNoSuchOrder.
+func (h fixture) find(goodsID int64, sn string) (order.Order, error) {
+	orders, err := h.OrdersByNumber(h.t.Context(), goodsID, []string{sn})
+	if err == nil && len(orders) == 0 {
+		err = order.ErrNoSuchOrder
+	}
+	return append(orders, order.Order{})[0], err
 }
 
 // sale reads a sale and requires that it exists.

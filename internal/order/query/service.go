@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -11,13 +12,27 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Service reads the status of orders. It is safe for concurrent use.
-type Service struct {
+// Deps are what a Service reads.
+type Deps struct {
 	Store  Store
 	Redis  Redis
 	Reader order.SaleReader
 	Sales  *inventory.SaleService // checks who manages a sale
 	Minter *ordersn.Minter
+}
+
+// Service reads the status of orders. Concurrent queries of one sale share a call to Redis and a
+// statement. It is safe for concurrent use.
+type Service struct {
+	Deps
+	lookups *batcher.Batcher[int64, string, record]
+}
+
+// NewService returns a service.
+func NewService(deps Deps) *Service {
+	s := &Service{Deps: deps}
+	s.lookups = batcher.New(reservation.MaxBatch, s.lookUp)
+	return s
 }
 
 // Find returns the actor's own order. It returns NotFound for a number that this service did not
@@ -35,23 +50,22 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, pendingErr := s.Redis.Pending(ctx, n.GoodsID, orderSn)
-	if pending && line.BuyerID != by.ID {
-		return order.Order{}, newOtherBuyersOrder()
-	}
-	o, err := s.Store.Order(ctx, n.GoodsID, orderSn)
+	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	switch {
-	case err == nil && o.BuyerID != by.ID && !o.Tombstone():
-		return order.Order{}, newOtherBuyersOrder()
-	case err == nil && (!pending || o.Status != order.Created ||
-		!commitUncertain(ctx, s.Redis, n.GoodsID)):
-		return o, nil
-	case pending:
-		return s.queued(ctx, n, line)
-	case !errors.Is(err, order.ErrNoSuchOrder):
+	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
-	case pendingErr != nil:
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", pendingErr)
+	case r.pending && r.line.BuyerID != by.ID,
+		r.err == nil && r.row.BuyerID != by.ID && !r.row.Tombstone():
+		return order.Order{}, newOtherBuyersOrder()
+	case r.err == nil && (!r.pending || r.row.Status != order.Created ||
+		!commitUncertain(ctx, s.Redis, n.GoodsID)):
+		return r.row, nil
+	case r.pending:
+		return s.queued(ctx, n, r.line)
+	case !errors.Is(r.err, order.ErrNoSuchOrder):
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.err)
+	case r.pendingErr != nil:
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.pendingErr)
 	default:
 		return s.unwritten(ctx, by, n, orderSn)
 	}

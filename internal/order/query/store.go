@@ -10,8 +10,6 @@ import (
 
 // Store reads orders from MySQL and writes tombstones.
 type Store interface {
-	// Order reads one order; ErrNoSuchOrder if there is no row.
-	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
 	// WriteTombstone writes the row of a lost order, so that no writer can create the order
 	// later. It returns an existing row unchanged.
 	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
@@ -29,10 +27,11 @@ type Store interface {
 
 // Redis holds the reservations that MySQL may not have yet.
 type Redis interface {
-	// Pending finds one by its number.
-	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
-	// PendingAmong returns which of the numbers, by goods id, are pending.
-	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
+	// PendingAmong returns the lines of those numbers, by goods id, that are pending. After an
+	// error lines may be missing.
+	PendingAmong(
+		ctx context.Context, numbers map[int64][]string,
+	) (map[string]reservation.OrderLine, error)
 	// View reads the current state of a sale.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
