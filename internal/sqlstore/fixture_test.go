@@ -213,13 +213,22 @@ func (h fixture) Pay(goodsID int64, sn string, now time.Time) (order.Order, erro
 	if err != nil {
 		return o, err
 	}
-	r, err := h.Receive(h.t.Context(), payment.Payment{
+	r, err := h.receiveOne(payment.Payment{
 		ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount,
 	}, now)
 	if err == nil && r.State != payment.Kept {
 		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
 	}
 	return r.Order, err
+}
+
+// receiveOne receives a single payment.
+func (h fixture) receiveOne(p payment.Payment, now time.Time) (payment.Receipt, error) {
+	list, err := h.Receive(h.t.Context(), p.GoodsID, []payment.Payment{p}, now)
+	if err != nil {
+		return payment.Receipt{}, err
+	}
+	return list[0], list[0].Err
 }
 
 // CancelOne cancels a single order.
