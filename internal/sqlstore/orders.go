@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -43,33 +41,22 @@ func (s *Store) StatusOf(
 	return found, wrapError("read order states", err)
 }
 
-// OrdersByNumber returns those orders of a goods that have a row, unsorted. Buyers poll their
-// orders with it, and GORM's reflection would cost more than the rest of the call.
+// OrdersByNumber returns those of 1 to 1000 orders of a goods that have a row, unsorted. Buyers poll
+// their orders with it, and GORM's reflection would cost more than the rest of the call.
 func (s *Store) OrdersByNumber(
 	ctx context.Context, goodsID int64, sns []string,
 ) (all []order.Order, err error) {
-	const columns = `goods_id, order_sn, buyer_id, quantity, name, phone, epoch, amount, status,
-		failure_reason, created_at, pay_by, paid_at, closed_at`
-	for part := range slices.Chunk(sns, chunkOf(s.db)) {
-		values := []any{goodsID}
-		for _, sn := range part {
-			values = append(values, sn)
-		}
-		rows, err := s.db.ConnPool.QueryContext(ctx, "SELECT "+columns+
-			" FROM orders WHERE goods_id = ? AND order_sn IN (?"+
-			strings.Repeat(",?", len(part)-1)+")", values...)
-		if err == nil {
-			all, err = appendOrders(all, rows)
-		}
-		if err != nil {
-			return nil, wrapError("read orders", err)
-		}
+	values := []any{goodsID}
+	for _, sn := range sns {
+		values = append(values, sn)
 	}
-	return all, nil
-}
-
-// appendOrders reads all rows of OrdersByNumber's columns.
-func appendOrders(all []order.Order, rows *sql.Rows) ([]order.Order, error) {
+	rows, err := s.db.ConnPool.QueryContext(ctx, `SELECT goods_id, order_sn, buyer_id, quantity, name,
+			phone, epoch, amount, status, failure_reason, created_at, pay_by, paid_at, closed_at
+		FROM orders WHERE goods_id = ? AND order_sn IN (?`+strings.Repeat(",?", len(sns)-1)+")",
+		values...)
+	if err != nil {
+		return nil, wrapError("read orders", err)
+	}
 	defer rows.Close()
 	for rows.Next() {
 		var r orderRow
@@ -77,11 +64,11 @@ func appendOrders(all []order.Order, rows *sql.Rows) ([]order.Order, error) {
 			&r.Epoch, &r.Amount, &r.Status, &r.FailureReason, &r.Created, &r.PayBy, &r.PaidAt,
 			&r.ClosedAt)
 		if err != nil {
-			return nil, err
+			return nil, wrapError("read orders", err)
 		}
 		all = append(all, r.order())
 	}
-	return all, rows.Err()
+	return all, wrapError("read orders", rows.Err())
 }
 
 // orderList pages by order number instead of an offset: numbers sort by time, and new orders do not

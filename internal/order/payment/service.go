@@ -43,8 +43,8 @@ func NewService(
 	log *slog.Logger,
 ) *Service {
 	s := &Service{orders: orders, store: store, releaser: releaser, provider: provider, log: log}
-	s.payments = batcher.New(reservation.MaxBatch, s.receiveBatch)
-	s.cancels = batcher.New(reservation.MaxBatch, s.cancelBatch)
+	s.payments = batcher.New(reservation.MaxBatch, inTransaction(store.Receive))
+	s.cancels = batcher.New(reservation.MaxBatch, inTransaction(store.Cancel))
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
 	return s
 }
@@ -118,17 +118,19 @@ func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error)
 	return r, changeError(err)
 }
 
-// receiveBatch records payments of one goods in one transaction.
-func (s *Service) receiveBatch(
-	ctx context.Context, goodsID int64, payments []Payment,
-) (list []Receipt, err error) {
-	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
-	defer cancel()
-	err = order.RetryTransaction(ctx, func() error {
-		list, err = s.store.Receive(ctx, goodsID, payments, time.Now())
-		return err
-	})
-	return list, err
+// inTransaction returns the batcher's function for changes of one goods in one transaction.
+func inTransaction[Q, A any](
+	change func(ctx context.Context, goodsID int64, requests []Q, now time.Time) ([]A, error),
+) batcher.Func[int64, Q, A] {
+	return func(ctx context.Context, goodsID int64, requests []Q) (answers []A, err error) {
+		ctx, cancel := context.WithTimeout(ctx, changeDeadline)
+		defer cancel()
+		err = order.RetryTransaction(ctx, func() error {
+			answers, err = change(ctx, goodsID, requests, time.Now())
+			return err
+		})
+		return answers, err
+	}
 }
 
 // Cancel cancels the actor's own created order and returns its units to the sale once. A repeated
@@ -152,17 +154,6 @@ func (s *Service) Cancel(
 		_, _ = s.releases.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move)
 	}
 	return done.Order, nil
-}
-
-// cancelBatch cancels orders of one goods in one transaction.
-func (s *Service) cancelBatch(
-	ctx context.Context, goodsID int64, sns []string,
-) (list []Cancellation, err error) {
-	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
-	defer cancel()
-	err = order.RetryTransaction(ctx,
-		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, time.Now()); return err })
-	return list, err
 }
 
 // releaseBatch applies the moves of cancelled orders. It is a batcher of its own, so that a slow
