@@ -78,7 +78,7 @@ func (c *rebuildCmd) config() config.Config {
 // then wait for a queue that cannot accept the reservations in flight.
 func (c *rebuildCmd) whileConnected(
 	ctx context.Context, up *connect.Servers,
-) (done rebuild.Result, err error) {
+) (rebuild.Result, error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
@@ -89,7 +89,7 @@ func (c *rebuildCmd) whileConnected(
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	if err := app.AwaitUp(ctx, up.Queue); err != nil {
-		return done, err
+		return rebuild.Result{}, err
 	}
 	return c.rebuild(ctx, up)
 }

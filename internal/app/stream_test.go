@@ -208,12 +208,10 @@ func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason)
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(5), goods, "100").Reason)
 	require.Equal(t, "NOT_FOUND", h.tries(buyer(5), "12345", "1").Reason)
-	counted := regexp.MustCompile(`"refusals":.*"BAD_PATH":3`)
 	h.eventually(func() bool {
 		got = figures()
-		return counted.MatchString(got)
-	}, "the figures never showed three refusals with BAD_PATH")
-	require.Contains(t, got, `"LIMIT_REACHED":2`)
+		return strings.Contains(got, `"BAD_PATH":3`) && strings.Contains(got, `"LIMIT_REACHED":2`)
+	}, "the figures never showed all refusals")
 	require.Contains(t, got, `"RATE_LIMITED":0`)
 }
 

@@ -100,7 +100,8 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	for _, w := range s.work(orders, streams) {
 		cost, known := c.Costs[w.part+": "+w.name]
 		if !known || !(cost.Micros > 0) {
-			return Plan{}, fmt.Errorf("the calibration has no cost of %q: run make calibrate", w.part+": "+w.name)
+			return Plan{}, fmt.Errorf("the calibration has no cost of %q: run make calibrate",
+				w.part+": "+w.name)
 		}
 		p.Rows = append(p.Rows, Row{
 			w.part, w.name, w.count, cost.Micros, w.count * cost.Micros / 1e6,

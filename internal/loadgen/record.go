@@ -98,8 +98,8 @@ func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	return s
 }
 
-// errorClass names the reason why a call has no answer: the innermost error, because the texts of
-// the others contain addresses and ports that differ in each call.
+// errorClass names the reason why a call has no answer: a timeout, or else the innermost error,
+// because the texts of the others contain addresses and ports that differ in each call.
 func errorClass(a apiclient.Answer, err error) string {
 	if a.Status != 0 {
 		return fmt.Sprintf("status %d with an unknown body", a.Status)

@@ -28,10 +28,12 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	sale := h.exposeSale(5, 2)
 	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 2))
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no consumer is running")
-	waiting, _, err := h.redis.PendingPage(t.Context(), sale.GoodsID, 0, 10)
-	require.NoError(t, err)
-	require.Len(t, waiting, 1)
-	sn := waiting[0].OrderSn
+	var sn string
+	for page, err := range h.redis.PendingPages(t.Context(), sale.GoodsID, 10) {
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		sn = page[0].OrderSn
+	}
 	_, err = h.Payments.Receive(t.Context(), "p-1", sn, 500)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
 	refusal, ok := errors.AsType[*seckill.Error](err)

@@ -115,7 +115,7 @@ func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
 	h.runWorkers(settings())
-	sn := must.Get(h.Purchases.Place(t.Context(), p))(t)
+	sn := h.place(p)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)
 }

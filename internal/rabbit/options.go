@@ -30,7 +30,8 @@ type Options struct {
 	StallAfter time.Duration
 	// OnNewQueue is called with each shard whose queue may lack pending orders, because it is new
 	// or the broker lost its data. The publisher repeats the call after every connect until
-	// MarkRepublished. The function must not block.
+	// MarkRepublished. The function must not block. It must not call MarkRepublished, which waits
+	// for it.
 	OnNewQueue func(shard int)
 
 	// OnOutcome is called with the outcome of each sent message; it may be nil.

@@ -72,8 +72,9 @@ func (p *Publisher) DownReason() string {
 }
 
 // MarkRepublished records in the broker that a shard's queue has all pending orders. The publisher
-// then does not call OnNewQueue for the shard until the broker loses the record.
-func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
+// then does not call OnNewQueue for the shard until the broker loses the record. It has its own
+// deadline, because other callers use the connection that an unfinished call would end.
+func (p *Publisher) MarkRepublished(_ context.Context, shard int) error {
 	conn := p.conn.Load()
 	if conn == nil {
 		return order.ErrQueueDown

@@ -184,8 +184,7 @@ func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	return err
 }
 
-// mark marks a shard. An error ends the connection, because the broker did not answer; the next
-// connection reports the shard again.
+// mark marks a shard. Any error ends the connection, so that the next one reports the shard again.
 func (p *publisherConnection) mark(shard int) error {
 	p.topology.Lock()
 	defer p.topology.Unlock()

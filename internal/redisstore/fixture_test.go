@@ -164,11 +164,10 @@ func (s fixture) requireUnits(available, pending, sold int64) {
 
 func (s fixture) pendingSns() []string {
 	s.t.Helper()
-	page, _, err := s.PendingPage(s.t.Context(), goods, 0, 1000)
-	require.NoError(s.t, err)
 	sns := []string{}
-	for _, p := range page {
-		sns = append(sns, p.OrderSn)
+	for page, err := range s.PendingPages(s.t.Context(), goods, 1000) {
+		require.NoError(s.t, err)
+		sns = append(sns, order.Numbers(page)...)
 	}
 	return sns
 }

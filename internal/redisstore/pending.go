@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -84,9 +85,23 @@ func (s *Store) PendingAmong(
 	return pending, err
 }
 
-// PendingPage iterates over a goods' pending reservations, from cursor 0 until the returned cursor
-// is 0. A reservation that is pending throughout appears at least once.
-func (s *Store) PendingPage(
+// PendingPages iterates over a goods' pending reservations in pages of about count. A reservation
+// that is pending throughout appears at least once. After an error the iteration ends.
+func (s *Store) PendingPages(
+	ctx context.Context, goodsID, count int64,
+) iter.Seq2[[]order.Pending, error] {
+	return func(yield func([]order.Pending, error) bool) {
+		for cursor := uint64(0); ; {
+			page, next, err := s.pendingPage(ctx, goodsID, cursor, count)
+			if !yield(page, err) || err != nil || next == 0 {
+				return
+			}
+			cursor = next
+		}
+	}
+}
+
+func (s *Store) pendingPage(
 	ctx context.Context, goodsID int64, cursor uint64, count int64,
 ) ([]order.Pending, uint64, error) {
 	flat, next, err := s.client.HScan(ctx, keysOf(goodsID).pending(), cursor, "", count).Result()

@@ -72,7 +72,7 @@ func (t table) publish(w io.Writer, file string) error {
 		return err
 	}
 	at := time.Now().UTC().Format("2006-01-02 15:04 UTC")
-	_, err = fmt.Fprintf(f, "\n### %s\n\n%s\n\n%s", at, machine(), t)
+	_, err = fmt.Fprintf(f, "\n## %s\n\n%s\n\n%s", at, machine(), t)
 	return errors.Join(err, f.Close())
 }
 

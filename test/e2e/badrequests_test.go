@@ -22,11 +22,14 @@ import (
 // its documented reason. Both sales and the order stay as they were.
 func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	f := fixture(t, r)
-	before := []any{
-		r.APIs[0].Wrote("level=ERROR"),
-		r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)),
-		ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods),
+	state := func() []any {
+		return []any{
+			r.APIs[0].Wrote("level=ERROR"), // a bad request is no error of the API
+			r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)),
+			ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods),
+		}
 	}
+	before := state()
 	cases := must.Get(badrequests.Cases(f))(t)
 	require.Greater(t, len(cases), 100)
 	client := apicheck.Client(t, &http.Client{Timeout: 30 * time.Second})
@@ -34,20 +37,14 @@ func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	for _, c := range cases {
 		assert.NoError(t, badrequests.Check(t.Context(), client, r.Base(0), c))
 	}
-	after := []any{
-		r.APIs[0].Wrote("level=ERROR"), // a bad request is no error of the API
-		r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID),
-		ledger(t, r, f.OtherGoods),
-	}
-	require.Equal(t, before, after)
+	require.Equal(t, before, state())
 	t.Logf("%d malformed requests", len(cases))
 }
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
 func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.Ledger {
-	l := must.Get(r.Merchant(t).Ledger(t.Context(), id(goods)))(t)
-	return l
+	return must.Get(r.Merchant(t).Ledger(t.Context(), id(goods)))(t)
 }
 
 // fixture creates two sales, and one buyer's order and unused path.

@@ -78,19 +78,21 @@ func until(t *testing.T, p *installation.Prometheus, alerts []string, fire bool)
 func shrink(t *testing.T, r *installation.Installation, goods string) func() {
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
-	c := r.RedisClient(t)
-	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -100).Err())
-	return func() {
-		require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 100).Err())
-	}
+	return changeTotal(t, r, goods, -100)
 }
 
 func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() {
+	return changeTotal(t, r, goods, 1)
+}
+
+// changeTotal adds units to the sale's total in Redis. The repair takes them back.
+func changeTotal(t *testing.T, r *installation.Installation, goods string, units int64) func() {
 	c := r.RedisClient(t)
-	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 1).Err())
-	return func() {
-		require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -1).Err())
+	add := func(n int64) {
+		require.NoError(t, c.HIncrBy(t.Context(), installation.SaleKey(goods), "total", n).Err())
 	}
+	add(units)
+	return func() { add(-units) }
 }
 
 // holdTheGoods keeps the goods' row locked, so that the consumer can write no order.

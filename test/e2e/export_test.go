@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -25,8 +23,7 @@ func exportRows(t *testing.T) int {
 	if text == "" {
 		return 50_000
 	}
-	n := must.Get(strconv.Atoi(text))(t)
-	return n
+	return must.Get(strconv.Atoi(text))(t)
 }
 
 // exportMemory exports a small sale, and one with ten times as many orders. Each row must arrive.
@@ -62,13 +59,9 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 	// proc(5): writing 5 resets the peak to the current memory.
 	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.APIs[0].Pid()),
 		[]byte("5"), 0))
-	token := must.Get(r.Tokens.Sign(seckill.Actor{
-		ID:   installation.MerchantID,
-		Role: seckill.Merchant,
-	}, time.Hour))(t)
 	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
 		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil))(t)
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+r.Merchant(t).Token)
 	began := time.Now()
 	res := must.Get(http.DefaultClient.Do(req))(t)
 	defer res.Body.Close()
@@ -90,16 +83,14 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 // fillOrders inserts cancelled orders of a goods into MySQL. They hold no units, so the sale's
 // ledger stays balanced.
 func fillOrders(t *testing.T, r *installation.Installation, goods string, n int) {
-	db := must.Get(sql.Open("mysql", r.DSN))(t)
-	defer db.Close()
 	const chunk = 1000
 	for from := 0; from < n; from += chunk {
 		var rows []string
 		for i := from; i < min(n, from+chunk); i++ {
 			rows = append(rows, fmt.Sprintf("(%s,'e%061d',%d,1,1,1999,'cancelled','','Ann Lee','+4479460123456',1762862400000,1762863300000,NULL,1762862460000)", goods, i, i+1))
 		}
-		_, err := db.ExecContext(t.Context(), `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason,
-			name, phone, created_at, pay_by, paid_at, closed_at) VALUES `+strings.Join(rows, ","))
-		require.NoError(t, err)
+		r.SQLDo(t, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch, quantity, amount,
+			status, failure_reason, name, phone, created_at, pay_by, paid_at, closed_at) VALUES `+
+			strings.Join(rows, ","))
 	}
 }

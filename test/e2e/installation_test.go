@@ -20,8 +20,13 @@ func TestInstallation(t *testing.T) {
 		// growth.
 		{"Export_MemoryDoesNotGrowWithRows", exportMemory},
 		{"Rush_ThousandUnitsForFiveThousandBuyers", rushOneEach},
-		{"Rush_EachBuyerAsksFiveTimesAtOnce", rushFiveRequestsEach},
-		{"Rush_QuantityThreeOfLimitFive", rushThreeEach},
+		{"Rush_EachBuyerAsksFiveTimesAtOnce", func(t *testing.T, r *installation.Installation) {
+			rushSells(t, r, 1000, 1, buyers.Plan{Concurrency: 40, ParallelPurchases: 5})
+		}},
+		{"Rush_QuantityThreeOfLimitFive", func(t *testing.T, r *installation.Installation) {
+			rushSells(t, r, 999, 5,
+				buyers.Plan{Concurrency: 100, Quantity: 3, ParallelPurchases: 2})
+		}},
 		{"Rush_EachMessageDeliveredTwice", rushDoubledMessages},
 		{"BadRequests_ChangeNothing", badRequestsChangeNothing},
 		{"Seckillctl_RebuildsSale", ctlRebuildsSale},
@@ -38,28 +43,21 @@ func TestInstallation(t *testing.T) {
 }
 
 func rushOneEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 1000, 1, buyers.Plan{Buyers: 5000, Concurrency: 200})
-	got.exact(t, 1000, 1000, 1000)
-	require.EqualValues(t, 1, got.facts.MostHeld)
+	rushSells(t, r, 1000, 1, buyers.Plan{Concurrency: 200})
 }
 
-func rushFiveRequestsEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 1000, 1, buyers.Plan{Buyers: 5000, Concurrency: 40, ParallelPurchases: 5})
-	got.exact(t, 1000, 1000, 1000)
-	require.EqualValues(t, 1, got.facts.MostHeld)
-}
-
-func rushThreeEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 999, 5,
-		buyers.Plan{Buyers: 5000, Concurrency: 100, Quantity: 3, ParallelPurchases: 2})
-	got.exact(t, 999, 333, 333)
-	require.EqualValues(t, 3, got.facts.MostHeld)
+// rushSells runs a rush of five thousand buyers. It requires that every unit is sold, and that each
+// winner holds one order of the plan's quantity.
+func rushSells(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) {
+	p.Buyers, p.Quantity = 5000, max(1, p.Quantity)
+	got, orders := rushFor(t, r, r.PutUp(t, units, limit), p), units/p.Quantity
+	got.exact(t, units, orders, orders)
+	require.Equal(t, p.Quantity, got.facts.MostHeld)
 }
 
 func rushDoubledMessages(t *testing.T, r *installation.Installation) {
 	doubled := r.DoubleMessages(t)
-	got := rushOn(t, r, 1000, 1, buyers.Plan{Buyers: 5000, Concurrency: 200})
-	got.exact(t, 1000, 1000, 1000)
+	rushOneEach(t, r)
 	require.Positive(t, doubled.Load(), "no message was doubled")
 }
 

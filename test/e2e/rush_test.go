@@ -22,13 +22,8 @@ type rushed struct {
 	facts  installation.Facts
 }
 
-// rushOn starts a rush for a new sale over all of the installation's APIs. It waits until all
-// orders are written.
-func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) rushed {
-	return rushFor(t, r, r.PutUp(t, units, limit), p)
-}
-
-// rushFor is rushOn for an existing sale. Buyers repeat a request whose connection breaks, for
+// rushFor starts a rush for a sale over all of the installation's APIs. It waits until all orders
+// are written. Buyers repeat a request whose connection breaks, for
 // example because the server closes an idle connection. The HTTP client does not repeat a POST.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
 	p.GoodsID, p.Token, p.RetryErrors = goods, r.BuyerToken, true

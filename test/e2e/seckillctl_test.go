@@ -101,10 +101,3 @@ func ctlSetsLimiter(t *testing.T, r *installation.Installation) {
 	require.Equal(t, 0, ctl(t, r, &struct{}{}, "limiter", "delete", "randomPath", goods, "-yes"))
 	require.Eventually(t, func() bool { return nodes() == 0 }, time.Minute, 20*time.Millisecond)
 }
-
-func TestPrograms_PrintTheirVersion(t *testing.T) {
-	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
-		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`,
-			installation.Run(t, name, nil, "-version"))
-	}
-}

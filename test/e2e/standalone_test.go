@@ -99,11 +99,10 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 			"/orders/"+result.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
-	_, err := buyers.Run(t.Context(), buyers.Plan{
+	must.Get(buyers.Run(t.Context(), buyers.Plan{
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken,
 		FirstID: 1000, Patience: 20 * time.Second,
-	})
-	require.NoError(t, err)
+	}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	l := must.Get(s.as(t, seckill.Merchant, 1).Drained(ctx, goods))(t)
@@ -113,27 +112,25 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	require.Greater(t, l.Epoch, int64(1))
 }
 
-// TestStandalone_SecondProcessIsRefused starts a second process on the directory of a running one.
-func TestStandalone_SecondProcessIsRefused(t *testing.T) {
+// TestStandalone_RefusesSecondProcessAndEndsOnSIGTERM starts a second process on the directory of a
+// running one. The first must then exit without an error on SIGTERM.
+func TestStandalone_RefusesSecondProcessAndEndsOnSIGTERM(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
 	require.Error(t, err)
 	require.Contains(t, out, "another process uses")
+	require.NoError(t, s.Stop(), "%s", s.Log())
 }
 
-func TestPrograms_PrintUsage(t *testing.T) {
+func TestPrograms_PrintUsageAndVersion(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
 		out := installation.Run(t, name, nil, "-help")
 		require.Contains(t, strings.ToLower(out), "usage", name)
+		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`,
+			installation.Run(t, name, nil, "-version"))
 		if name != "seckillctl" {
 			require.Contains(t, out, "SECKILL_PAYMENT_TIMEOUT", name)
 			require.Contains(t, out, "15m", name)
 		}
 	}
-}
-
-// TestStandalone_SIGTERMEndsIt requires standalone to exit without an error on SIGTERM.
-func TestStandalone_SIGTERMEndsIt(t *testing.T) {
-	s := startStandalone(t, t.TempDir())
-	require.NoError(t, s.Stop(), "%s", s.Log())
 }

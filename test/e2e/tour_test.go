@@ -86,8 +86,7 @@ func startShell(t *testing.T, program []string, env ...string) *shell {
 // run executes a command and returns its output.
 func (s *shell) run(t *testing.T, command string) string {
 	t.Helper()
-	_, err := fmt.Fprintf(s.in, "%s\necho %q\n", command, endOfStep)
-	require.NoError(t, err)
+	must.Get(fmt.Fprintf(s.in, "%s\necho %q\n", command, endOfStep))(t)
 	var got strings.Builder
 	deadline := time.After(patience)
 	for {

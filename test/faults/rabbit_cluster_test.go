@@ -44,9 +44,13 @@ func emptyNode(t *testing.T, r *run) {
 	r.requireSales(t, func() { require.NoError(t, r.Rabbit.RestartEmpty(t.Context())) })
 }
 
+// pauseNode suspends the leader for 20 s, then restarts it as an operator would: RabbitMQ 3.10 may
+// not rejoin by itself after such a sleep.
 func pauseNode(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.5))
 	r.requireSales(t, func() { pause(t, r.Rabbit, 20*time.Second) })
+	require.NoError(t, r.Rabbit.Kill())
+	require.NoError(t, r.Rabbit.Restart(t.Context()))
 	r.awaitWholeCluster(t)
 }
 

@@ -3,10 +3,10 @@ package connect
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"net"
+	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,26 +20,26 @@ import (
 )
 
 func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
-	dir, free := t.TempDir(), httptest.NewServer(nil)
-	free.Close()
-	addr := free.Listener.Addr().String()
-	cert, key := certificate(t, dir)
+	cert, key := certificate(t, t.TempDir())
 	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
-	_, port, err := net.SplitHostPort(addr)
-	require.NoError(t, err)
-	server := exec.CommandContext(t.Context(), "/usr/bin/redis-server", "--port", "0", "--tls-port",
-		port, "--bind", "127.0.0.1", "--dir", dir, "--tls-cert-file", cert, "--tls-key-file", key,
-		"--tls-auth-clients", "no", "--requirepass", "only we know", "--save", "")
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	good := config.Redis{Addrs: []string{addr}, Password: "only we know", TLS: true}
+	admin := redis.NewClient(&redis.Options{Addr: servers.Redis(t).Addr()})
+	defer admin.Close()
+	set := func(settings ...any) error {
+		return admin.Do(t.Context(), append([]any{"CONFIG", "SET"}, settings...)...).Err()
+	}
+	require.NoError(t, set("tls-cert-file", cert, "tls-key-file", key, "tls-auth-clients", "no"))
+	var port int
+	require.Eventually(t, func() bool { // another process may have the port
+		port = 12000 + rand.IntN(20000)
+		return set("tls-port", port) == nil
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, set("requirepass", "only we know"))
+	good := config.Redis{
+		Addrs: []string{fmt.Sprint("127.0.0.1:", port)}, Password: "only we know", TLS: true,
+	}
 	client := RedisOf(good)
 	defer client.Close()
-	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute,
-		20*time.Millisecond)
+	require.NoError(t, client.Ping(t.Context()).Err())
 
 	for name, cfg := range map[string]config.Redis{
 		"a wrong password": {Addrs: good.Addrs, Password: "a guess", TLS: true},

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -17,7 +18,9 @@ type Store interface {
 	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]Entry, error)
 	// Confirmed removes entries from the outbox.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
-	PendingReader
+	// PendingPages iterates over the pending reservations of a goods in pages of about count. It
+	// may return a reservation twice. After an error the iteration ends.
+	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
 }
 
 // chunk is the number of entries read and published at a time.
@@ -74,7 +77,7 @@ func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries [
 // published reservations, also with an error.
 func (p *Publisher) PublishPending(ctx context.Context, goodsID int64) (int, error) {
 	published := 0
-	for page, err := range PendingPages(ctx, p.Store, goodsID, chunk) {
+	for page, err := range p.Store.PendingPages(ctx, goodsID, chunk) {
 		if err != nil {
 			return published, err
 		}

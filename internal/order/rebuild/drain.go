@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -88,7 +87,7 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barr
 func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pending, error) {
 	var missing []order.Pending
 	result.Found = 0
-	for page, err := range outbox.PendingPages(ctx, r.Redis, result.GoodsID, pendingChunk) {
+	for page, err := range r.Redis.PendingPages(ctx, result.GoodsID, pendingChunk) {
 		if err != nil {
 			return nil, fmt.Errorf("read pending reservations: %w", err)
 		}

@@ -2,10 +2,10 @@ package rebuild
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -52,7 +52,8 @@ type Redis interface {
 	LockRebuild(
 		ctx context.Context, goodsID int64, life time.Duration,
 	) (unlock func(), ok bool, err error)
-	outbox.PendingReader
+	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
+	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
 	// Load returns false if Redis holds this epoch or a newer one, or if the gate is open. A gate
 	// can be open after a failover; then the new master's reservations must be drained first.
 	Load(ctx context.Context, snap Snapshot) (bool, error)

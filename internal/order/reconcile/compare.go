@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -63,7 +62,7 @@ func (r LedgerReader) compare(
 // comparePending searches MySQL for every old pending reservation, page by page. A large backlog
 // then needs little memory and no long query.
 func (r LedgerReader) comparePending(ctx context.Context, v seckill.View) (f findings, err error) {
-	for page, err := range outbox.PendingPages(ctx, r.Redis, v.GoodsID, pendingChunk) {
+	for page, err := range r.Redis.PendingPages(ctx, v.GoodsID, pendingChunk) {
 		if err == nil {
 			err = r.comparePage(ctx, v, page, &f)
 		}

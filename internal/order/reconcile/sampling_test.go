@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -57,10 +58,10 @@ func (s *servers) Memory(context.Context) (reconcile.Memory, error) {
 	return reconcile.Memory{Used: 5}, answer(&s.redisDown)
 }
 
-func (s *servers) PendingPage(
-	context.Context, int64, uint64, int64,
-) ([]order.Pending, uint64, error) {
-	return nil, 0, nil
+func (s *servers) PendingPages(
+	context.Context, int64, int64,
+) iter.Seq2[[]order.Pending, error] {
+	return func(func([]order.Pending, error) bool) {}
 }
 
 func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }

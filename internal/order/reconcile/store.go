@@ -2,10 +2,10 @@ package reconcile
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -32,7 +32,8 @@ type Store interface {
 type Redis interface {
 	// View reads the state of a sale; seckill.ErrNotLoaded if Redis does not hold it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	outbox.PendingReader
+	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
+	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
 	// Settle turns pending reservations into sold units and returns how many it changed.
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
 	// Memory returns the memory use of the fullest master.

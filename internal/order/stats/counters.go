@@ -85,7 +85,8 @@ func (cs *Counters) Took(goodsID, orders int64) {
 	cs.of(goodsID, math.MaxInt).Orders += orders // only sales that exist have orders
 }
 
-// of returns the counts of a sale, or nil if as many others as most have counts. The caller holds mu.
+// of returns the counts of a sale, or nil if as many others as most have counts. The caller holds
+// mu.
 func (cs *Counters) of(goodsID int64, most int) *Counts {
 	c := cs.goods[goodsID]
 	if c == nil && len(cs.goods) < most {

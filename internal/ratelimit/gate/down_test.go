@@ -134,7 +134,8 @@ func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 	server := servers.Redis(t)
 	b := book(t,
 		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
-	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
+	g := newGate(t, b, redislimit.New(steadyClient(t, server.Addr()), nil),
+		gate.Options{Deadline: unhurried})
 	three := func() bool {
 		n := 0
 		return assert.Eventually(t, func() bool {

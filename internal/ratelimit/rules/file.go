@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -43,14 +44,24 @@ func Parse(text []byte) ([]Rule, error) {
 	if len(text) > maxRulesFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxRulesFile)
 	}
+	var tree yaml.Node
+	if err := yaml.Unmarshal(text, &tree); err != nil {
+		return nil, err
+	}
+	if line := nullEntry(&tree); line > 0 {
+		return nil, fmt.Errorf("line %d: a list has an empty entry", line)
+	}
 	var file ruleFile
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one YAML document")
+	var next yaml.Node
+	if err := decoder.Decode(&next); err == nil {
+		return nil, fmt.Errorf("line %d: a second YAML document", next.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	seen := map[string]bool{}
 	for i, rule := range file.Rules {
@@ -59,24 +70,40 @@ func Parse(text []byte) ([]Rule, error) {
 			err = ratelimit.BadField("name", "%q occurs twice", rule.Name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s%s: %w", lineOf(text, i, err), label(i, rule), err)
+			return nil, fmt.Errorf("%s%s: %w", lineOf(&tree, i, err), label(i, rule), err)
 		}
 		seen[rule.Name] = true
 	}
 	return file.Rules, nil
 }
 
+// nullEntry returns the line of a list's first null entry, or 0. The YAML library drops such entries.
+func nullEntry(node *yaml.Node) int {
+	for _, entry := range node.Content {
+		if node.Kind == yaml.SequenceNode && entry.ShortTag() == "!!null" {
+			return entry.Line
+		}
+		if line := nullEntry(entry); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
 // lineOf is "line N: " for the invalid field, else for its rule, else "".
-func lineOf(text []byte, rule int, err error) string {
+func lineOf(tree *yaml.Node, rule int, err error) string {
 	var file struct{ Rules []yaml.Node }
 	var fields map[string]yaml.Node
-	if yaml.Unmarshal(text, &file) != nil || file.Rules[rule].Decode(&fields) != nil {
+	if tree.Decode(&file) != nil || file.Rules[rule].Decode(&fields) != nil {
 		return ""
 	}
 	at := file.Rules[rule]
 	var field *ratelimit.FieldError
-	if errors.As(err, &field) && fields[field.Field].Line > 0 {
-		at = fields[field.Field]
+	if errors.As(err, &field) {
+		name, _, _ := strings.Cut(field.Field, ".") // "fallback" of "fallback.code"
+		if value, given := fields[name]; given {
+			at = value
+		}
 	}
 	return fmt.Sprintf("line %d: ", at.Line)
 }

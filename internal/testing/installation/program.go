@@ -190,9 +190,9 @@ func (p *Program) Memory(t testing.TB, name string) float64 {
 // Log returns the end of the program's log.
 func (p *Program) Log() string { return p.String() }
 
-// Wrote counts the lines in the last megabyte of the log that contain all words.
+// Wrote counts the lines of the log that contain all words.
 func (p *Program) Wrote(words ...string) (lines int) {
-	for line := range strings.Lines(p.LogTail(1 << 20)) {
+	for line := range strings.Lines(p.LogTail(1 << 30)) {
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
 			lines++
 		}
