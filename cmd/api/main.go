@@ -66,7 +66,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		cancel()
 		return serve.Run(ctx)
 	})
-	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
+	drain := app.WorkerFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		api.Health.Drain()
+		return nil
+	})
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
@@ -85,6 +89,7 @@ func warnIfNotDurable(ctx context.Context, store *redisstore.Store, log *slog.Lo
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if !store.Durable(ctx) {
-		log.Warn("redis has no append-only file (set appendonly yes): while RabbitMQ is down, a loss of Redis loses orders")
+		log.Warn("redis has no append-only file (set appendonly yes): " +
+			"while RabbitMQ is down, a loss of Redis loses orders")
 	}
 }

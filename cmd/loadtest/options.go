@@ -74,9 +74,9 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("loadtest takes no argument %q", flags.Arg(0))
 	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	return o, o.complete(given)
+	provided := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { provided[f.Name] = true })
+	return o, o.complete(provided)
 }
 
 // define binds the flags to the options. The help prints each text beside its flag; a word in back
@@ -116,16 +116,16 @@ func (o *options) define(f *flag.FlagSet) {
 
 // complete sets the defaults that depend on other flags. Buyer ids derive from the clock, so that
 // each run has new buyers. Ids of an earlier run would meet its limits per buyer and be refused.
-func (o *options) complete(given map[string]bool) error {
+func (o *options) complete(provided map[string]bool) error {
 	if o.profile == "" {
 		o.compress = 1
-	} else if err := o.applyProfile(given); err != nil {
+	} else if err := o.applyProfile(provided); err != nil {
 		return err
 	}
 	if o.Users == 0 && o.Rate == 0 {
 		o.Users = 200
 	}
-	setDefault(given["start-in"] || o.Spike <= 0, &o.startIn, 2*time.Second)
+	setDefault(provided["start-in"] || o.Spike <= 0, &o.startIn, 2*time.Second)
 	o.FirstID = time.Now().Unix() * maxBuyers
 	o.conns = min(2000, o.Users+o.Spike)
 	if o.Rate > 0 {
@@ -147,7 +147,7 @@ func (o options) check(ctx context.Context) error {
 	}
 	shares := o.Impatient >= 0 && o.Hostile >= 0 && o.Impatient+o.Hostile <= 1
 	wrong(o.Buyers < 1 || o.Buyers > maxBuyers, "-buyers must be 1 to 10000000")
-	wrong(o.Users > 0 && o.Rate > 0, "give one of -users (closed loop) and -rate (open loop)")
+	wrong(o.Users > 0 && o.Rate > 0, "set one of -users (closed loop) and -rate (open loop)")
 	wrong(o.Users < 0 || o.Users > maxUsers, "-users must be 0 to 20000")
 	wrong(!(o.Rate >= 0 && o.Rate <= 1e6), "-rate must be 0 to 1000000") // true for NaN
 	wrong(o.Spike < 0 || o.Spike > o.Buyers, "-spike must be 0 to -buyers")

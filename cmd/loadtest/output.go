@@ -46,7 +46,8 @@ func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	if p.json == "-" {
 		text = stderr
 	}
-	err := errors.Join(r.Table(text), toFile(p.json, stdout, r.JSON), toFile(p.html, stdout, r.HTML))
+	err := errors.Join(
+		r.Table(text), toFile(p.json, stdout, r.JSON), toFile(p.html, stdout, r.HTML))
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}

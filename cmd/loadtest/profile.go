@@ -8,30 +8,30 @@ import (
 // millionTime is the length of the sale of the million profile.
 const millionTime = time.Hour
 
-// applyProfile sets every flag that was not given to its value in the profile. A given flag keeps
-// its value, so that a user can run the profile smaller.
-func (o *options) applyProfile(given map[string]bool) error {
+// applyProfile sets each flag that the user left out to its value in the profile. The others keep
+// their values, so that a user can run the profile smaller.
+func (o *options) applyProfile(provided map[string]bool) error {
 	if o.profile != "million" {
 		return fmt.Errorf("-profile %q: the only profile is million", o.profile)
 	}
 	if !(o.compress >= 1 && o.compress <= 1000) { // false for NaN
 		return fmt.Errorf("-compress must be 1 to 1000")
 	}
-	setDefault(given["buyers"], &o.Buyers, 1_000_000)
-	setDefault(given["spike"], &o.Spike, min(20_000, o.Buyers))
-	setDefault(given["stock"], &o.stock, 10_000)
-	setDefault(given["permits"], &o.permits, 1000*o.compress)
-	setDefault(given["impatient"], &o.Impatient, .1)
-	setDefault(given["hostile"], &o.Hostile, .01)
-	setDefault(given["timeout"], &o.timeout, o.compressed(millionTime)+10*time.Minute)
+	setDefault(provided["buyers"], &o.Buyers, 1_000_000)
+	setDefault(provided["spike"], &o.Spike, min(20_000, o.Buyers))
+	setDefault(provided["stock"], &o.stock, 10_000)
+	setDefault(provided["permits"], &o.permits, 1000*o.compress)
+	setDefault(provided["impatient"], &o.Impatient, .1)
+	setDefault(provided["hostile"], &o.Hostile, .01)
+	setDefault(provided["timeout"], &o.timeout, o.compressed(millionTime)+10*time.Minute)
 	rate := float64(o.Buyers-o.Spike) / o.compressed(millionTime).Seconds()
-	setDefault(given["rate"] || given["users"], &o.Rate, rate)
+	setDefault(provided["rate"] || provided["users"], &o.Rate, rate)
 	return nil
 }
 
-// setDefault sets a value unless the user gave its flag.
-func setDefault[T any](given bool, to *T, value T) {
-	if !given {
+// setDefault sets a value unless the user set its flag.
+func setDefault[T any](provided bool, to *T, value T) {
+	if !provided {
 		*to = value
 	}
 }

@@ -40,7 +40,7 @@ type ledgerCmd struct {
 }
 
 // Run prints the ledger. A ledger that does not balance is an error with its own exit code. Scripts
-// can then watch a sale by the exit code alone.
+// can then monitor a sale by the exit code alone.
 func (c *ledgerCmd) Run(s *session) error {
 	client := connect.RedisOf(c.settings())
 	defer client.Close()

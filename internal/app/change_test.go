@@ -87,8 +87,8 @@ func TestStockCut_LeftBehindIsFinished(t *testing.T) {
 				salechange.IdempotencyKey{}, longAgo))(t)
 			if asked {
 				moves := []order.StockMove{b.Cut.Move()}
-				given := must.Get(h.RedisStore.Release(t.Context(), id, moves))(t)
-				require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
+				results := must.Get(h.RedisStore.Release(t.Context(), id, moves))(t)
+				require.Equal(t, []order.MoveResult{order.MoveApplied}, results)
 			}
 			h.exact(goods, 6, 6, 0)
 		})

@@ -59,7 +59,7 @@ func (b *bank) set(change func(b *bank)) {
 	change(b)
 }
 
-func (b *bank) gave(id string) int {
+func (b *bank) refundsOf(id string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refunds[id]
@@ -99,10 +99,10 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 
 	_, p := h.callback("p-2", sn, 2*1999)
 	require.Equal(t, "PAID", p.Reason, "the second payment must be refunded")
-	h.eventually(func() bool { return h.bank.gave("p-2") == 1 },
+	h.eventually(func() bool { return h.bank.refundsOf("p-2") == 1 },
 		"the second payment was not refunded")
 	h.exact(goods, 5, 1, 4)
-	require.Zero(t, h.bank.gave("p-1"))
+	require.Zero(t, h.bank.refundsOf("p-1"))
 }
 
 func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
@@ -138,7 +138,7 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 		b.meddle = func(order.Order) { h.does(buyer(1), "POST", "/orders/"+sn+"/cancel", "") }
 	})
 	h.refuses("CONFLICT", buyer(1), "POST", "/orders/"+sn+"/pay", "")
-	h.eventually(func() bool { return h.bank.gave(sn) == 1 }, "the payment was not refunded")
+	h.eventually(func() bool { return h.bank.refundsOf(sn) == 1 }, "the payment was not refunded")
 	var p paid
 	h.eventually(func() bool {
 		_, p = h.callback(sn, sn, 1999)
@@ -146,6 +146,6 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 	}, "the payment was not marked as refunded")
 	require.Equal(t,
 		paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED", OrderStatus: "cancelled"}, p)
-	require.Equal(t, 1, h.bank.gave(sn))
+	require.Equal(t, 1, h.bank.refundsOf(sn))
 	h.exact(goods, 5, 5, 0)
 }

@@ -40,7 +40,9 @@ func Main(run func(ctx context.Context, args, environ []string, stdout, stderr i
 
 // Start reads a program's arguments and settings, and opens its log. nil flags mean -help and
 // -version alone. After either of these the error is flag.ErrHelp.
-func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout, stderr io.Writer) (config.Config, *slog.Logger, error) {
+func Start(
+	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout, stderr io.Writer,
+) (config.Config, *slog.Logger, error) {
 	if err := parse(p, name, flags, args, stdout, stderr); err != nil {
 		return config.Config{}, nil, err
 	}
@@ -58,7 +60,9 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 
 // parse adds -version to the flags and reads the arguments. It prints the help to stdout and errors
 // to stderr.
-func parse(p config.Program, name string, flags *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
+func parse(
+	p config.Program, name string, flags *flag.FlagSet, args []string, stdout, stderr io.Writer,
+) error {
 	if flags == nil {
 		flags = flag.NewFlagSet(name, flag.ContinueOnError)
 	}

@@ -62,9 +62,9 @@ func (r Redis) ReplicasWait() time.Duration {
 
 // MySQL holds the connections to the database, which keeps sales and orders.
 type MySQL struct {
-	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are stored in UTC; the address may list the members of a group (h1:3306,h2:3306), and the program uses the writable one"`
+	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are stored in UTC; of several group members (h1:3306,h2:3306) the program uses the writable one"`
 	// ReadDSN serves lists for people. A consumer reads nothing from a replica, because it repairs.
-	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas that serve merchants' lists of orders, their figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
+	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas for merchants' lists of orders and figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
 }
 
 // AMQP holds the connection to RabbitMQ, which transports orders from Redis to MySQL.
@@ -77,7 +77,7 @@ type AMQP struct {
 type Auth struct {
 	JWTSecret     Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
 	OrderSecret   Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that marks our order numbers, the same on every node, and never changed; derived from the JWT secret if empty"`
-	PhoneKeys     Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from the order secret, which always opens"`
+	PhoneKeys     Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys of phone numbers; the first seals, all open; standalone generates one if empty; APIs add key 0, derived from the order secret"`
 	PaymentSecret Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
 }
 

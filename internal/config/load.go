@@ -21,44 +21,44 @@ const (
 // has its default. The error has a line for each problem, which names the setting and never shows a
 // secret's value. warnings name unknown settings.
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
-	given := relevant(environ)
+	provided := relevant(environ)
 	settings := Settings(p)
-	problems := parse(&cfg, settings, values(settings, given))
+	problems := parse(&cfg, settings, values(settings, provided))
 	problems = append(problems, cfg.check(settings)...)
 	if _, err := cfg.Auth.OrderKey(); p == Consumer && err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))
 	}
-	return cfg, unknown(given), errors.Join(problems...)
+	return cfg, unknown(provided), errors.Join(problems...)
 }
 
 // relevant returns the variables that are settings, by name. It stores OpenTelemetry's variable
 // under our name, so that one check serves both.
 func relevant(environ []string) map[string]string {
-	given, otel := map[string]string{}, ""
+	provided, otel := map[string]string{}, ""
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, prefix) {
-			given[name] = value
+			provided[name] = value
 		} else if name == otelEndpoint {
 			otel = value
 		}
 	}
-	if given[otlpEndpoint] == "" && otel != "" {
-		given[otlpEndpoint] = otel
+	if provided[otlpEndpoint] == "" && otel != "" {
+		provided[otlpEndpoint] = otel
 	}
-	return given
+	return provided
 }
 
 // values returns the defaults of all settings, overridden by the environment's values of the
 // program's own settings. An empty value counts as absent: Compose and Kubernetes set omitted
 // variables to an empty text.
-func values(settings []Setting, given map[string]string) map[string]string {
+func values(settings []Setting, provided map[string]string) map[string]string {
 	values := map[string]string{}
 	for _, s := range slices.Concat(Settings(""), settings) {
 		values[s.Name] = s.Default
 	}
 	for _, s := range settings {
-		if v := given[s.Name]; v != "" {
+		if v := provided[s.Name]; v != "" {
 			values[s.Name] = v
 		}
 	}

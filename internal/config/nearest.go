@@ -8,10 +8,10 @@ import (
 
 // unknown returns a warning for every SECKILL_ name that is not a setting of any program. A setting
 // of another program is no mistake, because programs often share one environment.
-func unknown(given map[string]string) []string {
+func unknown(provided map[string]string) []string {
 	var warnings []string
 	known := Settings("")
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(provided)) {
 		if slices.ContainsFunc(known, func(s Setting) bool { return s.Name == name }) {
 			continue
 		}

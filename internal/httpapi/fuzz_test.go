@@ -67,7 +67,7 @@ func (z *fuzzFixture) serve(
 	if method == http.MethodHead { // a server drops the body, a recorder keeps it
 		got = nil
 	}
-	require.NoError(t, z.document.Check(apicheck.Exchange{
+	require.NoError(t, z.document.Check(apicheck.RoundTrip{
 		Method: method, URL: u, Header: sent, Sent: []byte(body),
 		Status: w.Code, Answer: w.Header(), Got: got,
 	}))

@@ -43,10 +43,10 @@ func (a *api) requestMiddleware(c *gin.Context) {
 
 // requestID returns the caller's id where it is safe in headers and logs, else a new one. A proxy
 // may have logged its id, so keeping it lets an operator follow one request through both logs.
-func requestID(given []string) string {
-	if len(given) == 1 && given[0] != "" && len(given[0]) <= maxRequestID &&
-		!strings.ContainsFunc(given[0], isInvalidIDRune) {
-		return given[0]
+func requestID(received []string) string {
+	if len(received) == 1 && received[0] != "" && len(received[0]) <= maxRequestID &&
+		!strings.ContainsFunc(received[0], isInvalidIDRune) {
+		return received[0]
 	}
 	return rand.Text()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLogger_RecordsCarryTheRequestID(t *testing.T) {
+func TestLogger_RecordsContainTheRequestID(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var b bytes.Buffer
 		log := Logger(&b, slog.LevelInfo, format).With("part", "x")

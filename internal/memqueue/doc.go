@@ -5,9 +5,9 @@
 // no answer.
 //
 // A shard keeps its order. The oldest open stream of a shard gets the deliveries; when it closes,
-// the next one takes over, as with RabbitMQ's single active consumer. A publisher whose context ends
-// withdraws a message that is not delivered, so the number of publishers bounds the queue. It has
-// no delivery limit and no dead letters.
+// the next one takes over, as with RabbitMQ's single active consumer. A publisher whose context
+// ends withdraws a message that is not delivered, so the number of publishers bounds the queue. It
+// has no delivery limit and no dead letters.
 //
 // Each open stream runs one goroutine, which ends with Close. All types are safe for concurrent
 // use, except a stream, which has one user.

@@ -25,7 +25,7 @@ type shard struct {
 
 	mu      sync.Mutex
 	tag     uint64     // of the latest delivery; no stream acknowledges another's
-	ready   []*message // not delivered, or given back
+	ready   []*message // not delivered, or returned
 	unacked []*message // delivered to the active stream
 	streams []*stream  // open ones, the oldest first; the first is the active one
 }

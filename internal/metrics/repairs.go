@@ -32,9 +32,8 @@ func (r *Registry) newRepairs() *Repairs {
 		relayed: r.counter("outbox_relayed_entries_total",
 			"Outbox entries that an API left unpublished and the relay published."),
 		differences: counterOf(r, "reconcile_differences_total",
-			"Differences between Redis and MySQL, counted in each round; unsettled: written "+
-				"and still pending; unwritten: pending for over a minute; not_released: units "+
-				"that Redis did not get back; totals: the sums differ with nothing in flight.",
+			"Differences between Redis and MySQL by kind, counted in each round; the metrics "+
+				"reference explains the kinds.",
 			"difference", unsettled, unwritten, notReleased, totals),
 		repaired: r.counter("reconcile_repaired_total",
 			"Differences that the reconciler repaired, or began to repair."),

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumber_CarriesGoodsAndEpoch(t *testing.T) {
+func TestNumber_ContainsGoodsAndEpoch(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	rapid.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")

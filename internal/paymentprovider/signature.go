@@ -40,7 +40,8 @@ func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
 	return &Signer{secret: secret, now: now}, nil
 }
 
-// Sign returns the two header fields of a callback with this body, sent now.
+// Sign returns the two header fields of a callback with this body, sent now. A provider in Go calls
+// it; this project's programs only verify.
 func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(s.now().Unix(), 10)
 	return timestamp, hex.EncodeToString(s.mac(timestamp, body))
@@ -49,8 +50,8 @@ func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 // Verify returns an UNAUTHENTICATED error if the provider did not sign the body, or signed it too
 // long ago. The comparison takes constant time.
 func (s *Signer) Verify(timestamp, signature string, body []byte) error {
-	given, err := hex.DecodeString(signature)
-	if err != nil || !hmac.Equal(given, s.mac(timestamp, body)) {
+	received, err := hex.DecodeString(signature)
+	if err != nil || !hmac.Equal(received, s.mac(timestamp, body)) {
 		return seckill.NewError(seckill.Unauthenticated, "%s does not match body and timestamp",
 			SignatureHeader)
 	}

@@ -16,8 +16,8 @@ const reasonDeliveryLimit = "delivery_limit"
 //
 // A quorum queue reports earlier deliveries as x-delivery-count; since RabbitMQ 4.3
 // x-acquired-count also counts the deliveries that did not fail. Both restart at 0 in the queue of
-// dead letters. There x-first-death-queue names the original queue, and its delivery limit gives
-// the deliveries from it.
+// dead letters. There x-first-death-queue names the original queue, and its delivery limit is
+// the number of deliveries from it.
 func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Delivery {
 	earlier := max(toInt(d.Headers["x-delivery-count"]), toInt(d.Headers["x-acquired-count"]))
 	out := order.Delivery{

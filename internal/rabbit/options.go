@@ -74,7 +74,7 @@ const (
 	// 200 bytes, so that is at most 26 MB.
 	prefetch = 512
 
-	heartbeat    = 5 * time.Second // of AMQP; the library gives a silent peer up after three
+	heartbeat    = 5 * time.Second // of AMQP; the library gives up a silent peer after three
 	dialTimeout  = 2 * time.Second // TCP, TLS and AMQP handshake of one address
 	setupTimeout = 3 * time.Second // declarations and opening of channels
 	closeTimeout = 1 * time.Second // the orderly end of a connection

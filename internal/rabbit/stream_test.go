@@ -61,9 +61,9 @@ func TestStream_ConsumerKilled25TimesDeadLettersNothing(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestDeadLetter_CarriesAttemptsAndOrigin checks that a dead letter keeps its number of deliveries,
+// TestDeadLetter_HasAttemptsAndOrigin checks that a dead letter keeps its number of deliveries,
 // its publish time and its queue.
-func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
+func TestDeadLetter_HasAttemptsAndOrigin(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}, Shards: 2, DeliveryLimit: 2}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	began := time.Now().Truncate(time.Second)

@@ -74,9 +74,6 @@ func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decisi
 	return bucketState{tat: now + after.d, r: after.r, scale: t.Scale, writtenAt: now}, d
 }
 
-// status reads the state without taking permits.
-func (s bucketState) status(t Params, now int64) Decision { return s.level(t, now).status(t) }
-
 // refund subtracts n permits from the level, but not those that have drained.
 func (s bucketState) refund(t Params, now, _, n int64) bucketState {
 	if s == (bucketState{}) {

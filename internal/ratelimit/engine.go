@@ -5,8 +5,6 @@ package ratelimit
 type engine interface {
 	decide(now int64, a Request) Decision
 	refund(now, booked, n int64)
-	// status fills Remaining and ResetAfter, and may drop expired state.
-	status(now int64) Decision
 	// set changes the params at the time now and keeps the permits taken.
 	set(t Params, now int64)
 }
@@ -36,7 +34,6 @@ type state[S any] interface {
 	// decide returns the state to store; a denial changes nothing.
 	decide(t Params, now int64, a Request) (S, Decision)
 	refund(t Params, now, booked, n int64) S
-	status(t Params, now int64) Decision
 }
 
 // stateEngine holds in memory the same state as Redis.
@@ -54,11 +51,6 @@ func (e *stateEngine[S]) decide(now int64, a Request) (d Decision) {
 
 func (e *stateEngine[S]) refund(now, booked, n int64) {
 	e.state = e.state.reanchor(e.params, now).refund(e.params, now, booked, n)
-}
-
-func (e *stateEngine[S]) status(now int64) Decision {
-	e.state = e.state.reanchor(e.params, now)
-	return e.state.status(e.params, now)
 }
 
 // allowed completes the status of a limiter that has granted n permits.

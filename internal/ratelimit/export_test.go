@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -21,7 +22,7 @@ func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	e := copyOf(m.entry(now, r).engine)
-	before := e.status(now)
+	before := e.decide(now, Request{N: math.MaxInt64}) // a denial takes nothing and shows the state
 	d := e.decide(now, r)
 	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
 	d.At = time.UnixMicro(now).UTC()

@@ -74,7 +74,7 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	case !(l.PermitsPerSecond >= 1 && l.PermitsPerSecond <= maxRate) ||
 		float64(limit) != l.PermitsPerSecond:
 		return 0, 0, BadField("permitsPerSecond",
-			"of a window must be a whole number of 1 to %d; else give limit and intervalSeconds",
+			"of a window must be a whole number of 1 to %d; else set limit and intervalSeconds",
 			int64(maxRate))
 	}
 	return limit, time.Second, nil

@@ -54,7 +54,9 @@ func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 
 // readMasters reads again which master of a cluster holds which slot.
 func (s *Store) readMasters(ctx context.Context) error {
-	_, _, err := s.eachMaster(ctx, func(context.Context, redis.UniversalClient) error { return nil })
+	_, _, err := s.eachMaster(ctx, func(context.Context, redis.UniversalClient) error {
+		return nil
+	})
 	return err
 }
 

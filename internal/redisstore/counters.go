@@ -16,8 +16,8 @@ var _ stats.CounterStore = (*Store)(nil)
 const rateWindowSeconds = 10
 
 // AddCounts adds a node's counts of all sales in one pipeline (by EVAL: a pipeline cannot repeat
-// EVALSHA). It ignores goods that Redis does not have. Counts of a sale whose master does not answer
-// are lost.
+// EVALSHA). It ignores goods that Redis does not have. Counts of a sale whose master does not
+// answer are lost.
 func (s *Store) AddCounts(ctx context.Context, counts map[int64]*stats.Counts) error {
 	script, pipe := lua.Source("counters"), s.client.Pipeline()
 	for goodsID, c := range counts {

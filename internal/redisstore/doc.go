@@ -17,6 +17,9 @@
 //	sk:{42}:rebuild    string  the lock of its rebuild, while it is held
 //	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n
 //
+// The keys :tally and :pace keep their names because releases run side by side during an upgrade and
+// the counters of a renamed key would restart.
+//
 // Each step is one script of scripts/lua. This package binds KEYS and ARGV and decodes the answer;
 // it makes no decisions. A call that exceeds its deadline has an unknown outcome and returns an
 // error. A Store is safe for concurrent use.

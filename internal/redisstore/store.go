@@ -35,7 +35,9 @@ type Options struct {
 
 // New returns a Store on a client, which the caller closes.
 func New(client redis.UniversalClient, opts Options) *Store {
-	gated := func(name string) *redis.Script { return redis.NewScript(lua.Source("gate") + lua.Source(name)) }
+	gated := func(name string) *redis.Script {
+		return redis.NewScript(lua.Source("gate") + lua.Source(name))
+	}
 	plain := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
 	return &Store{
 		client: client, lease: opts.Lease, opts: opts, reserve: gated("reserve"),

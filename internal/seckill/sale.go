@@ -21,7 +21,6 @@ const (
 	Ongoing       Phase = "ongoing"
 	PhaseSoldOut  Phase = "sold_out"
 	PhaseEnded    Phase = "ended"
-	maxEpoch            = 1<<32 - 1
 	defaultPerSec       = 1000
 )
 

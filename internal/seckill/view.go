@@ -45,7 +45,7 @@ type Differences struct {
 	// Unwritten counts orders that are pending for more than a minute and not in MySQL.
 	Unwritten int `json:"unwritten"`
 	// Unreleased counts stock moves not applied to Redis, if the oldest is older than 5 s.
-	Unreleased int `json:"notGiven"`
+	Unreleased int `json:"notReleased"`
 	// Totals is 1 if the totals differ while nothing is in transit.
 	Totals int `json:"totals"`
 }

@@ -91,7 +91,7 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 		list[i].Orders = append(list[i].Orders,
 			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
 	}
-	// Equal states give equal snapshots, independent of the order of the rows.
+	// Equal states make equal snapshots, independent of the order of the rows.
 	slices.SortFunc(list,
 		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
 	return list, err

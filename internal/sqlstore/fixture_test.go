@@ -68,7 +68,7 @@ func TestStore(t *testing.T) {
 				})
 			}
 		}
-		t.Run("Statements_CarryTheShardKey", rec.requireShardKeys)
+		t.Run("Statements_ContainTheShardKey", rec.requireShardKeys)
 	})
 }
 
@@ -284,6 +284,9 @@ func (h fixture) all(goodsID int64) []order.Order {
 	}
 }
 
+// holdsUnits reports whether an order of this status holds units.
+func holdsUnits(s order.Status) bool { return s == order.Created || s == order.Paid }
+
 // requireBalanced requires three things of a goods: total = stock + active, each holding = the
 // active units of its buyer, and no number twice. It returns the active units.
 func (h fixture) requireBalanced(goodsID int64) int64 {
@@ -293,7 +296,7 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 	for _, o := range h.all(goodsID) {
 		require.False(h.t, seen[o.OrderSn], "number written twice")
 		seen[o.OrderSn] = true
-		if o.Status.Active() {
+		if holdsUnits(o.Status) {
 			active += o.Quantity
 			byBuyer[o.BuyerID] += o.Quantity
 			require.LessOrEqual(h.t, byBuyer[o.BuyerID], sale.MaxPerBuyerLimit)

@@ -238,7 +238,7 @@ func (m *model) epoch(rt *rapid.T) {
 		held[h.BuyerID] = h.Held
 		var sum int64
 		for _, o := range h.Orders {
-			require.True(rt, m.orders[o.OrderSn].Status.Active())
+			require.True(rt, holdsUnits(m.orders[o.OrderSn].Status))
 			sum += o.Quantity
 		}
 		require.Equal(rt, h.Held, sum)

@@ -100,8 +100,8 @@ type holdingRow struct {
 func (holdingRow) TableName() string { return "buyer_holdings" }
 
 // moveRow is a stock move with its time as it is stored: GORM takes the outer one of two fields for
-// a column. GivenAt is NULL until Redis has applied the move; the column keeps the name that earlier
-// releases gave it.
+// a column. GivenAt is NULL until Redis has applied the move; the column keeps the name that
+// earlier releases wrote.
 type moveRow struct {
 	order.StockMove `gorm:"embedded"`
 	MadeAt          int64

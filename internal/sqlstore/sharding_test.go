@@ -65,7 +65,7 @@ func (r *recorder) requireShardKeys(t *testing.T) {
 			require.NotRegexp(t, unsupported, text, method)
 			key := strings.Contains(text, "idempotency_keys")
 			if !all || !key && slices.Contains(keysOnly(), method) {
-				require.True(t, carriesShardKey(text), "%s: %s", method, text)
+				require.True(t, hasShardKey(text), "%s: %s", method, text)
 			}
 		}
 	}
@@ -90,8 +90,8 @@ var (
 	)
 )
 
-// carriesShardKey reports whether a statement chooses the rows of each of its tables by goods_id.
-func carriesShardKey(text string) bool {
+// hasShardKey reports whether a statement chooses the rows of each of its tables by goods_id.
+func hasShardKey(text string) bool {
 	if insert := columns.FindStringSubmatch(text); insert != nil {
 		return strings.Contains(insert[1], "goods_id")
 	}
@@ -104,7 +104,7 @@ func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 		"UPDATE `sales` SET `stock`=? WHERE `sales`.`goods_id` = ?",
 		"INSERT INTO `orders` (`goods_id`,`order_sn`) VALUES (?,?)",
 	} {
-		require.True(t, carriesShardKey(text), text)
+		require.True(t, hasShardKey(text), text)
 	}
 	for _, text := range []string{
 		"SELECT 1 FROM orders WHERE order_sn = ?",
@@ -113,7 +113,7 @@ func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 		"SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ?)" +
 			" + (SELECT COUNT(*) FROM stock_moves WHERE given_at IS NULL)",
 	} {
-		require.False(t, carriesShardKey(text), text)
+		require.False(t, hasShardKey(text), text)
 	}
 }
 

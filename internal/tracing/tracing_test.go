@@ -106,7 +106,7 @@ func TestBegin_IgnoresRequestsThatAreNotSampled(t *testing.T) {
 	require.Len(t, c.Spans(), 1)
 }
 
-func TestRequest_RecordsCarryTheTraceID(t *testing.T) {
+func TestRequest_RecordsContainTheTraceID(t *testing.T) {
 	tr, _, end := start(t, 1)
 	defer end()
 	ctx, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")

@@ -17,23 +17,23 @@ local function now_ms()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
-local function current_lease(given)
-  if given ~= '' then return given end
+local function current_lease(expected)
+  if expected ~= '' then return expected end
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 end
 
 -- leads reports whether this server still has a lease.
-local function leads(lease, given)
-  if given ~= '' then return lease == given end
+local function leads(lease, expected)
+  if expected ~= '' then return lease == expected end
   local info = redis.call('INFO', 'replication')
   return string.find(info, 'master_replid:' .. lease .. '\r', 1, true) ~= nil
 end
 
 -- gate_of returns one of the codes above and Redis' epoch (0 = none).
-local function gate_of(gate, epoch, lease, given_lease)
+local function gate_of(gate, epoch, lease, expected_lease)
   if not epoch then return GATE_MISSING, 0 end
   if gate ~= '0' then return GATE_SHUT, tonumber(epoch) end
-  if not leads(lease, given_lease) then return GATE_LEASE, tonumber(epoch) end
+  if not leads(lease, expected_lease) then return GATE_LEASE, tonumber(epoch) end
   return GATE_OPEN, tonumber(epoch)
 end
 

@@ -206,7 +206,6 @@ func inChinese(t *testing.T, h fixture) {
 	v.open("/?lang=zh")
 	require.Equal(t, "zh-Hans", ask[string](v, "document.documentElement.lang"))
 	v.buys(goods, "抢到了！请在")
-	v.shot("shop-chinese")
 	v.open("/")
 	v.sees("#orders", "待付款")
 	v.run(`document.querySelector('.top nav a[hreflang=en]').click()`)

@@ -69,7 +69,6 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 	for i, d := range devices {
 		t.Run(fmt.Sprintf("%s %s %t", d.name, d.language, d.dark), func(t *testing.T) {
 			t.Parallel()
-			night := d.name + map[bool]string{true: "-night"}[d.dark]
 			buyer := visit(t, h.base, d)
 			buyer.open("/")
 			buyer.becomes("live", `document.querySelector('`+card(goods)+` time').textContent`)
@@ -77,14 +76,11 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			buyer.light("the shop")
 			buyer.open("/session")
 			buyer.fitsEverybody("signing in")
-			buyer.shot("session-" + night)
 			buyer.signIn(h.token(t, seckill.Buyer, int64(10+i), "Ada"))
 			buyer.press(card(goods) + " .buy")
 			buyer.becomes("won", element(goods, "say")+`.dataset.kind === 'yes' &&
 				document.querySelector('`+order+` .chip').textContent`)
 			buyer.fitsEverybody("the shop, bought")
-			buyer.run(`scrollTo({top: 0, behavior: 'instant'})`)
-			buyer.shot("shop-" + night)
 			buyer.press(order + " [data-part=cancel]")
 			buyer.fitsEverybody("cancelling")
 			buyer.press("#sure [value=keep]")
@@ -97,7 +93,6 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			operator.signIn(h.token(t, seckill.Operator, 4, "Ops"))
 			operator.becomes("listed", `document.querySelector('#sales li')`)
 			operator.fitsEverybody("the console")
-			operator.shot("console-list-" + night)
 			operator.light("the console")
 			operator.press("[data-open=new]")
 			operator.fitsEverybody("a new sale")
@@ -113,7 +108,6 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			operator.becomes("shown",
 				`document.querySelector('.limiter [name=permitsPerSecond]').value`)
 			operator.fitsEverybody("operations")
-			operator.shot("operations-" + night)
 		})
 	}
 }

@@ -19,14 +19,6 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestDemo_SellsExactlyItsUnits(t *testing.T) {
-	out := installation.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data",
-		t.TempDir())
-	require.Contains(t, out, "PASS: 5000 buyers, 500 orders accepted, all 11 rules hold")
-	require.Contains(t, out,
-		"total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
-}
-
 // standalone is a running process, its merchant, and the signer of its buyers' tokens.
 type standalone struct {
 	*installation.Program

@@ -59,7 +59,7 @@ var nineAtMost = &apiclient.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600
 
 func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
-	given := 0
+	granted := 0
 	for i := range 24 {
 		reason := ""
 		if i%2 == 0 {
@@ -69,12 +69,12 @@ func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 				"/randomPath?goodsId="+goods, nil))(t).Reason
 		}
 		if reason == "OK" {
-			given++
+			granted++
 		} else {
 			require.Equal(t, "RATE_LIMITED", reason)
 		}
 	}
-	require.Equal(t, 9, given, "each path costs one permit, whichever way it was asked for")
+	require.Equal(t, 9, granted, "each path costs one permit, whichever way it was asked for")
 	a := e.path(goods, buyerHeaders(t, 99)...)
 	limited(t, a)
 	require.Equal(t, `"randomPath";q=9;w=3600`, a.Header.Get("RateLimit-Policy"),

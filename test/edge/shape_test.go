@@ -60,14 +60,14 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	for given, kept := range map[string]bool{
+	for sent, kept := range map[string]bool{
 		"mine-1_2.3": true, strings.Repeat("x", 65): false,
 		`a"b`: false, "a b": false, "": false,
 	} {
-		a := e.ask(http.MethodGet, "/randomPath", "X-Request-ID", given)
-		require.Equal(t, kept, a.RequestID == given, given)
-		e.path("1", "X-Request-ID", given)
-		require.Equal(t, kept, api.lastHeader().Get("X-Request-Id") == given)
+		a := e.ask(http.MethodGet, "/randomPath", "X-Request-ID", sent)
+		require.Equal(t, kept, a.RequestID == sent, sent)
+		e.path("1", "X-Request-ID", sent)
+		require.Equal(t, kept, api.lastHeader().Get("X-Request-Id") == sent)
 		require.Regexp(t, `^[0-9A-Za-z._-]{1,64}$`, api.lastHeader().Get("X-Request-Id"))
 	}
 }

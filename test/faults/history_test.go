@@ -39,7 +39,7 @@ func (r *run) history(t *testing.T, report buyers.Report) check.History {
 		},
 		Buyers:       slices.Concat(r.extraBuyers, report.Results),
 		Holdings:     r.Held(t, r.goods),
-		PendingMoves: int(facts.NotGiven + facts.OpenCuts),
+		PendingMoves: int(facts.Unreleased + facts.OpenCuts),
 		Queued:       queued,
 		DeadQueued:   dead,
 		DeadLetters:  r.DeadLetters(t),

@@ -147,14 +147,15 @@ func (r *run) plan(t *testing.T, f fault) buyers.Plan {
 	return p
 }
 
-// awaitDrained waits until no order of the sale is pending, in the outbox or unwritten.
+// awaitDrained waits until no order of the sale is pending, in the outbox or unwritten, and Redis
+// has every stock move.
 func (r *run) awaitDrained(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		l, err := r.ledger(t)
 		f, redisErr := r.RedisFacts(t, r.redis, r.goods)
 		if err == nil && redisErr == nil && l.Pending == 0 && l.Balanced &&
-			f.Pending == 0 && f.Outbox == 0 {
+			f.Pending == 0 && f.Outbox == 0 && r.Facts(t, r.goods).Unreleased == 0 {
 			return
 		}
 		if time.Since(began) > patience {

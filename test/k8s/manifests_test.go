@@ -81,9 +81,9 @@ const (
 	example = "../../deploy/k8s/overlays/example"
 )
 
-// TestManifestsAreWhatKubernetesTakes decodes each manifest into Kubernetes' own type, and checks
+// TestManifests_AreAcceptedByKubernetes decodes each manifest into Kubernetes' own type, and checks
 // its namespace.
-func TestManifestsAreWhatKubernetesTakes(t *testing.T) {
+func TestManifests_AreAcceptedByKubernetes(t *testing.T) {
 	for _, dir := range []string{base, example} {
 		for _, o := range build(t, dir) {
 			if _, is := o.(*corev1.Namespace); !is {
@@ -105,9 +105,9 @@ func pods(all []metav1.Object) map[string]corev1.PodTemplateSpec {
 	return found
 }
 
-// TestPodsMayDoNothingTheyNeedNot checks that pods run without root and capabilities, on a
+// TestPods_HaveLeastPrivilege checks that pods run without root and capabilities, on a
 // read-only file system, with limited memory.
-func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
+func TestPods_HaveLeastPrivilege(t *testing.T) {
 	all := pods(build(t, example))
 	require.Len(t, all, 3)
 	for name, pod := range all {
@@ -126,8 +126,8 @@ func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	}
 }
 
-// TestProbesAskPortsThatThereAre checks that each probe uses a port that its container declares.
-func TestProbesAskPortsThatThereAre(t *testing.T) {
+// TestProbes_UseExistingPorts checks that each probe uses a port that its container declares.
+func TestProbes_UseExistingPorts(t *testing.T) {
 	for _, d := range of[*appsv1.Deployment](build(t, base)) {
 		c := d.Spec.Template.Spec.Containers[0]
 		for path, probe := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
@@ -139,9 +139,9 @@ func TestProbesAskPortsThatThereAre(t *testing.T) {
 	}
 }
 
-// TestNothingPointsNowhere checks that each budget, autoscaler, service and policy refers to an
+// TestReferences_Exist checks that each budget, autoscaler, service and policy refers to an
 // existing workload.
-func TestNothingPointsNowhere(t *testing.T) {
+func TestReferences_Exist(t *testing.T) {
 	all := build(t, base)
 	templates := pods(all)
 	matches := func(s *metav1.LabelSelector, name string) bool {
@@ -171,9 +171,9 @@ func TestNothingPointsNowhere(t *testing.T) {
 	}
 }
 
-// TestConsumersScaleByTheBacklog checks that the consumers scale by processor use and by the
+// TestConsumers_ScaleByBacklog checks that the consumers scale by processor use and by the
 // backlog's age. Their number is at most the number of shards.
-func TestConsumersScaleByTheBacklog(t *testing.T) {
+func TestConsumers_ScaleByBacklog(t *testing.T) {
 	all := build(t, base)
 	var shards string
 	for _, c := range of[*corev1.ConfigMap](all) {

@@ -28,8 +28,8 @@ function M.limit(route)
   shared.limit(route)
 end
 
--- learn caches the API's answers about a sale.
-function M.learn()
+-- cache stores the API's answers about a sale.
+function M.cache()
   answercache.record()
 end
 
@@ -48,7 +48,7 @@ function M.malformed()
 end
 
 function M.unavailable()
-  answer.unavailable("nobody can answer this at the moment; its outcome is unknown")
+  answer.unavailable("no API answers at the moment; the outcome is unknown")
 end
 
 return M

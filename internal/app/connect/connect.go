@@ -29,15 +29,18 @@ type Servers struct {
 
 // Open prepares connections; it contacts no server. outcome counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
-func Open(ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
+func Open(
+	ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer, log *slog.Logger,
+) (*Servers, error) {
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), cfg.MySQL.ReadDSN.Reveal())
 	if err != nil {
 		return nil, err
 	}
 	newQueues := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
-		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
-		OnOutcome: outcome,
+		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log,
+		PublishTimeout: cfg.AMQP.PublishTimeout,
+		OnOutcome:      outcome,
 		OnNewQueue: func(shard int) {
 			select {
 			case newQueues <- shard:

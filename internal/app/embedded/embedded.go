@@ -44,7 +44,9 @@ func (queue) DownReason() string { return "" }
 
 // Start opens the database file below dir, migrates it and starts the servers. The gate refuses
 // purchases while the oldest pending reservation is older than maxBacklog; 0 is no limit.
-func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger) (*Servers, error) {
+func Start(
+	ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger,
+) (*Servers, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
 	}

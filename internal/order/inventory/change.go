@@ -22,7 +22,9 @@ type BegunChange struct {
 // exposed sale, and any field of a closed one, are a Conflict. A cut of more units than are unsold
 // is a Conflict with data.available. A repeated idempotency key returns the first answer; a refusal
 // is not stored under the key.
-func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey) (seckill.Sale, error) {
+func (s *SaleService) Change(
+	ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
+) (seckill.Sale, error) {
 	if sale, known, err := s.answered(ctx, key); known || err != nil {
 		return sale, err
 	}
@@ -92,7 +94,9 @@ func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error 
 
 // answered returns the first answer to a repeated key. A key belongs to its actor, so that an actor
 // cannot read another's answer.
-func (s *SaleService) answered(ctx context.Context, key salechange.IdempotencyKey) (seckill.Sale, bool, error) {
+func (s *SaleService) answered(
+	ctx context.Context, key salechange.IdempotencyKey,
+) (seckill.Sale, bool, error) {
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
 	}
@@ -101,7 +105,9 @@ func (s *SaleService) answered(ctx context.Context, key salechange.IdempotencyKe
 }
 
 // Delete removes a draft of the actor; any other sale is a Conflict. A repeated key succeeds again.
-func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey) error {
+func (s *SaleService) Delete(
+	ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey,
+) error {
 	if _, known, err := s.answered(ctx, key); known || err != nil {
 		return err
 	}

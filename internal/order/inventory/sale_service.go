@@ -23,7 +23,9 @@ type SaleService struct {
 
 // Create inserts a draft that belongs to the actor. The same idempotency key returns the first
 // draft.
-func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey) (seckill.Sale, error) {
+func (s *SaleService) Create(
+	ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey,
+) (seckill.Sale, error) {
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
 	}
@@ -39,7 +41,9 @@ func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.Ne
 
 // Audit pages through the changes of a sale that the actor may manage, newest first, below an id
 // ("": from the newest).
-func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error) {
+func (s *SaleService) Audit(
+	ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int,
+) ([]salechange.AuditEntry, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
@@ -48,7 +52,9 @@ func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64
 }
 
 // Get reads one sale. It returns NotFound, or Forbidden for another merchant's sale.
-func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
+func (s *SaleService) Get(
+	ctx context.Context, by seckill.Actor, goodsID int64,
+) (seckill.Sale, error) {
 	sale, err := s.Store.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNoSuchGoods):
@@ -64,7 +70,9 @@ func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) 
 
 // List pages through the actor's sales, newest first, below a goods id (0: from the newest).
 // Operators see all sales.
-func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error) {
+func (s *SaleService) List(
+	ctx context.Context, by seckill.Actor, below int64, limit int,
+) ([]seckill.Sale, error) {
 	merchant := by.ID
 	if by.Role == seckill.Operator {
 		merchant = 0
@@ -78,7 +86,9 @@ func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, l
 
 // Expose loads a draft into Redis and shows it to buyers. A repeated call returns the exposed sale;
 // a sale that is over is a Conflict.
-func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
+func (s *SaleService) Expose(
+	ctx context.Context, by seckill.Actor, goodsID int64,
+) (seckill.Sale, error) {
 	sale, err := s.Get(ctx, by, goodsID)
 	if err != nil {
 		return sale, err
@@ -103,7 +113,9 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 
 // Close ends a sale: reservations get the refusal Ended from now on. Queued orders are still
 // written.
-func (s *SaleService) Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
+func (s *SaleService) Close(
+	ctx context.Context, by seckill.Actor, goodsID int64,
+) (seckill.Sale, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return seckill.Sale{}, err
 	}
@@ -112,14 +124,17 @@ func (s *SaleService) Close(ctx context.Context, by seckill.Actor, goodsID int64
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
 	if err := s.syncSale(ctx, goodsID); err != nil {
-		return seckill.Sale{}, seckill.NewUnavailable("the sale is closed in the database, but may be open to buyers still", err)
+		return seckill.Sale{}, seckill.NewUnavailable(
+			"the sale is closed in the database, but may be open to buyers still", err)
 	}
 	s.Log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
 	return sale, nil
 }
 
 // Ledger accounts for every unit of a sale that the actor may manage.
-func (s *SaleService) Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error) {
+func (s *SaleService) Ledger(
+	ctx context.Context, by seckill.Actor, goodsID int64,
+) (seckill.Ledger, error) {
 	sale, err := s.Get(ctx, by, goodsID)
 	if err != nil {
 		return seckill.Ledger{}, err

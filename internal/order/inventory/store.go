@@ -13,7 +13,9 @@ import (
 // Store is the part of MySQL that keeps sales, changes of sales, stock cuts and stock moves.
 type Store interface {
 	// CreateSale inserts a sale, or returns the one that the same key inserted before.
-	CreateSale(ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey) (seckill.Sale, error)
+	CreateSale(
+		ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey,
+	) (seckill.Sale, error)
 	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
 	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0:
@@ -21,14 +23,22 @@ type Store interface {
 	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
 	// Change changes a sale in one transaction, or inserts the stock cut with which the change
 	// begins.
-	Change(ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time) (BegunChange, error)
+	Change(
+		ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time,
+	) (BegunChange, error)
 	// Answered returns the first answer to an idempotency key; false if there is none yet.
-	Answered(ctx context.Context, key salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
+	Answered(
+		ctx context.Context, key salechange.IdempotencyKey, now time.Time,
+	) (seckill.Sale, bool, error)
 	// DeleteDraft removes a draft; any other sale is a Conflict.
-	DeleteDraft(ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time) error
+	DeleteDraft(
+		ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time,
+	) error
 	// EndCut writes Redis' answer to a cut: done or undone. If a newer epoch has begun, it sets the
 	// cut to that epoch and leaves it open.
-	EndCut(ctx context.Context, c StockCut, result order.MoveResult, now time.Time) (StockCut, seckill.Sale, error)
+	EndCut(
+		ctx context.Context, c StockCut, result order.MoveResult, now time.Time,
+	) (StockCut, seckill.Sale, error)
 	// OpenCuts lists open cuts that were begun before a moment, oldest first.
 	OpenCuts(ctx context.Context, before time.Time, limit int) ([]StockCut, error)
 	// ForgetKeys deletes idempotency keys made before a moment.
@@ -36,7 +46,9 @@ type Store interface {
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// AuditOf lists a sale's changes, newest first, below an id ("": from the top).
-	AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error)
+	AuditOf(
+		ctx context.Context, goodsID int64, before string, limit int,
+	) ([]salechange.AuditEntry, error)
 	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest
 	// first.
 	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)

@@ -68,6 +68,7 @@ func (s *ChangeSyncer) syncFields(ctx context.Context) error {
 }
 
 func sameFields(a, b seckill.Sale) bool {
-	return a.Status == b.Status && a.Title == b.Title && a.Price == b.Price && a.PerBuyerLimit == b.PerBuyerLimit &&
+	return a.Status == b.Status && a.Title == b.Title && a.Price == b.Price &&
+		a.PerBuyerLimit == b.PerBuyerLimit &&
 		a.StartAt.Equal(b.StartAt) && a.EndAt.Equal(b.EndAt) && a.Rate == b.Rate
 }

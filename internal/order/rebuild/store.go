@@ -34,7 +34,9 @@ type Store interface {
 	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
 	// OverBefore lists sales that ended before a moment and are not retired. It returns those
 	// above a goods id, in ascending order.
-	OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error)
+	OverBefore(
+		ctx context.Context, moment time.Time, above int64, limit int,
+	) ([]seckill.Sale, error)
 	// RetiredBetween lists sales retired in the half-open interval [from, to).
 	RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error)
 	// Retire marks a sale as over for good; false if it is not.

@@ -65,7 +65,7 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 				}
 				slices.SortFunc(good, time.Time.Compare)
 				beyond := mostInAnyWindow(good, rate)
-				t.Logf("%d given, %.0f beyond rate × T", len(good), beyond)
+				t.Logf("%d granted, %.0f beyond rate × T", len(good), beyond)
 				require.LessOrEqual(t, beyond, float64(burst+nodes*leases+owed))
 				require.Greater(t, len(good), 19_000,
 					"the debt cost more than the degraded permits")

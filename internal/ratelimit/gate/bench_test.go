@@ -39,8 +39,8 @@ func overload(length time.Duration, allow func() bool) (decisions, admitted floa
 }
 
 // TestGate_OverloadSideBySide compares limiters with the same limit under overload: 1000/s, one
-// second of burst, no waiting. It always checks the Redis calls per decision and the highest admitted
-// count of this project's own. It requires the lowest count and the speed factor only with
+// second of burst, no waiting. It always checks the Redis calls per decision and the highest
+// admitted count of this project's own. It requires the lowest count and the speed factor only with
 // RATELIMIT_BENCH, because both depend on the machine's other load.
 func TestGate_OverloadSideBySide(t *testing.T) {
 	length, full := 500*time.Millisecond, os.Getenv("RATELIMIT_BENCH") != ""

@@ -77,7 +77,8 @@ func Parse(text []byte) ([]Rule, error) {
 	return file.Rules, nil
 }
 
-// nullEntry returns the line of a list's first null entry, or 0. The YAML library drops such entries.
+// nullEntry returns the line of a list's first null entry, or 0. The YAML library drops such
+// entries.
 func nullEntry(node *yaml.Node) int {
 	for _, entry := range node.Content {
 		if node.Kind == yaml.SequenceNode && entry.ShortTag() == "!!null" {
@@ -101,7 +102,7 @@ func lineOf(tree *yaml.Node, rule int, err error) string {
 	var field *ratelimit.FieldError
 	if errors.As(err, &field) {
 		name, _, _ := strings.Cut(field.Field, ".") // "fallback" of "fallback.code"
-		if value, given := fields[name]; given {
+		if value, present := fields[name]; present {
 			at = value
 		}
 	}

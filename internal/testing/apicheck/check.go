@@ -17,8 +17,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// Exchange is a request and its response.
-type Exchange struct {
+// RoundTrip is a request and its response.
+type RoundTrip struct {
 	Method string
 	URL    *url.URL
 	Header http.Header // the request's header
@@ -28,9 +28,9 @@ type Exchange struct {
 	Got    []byte // ignored if the response is not JSON
 }
 
-// Check reports the parts of an exchange that the document does not contain. It returns nil if
+// Check reports the parts of a round trip that the document does not contain. It returns nil if
 // there are none.
-func (d *Document) Check(x Exchange) error {
+func (d *Document) Check(x RoundTrip) error {
 	if Page(x.URL.Path) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) er
 
 // taken reports whether the API read the request and found it well-formed. The API checks for 400
 // before 404, 403 and all other errors.
-func (x Exchange) taken() bool {
+func (x RoundTrip) taken() bool {
 	return !slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed,
 	}, x.Status)
@@ -91,7 +91,7 @@ func signed(route *routers.Route) bool {
 		})
 }
 
-func (x Exchange) explain(err error) error {
+func (x RoundTrip) explain(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -99,9 +99,9 @@ func (x Exchange) explain(err error) error {
 		x.URL, x.Sent, x.Status, x.Got, err)
 }
 
-// request returns the exchange's request. A body without a Content-Type gets the one that the
+// request returns the round trip's request. A body without a Content-Type gets the one that the
 // document prescribes.
-func (x Exchange) request() *http.Request {
+func (x RoundTrip) request() *http.Request {
 	header := x.Header.Clone()
 	if header == nil {
 		header = http.Header{}
@@ -122,7 +122,7 @@ func (x Exchange) request() *http.Request {
 }
 
 // checkAnswer validates the response against the document's response for the call and the status.
-func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidationInput) error {
+func (d *Document) checkAnswer(x RoundTrip, input *openapi3filter.RequestValidationInput) error {
 	responses := input.Route.Operation.Responses
 	status := strconv.Itoa(x.Status)
 	found := responses.Status(x.Status)
@@ -156,7 +156,7 @@ func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidati
 }
 
 // unknown checks the response to a request that matches no call of the document.
-func (d *Document) unknown(x Exchange) error {
+func (d *Document) unknown(x RoundTrip) error {
 	if x.Status != http.StatusNotFound && x.Status != http.StatusMethodNotAllowed {
 		return fmt.Errorf("there is no such call")
 	}

@@ -12,9 +12,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// exchange returns a documented exchange of POST /{path}/decrStock with the given change.
-func exchange(change func(x *Exchange)) Exchange {
-	x := Exchange{
+// roundTrip returns a documented round trip of POST /{path}/decrStock with the given change.
+func roundTrip(change func(x *RoundTrip)) RoundTrip {
+	x := RoundTrip{
 		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
 		Header: http.Header{"Content-Type": {"application/json"}},
 		Sent:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
@@ -29,20 +29,20 @@ func exchange(change func(x *Exchange)) Exchange {
 }
 
 // swap returns a change that replaces text in the response.
-func swap(old, other string) func(x *Exchange) {
-	return func(x *Exchange) { x.Got = []byte(strings.Replace(string(x.Got), old, other, 1)) }
+func swap(old, other string) func(x *RoundTrip) {
+	return func(x *RoundTrip) { x.Got = []byte(strings.Replace(string(x.Got), old, other, 1)) }
 }
 
-func asked(method, target, sent string) func(x *Exchange) {
-	return func(x *Exchange) {
+func asked(method, target, sent string) func(x *RoundTrip) {
+	return func(x *RoundTrip) {
 		u, _ := url.Parse(target)
 		x.Method, x.URL, x.Sent = method, u, []byte(sent)
 	}
 }
 
 // answered returns a change to a refusal in the API's common JSON shape.
-func answered(status int, reason, data string, header ...string) func(x *Exchange) {
-	return func(x *Exchange) {
+func answered(status int, reason, data string, header ...string) func(x *RoundTrip) {
+	return func(x *RoundTrip) {
 		x.Status = status
 		x.Got = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason +
 			`","message":"m","data":` + data + `,"requestId":"a"}`)
@@ -52,32 +52,33 @@ func answered(status int, reason, data string, header ...string) func(x *Exchang
 	}
 }
 
-func TestCheck_AcceptsDocumentedExchanges(t *testing.T) {
+func TestCheck_AcceptsDocumentedRoundTrips(t *testing.T) {
 	d := must.Get(Load())(t)
-	for name, change := range map[string]func(x *Exchange){
-		"as it is":        func(*Exchange) {},
+	for name, change := range map[string]func(x *RoundTrip){
+		"as it is":        func(*RoundTrip) {},
 		"a number":        asked("POST", "/0f/decrStock", `{"goodsId":7}`),
-		"no content type": func(x *Exchange) { x.Header = nil },
+		"no content type": func(x *RoundTrip) { x.Header = nil },
 		"in the query":    asked("POST", "/0f/decrStock?goodsId=7&decrStock=2", ""),
-		"refused as malformed": func(x *Exchange) {
+		"refused as malformed": func(x *RoundTrip) {
 			answered(400, "BAD_REQUEST", `{"field":"x"}`)(x)
 			x.Sent = []byte("{")
 		},
 		"sold out":          answered(409, "SOLD_OUT", `{"available":0}`),
 		"limited by a rule": answered(429, "RATE_LIMITED", `{}`, "Retry-After", "2"),
-		"no such call": func(x *Exchange) {
+		"no such call": func(x *RoundTrip) {
 			asked("GET", "/x/y/z", "")(x)
 			answered(404, "NOT_FOUND", `{}`)(x)
 		},
 	} {
-		require.NoError(t, d.Check(exchange(change)), name)
+		require.NoError(t, d.Check(roundTrip(change)), name)
 	}
 }
 
-// TestCheck_FindsUndocumentedExchanges changes one detail at a time. Check must report each change.
-func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
+// TestCheck_FindsUndocumentedRoundTrips changes one detail at a time. Check must report each
+// change.
+func TestCheck_FindsUndocumentedRoundTrips(t *testing.T) {
 	d := must.Get(Load())(t)
-	for name, change := range map[string]func(x *Exchange){
+	for name, change := range map[string]func(x *RoundTrip){
 		"a field too many":           swap(`"requestId"`, `"more":1,"requestId"`),
 		"a field too few":            swap(`"message":"queued",`, ``),
 		"data too many":              swap(`"orderSn":"06cq"`, `"orderSn":"06cq","x":1`),
@@ -92,8 +93,8 @@ func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 		"no Retry-After":      answered(429, "RATE_LIMITED", `{}`),
 		"a Retry-After of 0":  answered(429, "RATE_LIMITED", `{}`, "Retry-After", "0"),
 		"no WWW-Authenticate": answered(401, "UNAUTHENTICATED", `{}`),
-		"no X-Request-ID":     func(x *Exchange) { x.Answer.Del("X-Request-Id") },
-		"another media type": func(x *Exchange) {
+		"no X-Request-ID":     func(x *RoundTrip) { x.Answer.Del("X-Request-Id") },
+		"another media type": func(x *RoundTrip) {
 			x.Answer.Set("Content-Type", "text/html")
 		},
 		"taken, with a wrong field": asked("POST", "/0f/decrStock", `{"goodsId":7,"x":1}`),
@@ -104,11 +105,11 @@ func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 		"taken, in the query, too": asked("POST", "/0f/decrStock?goodsId=7&decrStock=1001", ""),
 		"taken, and no JSON":       asked("POST", "/0f/decrStock", `{`),
 		"taken, and no such call":  asked("POST", "/x/y/z", `{}`),
-		"an unknown call, other data": func(x *Exchange) {
+		"an unknown call, other data": func(x *RoundTrip) {
 			asked("GET", "/x/y/z", "")(x)
 			answered(404, "NOT_FOUND", `{"x":1}`)(x)
 		},
 	} {
-		require.Error(t, d.Check(exchange(change)), name)
+		require.Error(t, d.Check(roundTrip(change)), name)
 	}
 }

@@ -15,7 +15,7 @@ import (
 var loaded = sync.OnceValues(Load) //nolint:gochecknoglobals // a cache of what does not change
 
 // Client returns an HTTP client that sends requests as the given client does. It fails the test on
-// every exchange that the document does not contain. It is safe for concurrent use.
+// every round trip that the document does not contain. It is safe for concurrent use.
 func Client(t testing.TB, client *http.Client) *http.Client {
 	t.Helper()
 	d, err := loaded()
@@ -39,7 +39,7 @@ type transport struct {
 	report   func(error)
 }
 
-// RoundTrip sends the request and checks the exchange. It checks a stream's events as the test
+// RoundTrip sends the request and checks the round trip. It checks a stream's events as the test
 // reads them.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent, req, err := bodyOf(req)
@@ -50,7 +50,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return res, err
 	}
-	x := Exchange{
+	x := RoundTrip{
 		Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent,
 		Status: res.StatusCode, Answer: res.Header,
 	}

@@ -130,7 +130,7 @@ func (d *Document) find(method, path string) (*routers.Route, map[string]string)
 
 // match returns a path's parameters. A limiter's key is the last parameter and may contain slashes.
 func (c call) match(path string) (map[string]string, bool) {
-	given, cut := strings.CutPrefix(path, "/")
+	relative, cut := strings.CutPrefix(path, "/")
 	if !cut || strings.Contains(path, "//") {
 		return nil, false
 	}
@@ -138,7 +138,7 @@ func (c call) match(path string) (map[string]string, bool) {
 	if c.segments[len(c.segments)-1] == "{key}" {
 		limit = len(c.segments)
 	}
-	parts := strings.SplitN(given, "/", limit)
+	parts := strings.SplitN(relative, "/", limit)
 	if len(parts) != len(c.segments) {
 		return nil, false
 	}

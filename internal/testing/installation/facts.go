@@ -19,7 +19,7 @@ import (
 // Facts is MySQL's state of one sale. Tests read it directly.
 type Facts struct {
 	Stock, Total, Orders, Units, Buyers, Held, MostHeld int64
-	Failed, Dead, NotGiven, OpenCuts                    int64
+	Failed, Dead, Unreleased, OpenCuts                  int64
 }
 
 // Facts reads a sale's facts.
@@ -35,11 +35,11 @@ func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
 		(SELECT COUNT(*) FROM orders WHERE goods_id = s.goods_id AND status = 'failed') AS failed,
 		(SELECT COUNT(*) FROM dead_letters WHERE goods_id = s.goods_id) AS dead,
 		(SELECT COUNT(*) FROM stock_moves WHERE goods_id = s.goods_id AND given_at IS NULL)
-			AS not_given,
+			AS unreleased,
 		(SELECT COUNT(*) FROM stock_cuts WHERE goods_id = s.goods_id AND state = 'open') AS open_cuts
 		FROM sales s WHERE s.goods_id = ?`, goods, goods, goods)
 	require.NoError(t, row.Scan(&f.Stock, &f.Total, &f.Orders, &f.Units, &f.Buyers, &f.Held,
-		&f.MostHeld, &f.Failed, &f.Dead, &f.NotGiven, &f.OpenCuts))
+		&f.MostHeld, &f.Failed, &f.Dead, &f.Unreleased, &f.OpenCuts))
 	return f
 }
 

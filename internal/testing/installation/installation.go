@@ -25,7 +25,7 @@ const Secret = "a secret that only the tests know, long enough"
 // MerchantID owns the installation's sales.
 const MerchantID = 7
 
-// Options configure an installation. Zero values give one of each program.
+// Options configure an installation. Zero values start one of each program.
 type Options struct {
 	APIs, Consumers int
 	Topology        Topology // the servers that run as clusters
@@ -74,7 +74,7 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 		r.startSQL(t, suite, o)
 	}
 	if binaries(t); o.Failover { // after all servers: see the sentinels' failover-timeout
-		r.watchOver(t, o.Redis)
+		r.addSentinels(t, o.Redis)
 	}
 	r.db = must.Get(sql.Open("mysql", r.DSN))(t)
 	// After a failover an idle connection would reach the old primary.

@@ -120,10 +120,10 @@ func RedisCalls(tb testing.TB, client redis.UniversalClient) (calls int64) {
 	return calls
 }
 
-// watchOver adds a replica and sentinels to the installation's Redis. The replica follows Redis
-// over a wire of its own. watchOver returns when each sentinel knows the replica and the other
+// addSentinels adds a replica and sentinels to the installation's Redis. The replica follows Redis
+// over a wire of its own. addSentinels returns when each sentinel knows the replica and the other
 // sentinels. Otherwise Sentinel could promote a replica without data.
-func (r *Installation) watchOver(t testing.TB, conf []string) {
+func (r *Installation) addSentinels(t testing.TB, conf []string) {
 	host, port, err := net.SplitHostPort(r.wire(t, "replica-redis", r.Redis.Addr()))
 	require.NoError(t, err)
 	require.NoError(t, r.RedisNode(t).ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())

@@ -1,7 +1,9 @@
-// Command vocabulary finds the words that words.txt forbids in the repository's tracked text files:
-// in identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
+// Command vocabulary finds the words that words.txt forbids in the repository's tracked files: in
+// their names, identifiers (camelCase and snake_case are split), log messages, comments and docs.
 //
 //	go run ./internal/testing/vocabulary  prints every hit as file:line: word; exit 1 if any
+//
+// Line 0 is the file's name.
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,30 +45,36 @@ func run(out io.Writer) (hits int, err error) {
 	}
 	for file := range strings.Lines(string(files)) {
 		file = strings.TrimSpace(file)
-		if skipped(file) {
-			continue
-		}
-		text, err := os.ReadFile(file)
+		lines, err := linesOf(".", file)
 		if err != nil {
 			return hits, err
 		}
-		for i, line := range strings.Split(string(text), "\n") {
+		for i, line := range lines {
 			for _, word := range list.find(file, line) {
 				hits++
-				fmt.Fprintf(out, "%s:%d: %s\n", file, i+1, word)
+				fmt.Fprintf(out, "%s:%d: %s\n", file, i, word)
 			}
 		}
 	}
 	return hits, nil
 }
 
-// skipped reports whether a file is binary, foreign, or contains old words on purpose.
-func skipped(file string) bool {
-	return !texts.MatchString(file) || exempt.MatchString(file)
+// linesOf returns a file's name as line 0 and, unless the file is binary, its text. It returns
+// nothing of files that are foreign or contain old words on purpose.
+func linesOf(root, file string) ([]string, error) {
+	if exempt.MatchString(file) {
+		return nil, nil
+	}
+	if !texts.MatchString(file) {
+		return []string{file}, nil
+	}
+	text, err := os.ReadFile(filepath.Join(root, file))
+	return append([]string{file}, strings.Split(string(text), "\n")...), err
 }
 
 var (
-	texts  = regexp.MustCompile(`(^|/)[^./]*$|\.(go|lua|md|ya?ml|sql|sh|html|js|css|json|conf)$`)
+	texts = regexp.MustCompile(`(^|/)[^./]*$|\.(go|lua|md|ya?ml|sql|sh|html|js|css|json|conf|txt` +
+		`|gotmpl|gohtml|svg)$`)
 	exempt = regexp.MustCompile(`^(internal/testing/vocabulary/|reports/|CHANGELOG.md$|LICENSE$` +
 		`|docs/reference/glossary.md$)`)
 )
@@ -84,7 +93,7 @@ func parse(text string) (vocabulary, error) {
 			continue
 		}
 		if pattern, ok := strings.CutPrefix(line, "allow "); ok {
-			re, err := regexp.Compile(pattern)
+			re, err := regexp.Compile("(?i)" + pattern)
 			if err != nil {
 				return v, fmt.Errorf("words.txt: %w", err)
 			}

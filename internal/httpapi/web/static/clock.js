@@ -7,14 +7,14 @@ let ahead = -Infinity;
  * largest difference seen is the best estimate. The estimate is never early, so that no button is
  * enabled before its sale begins; it is late by the latency of the fastest response.
  */
-export function learn(stamp, arrived = performance.now()) {
+export function setOffset(stamp, arrived = performance.now()) {
   ahead = Math.max(ahead, Date.parse(stamp) - arrived);
 }
 
 /** The server's time in ms since 1970. */
 export const now = () => ahead + performance.now();
 
-learn(document.documentElement.dataset.now);
+setOffset(document.documentElement.dataset.now);
 
 /** Calls step now and at every full second of the server's clock. */
 export function everySecond(step) {

@@ -1,7 +1,7 @@
 // Dialogs that ask for a confirmation.
 
 /**
- * Gives a function that opens a dialog and resolves to true if the user closes it with the button
+ * Returns a function that opens a dialog and resolves to true if the user closes it with the button
  * of this value. Opening it again answers an open question with false.
  */
 export function confirmation(id, value) {

@@ -2,7 +2,7 @@
 import {call, callWithRetry} from './net.js';
 import {part, put} from './cards.js';
 import {confirmation} from './confirm.js';
-import {everySecond, learn, now} from './clock.js';
+import {everySecond, setOffset, now} from './clock.js';
 import {follow} from './follow.js';
 import {count, length, money, moment, oneOf, t} from './words.js';
 
@@ -80,7 +80,7 @@ function drawTime({row, order}, at) {
 function titleOf(goodsId) {
   if (!titles.has(goodsId)) {
     titles.set(goodsId, call('GET', `/sales/${goodsId}`).then((a) => {
-      if (a.ok) learn(a.data.serverTime, a.arrived);
+      if (a.ok) setOffset(a.data.serverTime, a.arrived);
       return a.ok ? a.data.title : t('orders.goods', {id: goodsId});
     }));
   }

@@ -1,7 +1,7 @@
 // The page of one sale for its merchant: actions, live figures and orders.
 import {part, put} from './cards.js';
 import {Spark} from './chart.js';
-import {everySecond, learn, now} from './clock.js';
+import {everySecond, setOffset, now} from './clock.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
 import {call, callWithRetry} from './net.js';
@@ -117,7 +117,7 @@ const count1 = (n) => n >= 100 || Number.isInteger(n) ? count(Math.round(n)) : n
 let before = null;
 
 function showSnapshot({figures, ledger, purchaseP99Millis}) {
-  learn(figures.serverTime);
+  setOffset(figures.serverTime);
   showLedger(ledger);
   put(live('left'), count(figures.available));
   live('share').setAttribute('width', figures.total > 0 ? figures.available * 100 / figures.total : 0);

@@ -1,6 +1,6 @@
 // The shop page: updates the cards of sales and connects their buttons.
 import {call} from './net.js';
-import {everySecond, learn, now} from './clock.js';
+import {everySecond, setOffset, now} from './clock.js';
 import {part, put, saleOf, showStock, showTime} from './cards.js';
 import {Counter} from './counter.js';
 import {loadOrders} from './orders.js';
@@ -27,7 +27,7 @@ async function load() {
   const shown = new Set();
   let unknown = false;
   for (const sale of answer.data.items) {
-    learn(sale.serverTime, answer.arrived);
+    setOffset(sale.serverTime, answer.arrived);
     shown.add(sale.goodsId);
     if (counters.has(sale.goodsId)) counters.get(sale.goodsId).update(sale);
     else unknown = true;
