@@ -107,14 +107,14 @@ func NewServices(p Parts, s Settings) Services {
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
 		CheckRate: CheckRate,
 	}
-	orders := &query.Service{
+	orders := query.NewService(query.Deps{
 		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Keys: keys,
 		PublishDeadline: s.ReplicasWait + s.PublishTimeout,
-	}
+	})
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
 		Catalog: catalog.NewCatalog(reader, keys), Sales: sales, Orders: orders,
-		Purchases: purchase.NewService(reader, p.RedisStore, p.Store, p.Queue, keys, counters,
+		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
 			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
 		Payments: payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),
 		DeadLetters: &deadletter.Service{

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -22,6 +23,23 @@ const (
 )
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
+
+// header is a token's header. Its other members are ignored.
+type header struct {
+	Algorithm string         `json:"alg"`
+	Critical  jsontext.Value `json:"crit"`
+}
+
+// UnmarshalJSON decodes a header as strictly as claims, and refuses every algorithm but HS256 and
+// unknown extensions (RFC 7515, 4.1.11).
+func (h *header) UnmarshalJSON(b []byte) error {
+	type plain header
+	err := json.Unmarshal(b, (*plain)(h))
+	if err == nil && (h.Algorithm != jwt.SigningMethodHS256.Alg() || h.Critical != nil) {
+		return errClaims
+	}
+	return err
+}
 
 // claims are those of the contract. Unknown claims are ignored.
 type claims struct {

@@ -14,9 +14,8 @@ import (
 
 // LimitError is a rate limiter's error with the parts that only HTTP has.
 type LimitError struct {
-	Err    *seckill.Error
-	Code   int               // replaces the envelope's code, not the status; 0: none
-	Header map[string]string // RateLimit and RateLimit-Policy
+	Err  *seckill.Error
+	Code int // replaces the envelope's code, not the status; 0: none
 }
 
 // Error returns the error's text.
@@ -30,13 +29,8 @@ func (a *api) writeError(c *gin.Context, err error) {
 	e := a.errorOf(c, err)
 	status := statusOf(e.Reason)
 	env := envelope{Code: status, Reason: e.Reason, Message: e.Message, Data: errorDataOf(e)}
-	if limit, ok := errors.AsType[*LimitError](err); ok {
-		for name, value := range limit.Header {
-			c.Header(name, value)
-		}
-		if limit.Code != 0 {
-			env.Code = limit.Code
-		}
+	if limit, ok := errors.AsType[*LimitError](err); ok && limit.Code != 0 {
+		env.Code = limit.Code
 	}
 	setErrorHeaders(c, e)
 	a.writeEnvelope(c, env, status)

@@ -3,9 +3,9 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -51,8 +51,11 @@ func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.
 // LimitRoute applies the rules of the request's route.
 func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
 	c := requestContextOf(ctx).gin
-	attrs := attributes(c, c.FullPath(), goodsID, by)
-	return l.acquire(ctx, attrs, l.wants(c.Request.Method, c.FullPath()))
+	wants := l.wants(c.Request.Method, c.FullPath())
+	if len(wants) == 0 {
+		return nil
+	}
+	return l.acquire(ctx, attributes(c, c.FullPath(), goodsID, by), wants)
 }
 
 // CountsByGoods reports whether a rule of the request's route counts by goods.
@@ -75,7 +78,8 @@ func (l *RuleLimiter) wants(method, route string) []gate.Check {
 	return wants
 }
 
-// acquire takes a permit of every rule and waits until all permits are valid.
+// acquire takes a permit of every rule and waits until all permits are valid. It sets the headers
+// of the response, also of an error.
 func (l *RuleLimiter) acquire(
 	ctx context.Context, attrs rules.Attributes, wants []gate.Check,
 ) error {
@@ -83,20 +87,19 @@ func (l *RuleLimiter) acquire(
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
+	header := requestContextOf(ctx).gin.Writer.Header()
 	for i := range results {
 		if !results[i].Allowed {
-			return limitErrorOf(&results[i])
+			return limitErrorOf(header, &results[i])
 		}
 	}
 	if refused, err := gate.WaitAll(ctx, results); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("limit: %w", err)
 		}
-		return limitErrorOf(refused)
+		return limitErrorOf(header, refused)
 	}
-	for name, value := range rateLimitHeaders(results) {
-		requestContextOf(ctx).gin.Header(name, value)
-	}
+	setRateLimitHeaders(header, results)
 	return nil
 }
 
@@ -108,14 +111,16 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 	}
 }
 
-func limitErrorOf(r *gate.Result) error {
+// limitErrorOf sets the headers of a denied request and returns its error.
+func limitErrorOf(header http.Header, r *gate.Result) error {
 	if r.Unavailable {
 		err := fmt.Errorf("rule %s is closed", r.Rule.Name)
 		return seckill.NewUnavailable("the rate limiter can't be asked", err)
 	}
 	apiErr := seckill.NewError(seckill.RateLimited, "too many requests")
 	apiErr.RetryAfter = r.RetryAfter
-	e := &LimitError{Err: apiErr, Header: rateLimitHeaders([]gate.Result{*r})}
+	setRateLimitHeaders(header, []gate.Result{*r})
+	e := &LimitError{Err: apiErr}
 	if r.Rule.Message != "" {
 		apiErr.Message = r.Rule.Message
 	}
@@ -128,29 +133,25 @@ func limitErrorOf(r *gate.Result) error {
 	return e
 }
 
-// rateLimitHeaders returns RateLimit and RateLimit-Policy with one item per rule
-// (draft-ietf-httpapi-ratelimit-headers).
-func rateLimitHeaders(results []gate.Result) map[string]string {
-	var limits, policies []string
+// setRateLimitHeaders sets RateLimit and RateLimit-Policy with one item per rule
+// (draft-ietf-httpapi-ratelimit-headers). The names are in Go's canonical form, because
+// http.Header.Set would convert them for each request.
+func setRateLimitHeaders(header http.Header, results []gate.Result) {
+	var limit, policy []byte
 	for i := range results {
-		if limit, policy := results[i].Headers(); limit != "" {
-			limits, policies = append(limits, limit), append(policies, policy)
-		}
+		limit, policy = results[i].AppendHeaders(limit, policy)
 	}
-	if limits == nil {
-		return nil
-	}
-	return map[string]string{
-		"RateLimit":        strings.Join(limits, ", "),
-		"RateLimit-Policy": strings.Join(policies, ", "),
+	if limit != nil {
+		header["Ratelimit"] = []string{string(limit)}
+		header["Ratelimit-Policy"] = []string{string(policy)}
 	}
 }
 
 // attributes returns what the rules may count by. An invalid address counts as missing.
 func attributes(c *gin.Context, route string, goodsID int64, by seckill.Actor) rules.Attributes {
-	ip, _ := netip.ParseAddr(c.ClientIP())
 	return rules.Attributes{
-		Goods: goodsID, User: by.ID, IP: ip, Route: route, Header: c.GetHeader,
+		Goods: goodsID, User: by.ID, Route: route, Header: c.GetHeader,
+		IP: func() netip.Addr { ip, _ := netip.ParseAddr(c.ClientIP()); return ip },
 	}
 }
 

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -57,56 +59,70 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h.settles(sale.GoodsID, 3, 2)
 }
 
-// counter is a store whose cancellations take 50 ms. It records how many run at the same time.
+// counter is a store whose changes take 50 ms. It records how many run at the same time.
 type counter struct {
 	*sqlstore.Store
 	inside, most, asked atomic.Int32
 }
 
+func (c *counter) count(n int) (done func()) {
+	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
+	c.asked.Add(int32(n))
+	time.Sleep(50 * time.Millisecond)
+	return func() { c.inside.Add(-1) }
+}
+
 func (c *counter) Cancel(
 	ctx context.Context, goodsID int64, sns []string, now time.Time,
 ) ([]payment.Cancellation, error) {
-	defer c.inside.Add(-1)
-	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
-	c.asked.Add(int32(len(sns)))
-	time.Sleep(50 * time.Millisecond)
+	defer c.count(len(sns))()
 	return c.Store.Cancel(ctx, goodsID, sns, now)
 }
 
-// TestCancel_ConcurrentCallsShareTransaction checks that concurrent cancellations of a goods share
-// one transaction. The batch writer then waits for the goods row behind one transaction and not
-// behind one per buyer.
-func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
+func (c *counter) Receive(
+	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
+) ([]payment.Receipt, error) {
+	defer c.count(len(payments))()
+	return c.Store.Receive(ctx, goodsID, payments, now)
+}
+
+// TestPayments_ConcurrentCallsShareTransaction checks that concurrent payments of a goods share one
+// transaction, and so do concurrent cancellations. The batch writer then waits for the goods row
+// behind one cancellation and not behind one per buyer.
+func TestPayments_ConcurrentCallsShareTransaction(t *testing.T) {
 	const buyers = 8
 	h := newFixture(t)
-	sale := h.exposeSale(buyers, 1)
+	sale := h.exposeSale(2*buyers, 1)
 	h.runWorkers(settings())
-	sns := make([]string, buyers)
+	sns := make([]string, 2*buyers)
 	for i := range sns {
 		sns[i] = h.buy(sale.GoodsID, int64(i+1), 1)
 	}
 	for i, sn := range sns {
 		h.becomes(int64(i+1), sn, order.Created)
 	}
-	must.Get(h.Payments.Pay(t.Context(), buyer(1), sns[0]))(t)
 	store := &counter{Store: h.store}
-	payments := payment.NewService(h.Orders, store, h.releaser(), nil, h.parts.Log)
-	var running sync.WaitGroup
-	for i, sn := range sns {
-		running.Go(func() {
-			o, err := payments.Cancel(t.Context(), buyer(int64(i+1)), sn)
-			if i == 0 {
-				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err),
-					"a paid order can't be cancelled")
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, order.Cancelled, o.Status)
-			require.Equal(t, sn, o.OrderSn)
-		})
+	payments := payment.NewService(h.Orders, store, h.releaser(), paymentprovider.Test{},
+		h.parts.Log)
+	type change = func(context.Context, seckill.Actor, string) (order.Order, error)
+	for first, run := range map[int]struct {
+		change
+		status order.Status
+	}{0: {payments.Pay, order.Paid}, buyers: {payments.Cancel, order.Cancelled}} {
+		var running sync.WaitGroup
+		for i, sn := range sns[first : first+buyers] {
+			running.Go(func() {
+				o, err := run.change(t.Context(), buyer(int64(first+i+1)), sn)
+				assert.NoError(t, err)
+				assert.Equal(t, run.status, o.Status)
+				assert.Equal(t, sn, o.OrderSn)
+			})
+		}
+		running.Wait()
+		require.EqualValues(t, 1, store.most.Load(), "two transactions of a goods at once")
+		require.EqualValues(t, buyers, store.asked.Swap(0))
 	}
-	running.Wait()
-	require.EqualValues(t, 1, store.most.Load(), "two transactions at once for the same row")
-	require.EqualValues(t, buyers, store.asked.Load())
-	h.settles(sale.GoodsID, buyers-1, 1)
+	_, err := payments.Cancel(t.Context(), buyer(1), sns[0])
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "a paid order can't be cancelled")
+	h.settles(sale.GoodsID, buyers, buyers)
 }

@@ -144,7 +144,7 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	h.runWorkers(settings())
 	goods := h.exposeSale(5, 1).GoodsID
 	redis := &lagging{ReservationStore: h.redis}
-	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), redis, h.store,
+	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), redis, h.Orders,
 		h.queue, h.keys, nil, nil, nil, time.Second, h.parts.Log)
 	p := h.request(goods, 7, 1)
 

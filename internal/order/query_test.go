@@ -103,7 +103,7 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 1)
 	l := h.numbered(sale.GoodsID, 1, 7)
-	orders := &query.Service{
+	orders := query.NewService(query.Deps{
 		Store: h.store, Redis: h.redis, Keys: h.keys,
 		Reader: rebuiltReader(func() seckill.View {
 			h.commit(sale.GoodsID, l)
@@ -111,7 +111,7 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 				Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen, Now: time.Now(),
 			}
 		}),
-	}
+	})
 	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
 	require.Equal(t, order.Created, o.Status)
 }

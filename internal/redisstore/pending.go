@@ -52,10 +52,11 @@ func (s *Store) Pending(
 	return p.OrderLine, err == nil, err
 }
 
-// PendingAmong returns which of the numbers, grouped by goods, are pending, in one round trip.
+// PendingAmong returns the lines of those numbers, grouped by goods, that are pending. It reads
+// them in one round trip. A malformed line is an error, and the other lines are still returned.
 func (s *Store) PendingAmong(
 	ctx context.Context, numbers map[int64][]string,
-) (map[string]bool, error) {
+) (map[string]reservation.OrderLine, error) {
 	asked := make(map[int64]*redis.SliceCmd, len(numbers))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for goodsID, sns := range numbers {
@@ -66,15 +67,22 @@ func (s *Store) PendingAmong(
 	if err != nil {
 		return nil, fmt.Errorf("read pending orders in redis: %w", err)
 	}
-	pending := make(map[string]bool)
+	pending := make(map[string]reservation.OrderLine)
 	for goodsID, sns := range numbers {
 		for i, entry := range asked[goodsID].Val() {
-			if entry != nil {
-				pending[sns[i]] = true
+			text, found := entry.(string)
+			if !found {
+				continue
 			}
+			p, malformed := readPending(text)
+			if malformed != nil {
+				err = malformed
+				continue
+			}
+			pending[sns[i]] = p.OrderLine
 		}
 	}
-	return pending, nil
+	return pending, err
 }
 
 // PendingPages iterates over a goods' pending reservations in pages of about count. A reservation

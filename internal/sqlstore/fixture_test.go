@@ -209,17 +209,26 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 // Pay pays an order with a payment of its own and returns the order. It returns Conflict if the
 // payment will be refunded.
 func (h fixture) Pay(goodsID int64, sn string, now time.Time) (order.Order, error) {
-	o, err := h.Order(h.t.Context(), goodsID, sn)
+	o, err := h.find(goodsID, sn)
 	if err != nil {
 		return o, err
 	}
-	r, err := h.Receive(h.t.Context(), payment.Payment{
+	r, err := h.receiveOne(payment.Payment{
 		ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount,
 	}, now)
 	if err == nil && r.State != payment.Kept {
 		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
 	}
 	return r.Order, err
+}
+
+// receiveOne receives a single payment.
+func (h fixture) receiveOne(p payment.Payment, now time.Time) (payment.Receipt, error) {
+	list, err := h.Receive(h.t.Context(), p.GoodsID, []payment.Payment{p}, now)
+	if err != nil {
+		return payment.Receipt{}, err
+	}
+	return list[0], list[0].Err
 }
 
 // CancelOne cancels a single order.
@@ -234,7 +243,16 @@ func (h fixture) CancelOne(goodsID int64, sn string, now time.Time) (payment.Can
 // order reads an order and requires that it exists.
 func (h fixture) order(goodsID int64, sn string) order.Order {
 	h.t.Helper()
-	return must.Get(h.Order(h.t.Context(), goodsID, sn))(h.t)
+	return must.Get(h.find(goodsID, sn))(h.t)
+}
+
+// find returns an order, or order.ErrNoSuchOrder.
+func (h fixture) find(goodsID int64, sn string) (order.Order, error) {
+	orders, err := h.OrdersByNumber(h.t.Context(), goodsID, []string{sn})
+	if err == nil && len(orders) == 0 {
+		err = order.ErrNoSuchOrder
+	}
+	return append(orders, order.Order{})[0], err
 }
 
 // sale reads a sale and requires that it exists.

@@ -2,18 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"strings"
 
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/stats"
 )
-
-// Order returns an order, or order.ErrNoSuchOrder.
-func (s *Store) Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error) {
-	row, err := findOrder(s.read(ctx), goodsID, orderSn)
-	return row.order(), wrapError("find an order", err)
-}
 
 // OrdersOf lists at most limit orders of a buyer, newest first, with numbers below before (empty:
 // from the newest).
@@ -46,12 +41,34 @@ func (s *Store) StatusOf(
 	return found, wrapError("read order states", err)
 }
 
-// OrdersByNumber returns those orders of a goods that have a row, unsorted.
+// OrdersByNumber returns those of 1 to 1000 orders of a goods that have a row, unsorted. Buyers poll
+// their orders with it, and GORM's reflection would cost more than the rest of the call.
 func (s *Store) OrdersByNumber(
 	ctx context.Context, goodsID int64, sns []string,
-) ([]order.Order, error) {
-	rows, err := findIn[orderRow](s.read(ctx), goodsID, "order_sn", sns)
-	return mapSlice(rows, orderRow.order), wrapError("read orders", err)
+) (all []order.Order, err error) {
+	values := []any{goodsID}
+	for _, sn := range sns {
+		values = append(values, sn)
+	}
+	rows, err := s.db.ConnPool.QueryContext(ctx, `SELECT goods_id, order_sn, buyer_id, quantity, name,
+			phone, epoch, amount, status, failure_reason, created_at, pay_by, paid_at, closed_at
+		FROM orders WHERE goods_id = ? AND order_sn IN (?`+strings.Repeat(",?", len(sns)-1)+")",
+		values...)
+	if err != nil {
+		return nil, wrapError("read orders", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r orderRow
+		err := rows.Scan(&r.GoodsID, &r.OrderSn, &r.BuyerID, &r.Quantity, &r.Name, &r.Phone,
+			&r.Epoch, &r.Amount, &r.Status, &r.FailureReason, &r.Created, &r.PayBy, &r.PaidAt,
+			&r.ClosedAt)
+		if err != nil {
+			return nil, wrapError("read orders", err)
+		}
+		all = append(all, r.order())
+	}
+	return all, wrapError("read orders", rows.Err())
 }
 
 // orderList pages by order number instead of an offset: numbers sort by time, and new orders do not

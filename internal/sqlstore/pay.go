@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -43,79 +44,124 @@ func (r paymentRow) refund() payment.Refund {
 	return payment.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
 }
 
-// Receive stores a payment and marks its created order as paid, in one transaction under the
-// order's lock. A payment that the order cannot keep, for example at payBy or later, is stored for
-// a refund. A repeated payment changes nothing. It returns a Conflict where the amount differs from
-// the order's or the number belongs to another payment, and order.ErrNoSuchOrder.
+// Receive stores payments of a goods and marks their created orders as paid, in one transaction
+// under the orders' locks. A payment that its order cannot keep, for example at payBy or later, is
+// stored for a refund. A repeated payment changes nothing. The result has one entry per payment, in
+// their order. Its error is a Conflict where the amount differs from the order's or the number
+// belongs to another payment, or order.ErrNoSuchOrder.
 func (s *Store) Receive(
-	ctx context.Context, p payment.Payment, now time.Time,
-) (payment.Receipt, error) {
-	return inTx(ctx, s, "receive a payment", func(tx *gorm.DB) (payment.Receipt, error) {
-		o, err := findOrder(locked(tx), p.GoodsID, p.OrderSn)
-		if err != nil {
-			return payment.Receipt{}, err
+	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
+) ([]payment.Receipt, error) {
+	receipts, err := s.receive(ctx, goodsID, payments, now)
+	if err == nil || errors.Is(err, order.ErrTryAgain) {
+		return receipts, err
+	}
+	// The database refuses one of the payments, so each gets its own transaction.
+	for part := range slices.Chunk(payments, 1) {
+		one, err := s.receive(ctx, goodsID, part, now)
+		if errors.Is(err, order.ErrTryAgain) {
+			return nil, err
 		}
-		// Read under the order's lock, so that a concurrent transaction of the same payment has
+		receipts = append(receipts, append(one, payment.Receipt{Err: err})[0])
+	}
+	return receipts, nil
+}
+
+// receive is one transaction of Receive. Its error is that of any payment.
+func (s *Store) receive(
+	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
+) ([]payment.Receipt, error) {
+	return inTx(ctx, s, "receive payments", func(tx *gorm.DB) ([]payment.Receipt, error) {
+		orders, err := lockOrders(tx, goodsID,
+			mapSlice(payments, func(p payment.Payment) string { return p.OrderSn }))
+		if err != nil {
+			return nil, err
+		}
+		// Read under the orders' locks, so that a concurrent transaction of the same payment has
 		// ended. The unique key detects a number that was used under another goods.
-		q := tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID)
-		row, err := take[paymentRow](q, errNoPayment)
-		if errors.Is(err, errNoPayment) {
-			row, err = receive(tx, &o, p, now)
-		}
+		rows, err := findIn[paymentRow](tx, goodsID, "payment_id",
+			mapSlice(payments, func(p payment.Payment) string { return p.ID }))
 		if err != nil {
-			return payment.Receipt{}, err
+			return nil, err
 		}
-		return payment.Receipt{
-			Payment: p, State: row.State, Reason: row.Reason, Order: o.order(),
-		}, requireSamePayment(row, p)
+		r := receiver{
+			now: now, orders: make(map[string]orderRow), payments: make(map[string]paymentRow),
+		}
+		for _, o := range orders {
+			r.orders[o.OrderSn] = o
+		}
+		for _, row := range rows {
+			r.payments[row.PaymentID] = row
+		}
+		receipts := mapSlice(payments, r.receive)
+		return receipts, r.write(tx, goodsID)
 	})
 }
 
-var errNoPayment = errors.New("no such payment")
-
-// requireSamePayment refuses a number that belongs to another payment.
-func requireSamePayment(known paymentRow, p payment.Payment) error {
-	if known.payment() != p {
-		return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
-	}
-	return nil
+// newNumberTaken returns the refusal of a number that belongs to another payment.
+func newNumberTaken() error {
+	return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
 }
 
-// receive decides on a new payment of an order whose row is locked, and updates that row.
-func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymentRow, error) {
+// receiver decides on payments one after the other. It writes their result once.
+type receiver struct {
+	now      time.Time
+	orders   map[string]orderRow   // locked, by number
+	payments map[string]paymentRow // by the provider's number
+	paid     []string
+	added    []paymentRow
+}
+
+// receive decides on one payment.
+func (r *receiver) receive(p payment.Payment) payment.Receipt {
+	o, found := r.orders[p.OrderSn]
+	row, known := r.payments[p.ID]
+	switch {
+	case !found:
+		return payment.Receipt{Err: order.ErrNoSuchOrder}
+	case known && row.payment() != p:
+		return payment.Receipt{Err: newNumberTaken()}
+	case !known && p.Amount != o.Amount:
+		// A mistake of the provider or an attack. This code cannot decide about a refund of it.
+		return payment.Receipt{
+			Err: seckill.NewError(seckill.Conflict, "the amount is not the order's"),
+		}
+	case !known:
+		row = r.add(&o, p)
+		r.orders[p.OrderSn] = o
+	}
+	return payment.Receipt{Payment: p, State: row.State, Reason: row.Reason, Order: o.order()}
+}
+
+// add adds the row of a new payment, and marks its order as paid if the order keeps it.
+func (r *receiver) add(o *orderRow, p payment.Payment) paymentRow {
 	row := paymentRow{
 		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
-		ReceivedAt: now.UnixMilli(),
+		ReceivedAt: r.now.UnixMilli(),
 	}
-	// An amount that differs is a mistake of the provider or an attack. This code cannot decide
-	// about a refund of it.
-	if p.Amount != o.Amount {
-		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
-	}
-	if row.Reason = payment.RefundReasonFor(o.order(), now); row.Reason == "" {
+	if row.Reason = payment.RefundReasonFor(o.order(), r.now); row.Reason == "" {
 		one := int64(1)
 		row.State, row.Kept = payment.Kept, &one
-		if err := pay(tx, o, now); err != nil {
-			return row, err
-		}
+		o.Status, o.PaidAt = order.Paid, millis(r.now)
+		r.paid = append(r.paid, o.OrderSn)
 	} else {
 		// From this commit on the money belongs to the buyer again; the refunder returns it.
-		row.State, row.RefundAt = payment.Refunding, millis(now)
+		row.State, row.RefundAt = payment.Refunding, millis(r.now)
 	}
-	err := tx.Create(&row).Error
-	if isDuplicate(err) { // of another order: this order's payments were read under its lock
-		err = requireSamePayment(paymentRow{}, p)
-	}
-	return row, err
+	r.payments[p.ID], r.added = row, append(r.added, row)
+	return row
 }
 
-// pay marks an order as paid in one guarded statement; no affected row means that the order's lock
-// was not held.
-func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
-	o.Status, o.PaidAt = order.Paid, millis(now)
-	return updateOne(tx.Exec(`UPDATE orders SET status = ?, paid_at = ?
-		WHERE goods_id = ? AND order_sn = ? AND status = ?`,
-		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created))
+// write stores the new payments and marks orders as paid.
+func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
+	if err := changeCreated(tx, goodsID, r.paid, order.Paid, "paid_at", r.now); err != nil {
+		return err
+	}
+	err := insert(tx, r.added)
+	if isDuplicate(err) { // of another order: these orders' payments were read under their locks
+		return newNumberTaken()
+	}
+	return err
 }
 
 // DueRefunds lists at most limit payments whose refund is due, the longest due first.

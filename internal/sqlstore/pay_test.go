@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,7 +51,7 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		if c.sn == failed.OrderSn {
 			p.Amount = h.order(sale.GoodsID, c.sn).Amount
 		}
-		r := must.Get(h.Receive(t.Context(), p, c.at))(t, c.id)
+		r := must.Get(h.receiveOne(p, c.at))(t, c.id)
 		require.Equal(t, c.state, r.State, c.id)
 		require.Equal(t, c.reason, r.Reason, c.id)
 		require.Equal(t, c.status, r.Order.Status, c.id)
@@ -64,14 +65,58 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		"another order's number": h.payment(sale, "p-1", late),
 		"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},
 	} {
-		_, err := h.Receive(t.Context(), p, now)
+		_, err := h.receiveOne(p, now)
 		require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), name)
 	}
-	_, err := h.Receive(t.Context(), h.payment(sale, "p-9", "0"), now)
+	_, err := h.receiveOne(h.payment(sale, "p-9", "0"), now)
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.Equal(t, order.Created, h.order(sale.GoodsID, late).Status,
 		"a refused payment changes nothing")
 	h.requireBalanced(sale.GoodsID)
+}
+
+// TestReceive_BatchHasOneReceiptEach checks that a batch decides on its payments one after the
+// other, and that a repetition gets the same answers. A refused payment does not affect the others,
+// also if its number was used under another goods, for which the database refuses the statement.
+func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
+	now := today.Add(5 * time.Minute)
+	states := []payment.State{
+		payment.Kept, payment.Refunding, "", payment.Kept, "", "", payment.Kept, "",
+	}
+	other := h.exposed(10, 5)
+	must.Get(h.receiveOne(h.payment(other, "taken", h.writeOrder(other, 1)), now))(t)
+	for _, n := range []int{len(states) - 1, len(states)} {
+		sale := h.exposed(10, 5)
+		one, two := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+		named := func(id, sn string) payment.Payment {
+			return h.payment(sale, fmt.Sprintf("%s-%d", id, n), sn)
+		}
+		wrong := named("wrong", two)
+		wrong.Amount++
+		batch := []payment.Payment{
+			named("b", one), named("a", one), wrong, named("b", one), named("a", two),
+			named("lost", "0"), named("c", two), h.payment(sale, "taken", two),
+		}
+		for range 2 {
+			list := must.Get(h.Receive(t.Context(), sale.GoodsID, batch[:n], now))(t)
+			require.Len(t, list, n)
+			for i, r := range list {
+				require.Equal(t, states[i], r.State, "payment %d", i)
+				switch {
+				case batch[i].OrderSn == "0":
+					require.ErrorIs(t, r.Err, order.ErrNoSuchOrder)
+				case states[i] == "":
+					require.Equal(t, seckill.Conflict, seckill.ReasonOf(r.Err), "payment %d", i)
+				default:
+					require.NoError(t, r.Err)
+					require.Equal(t, batch[i], r.Payment)
+					require.Equal(t, order.Paid, r.Order.Status)
+				}
+			}
+		}
+		h.requireBalanced(sale.GoodsID)
+	}
+	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), 2)
 }
 
 // TestClaimRefund_HasOneWinner checks that one of several concurrent callers gets the attempt of a
@@ -80,7 +125,7 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	sale := h.exposed(10, 5)
 	sn := h.writeOrder(sale, 1)
 	now := today.Add(time.Hour)
-	must.Get(h.Receive(t.Context(), h.payment(sale, "late-"+sn, sn), now))(t)
+	must.Get(h.receiveOne(h.payment(sale, "late-"+sn, sn), now))(t)
 	due := func(at time.Time) []payment.Refund {
 		return must.Get(h.DueRefunds(t.Context(), at, 10))(t)
 	}
@@ -112,7 +157,7 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	require.Empty(t, due(now.Add(24*time.Hour)))
 	require.False(t, must.Get(h.ClaimRefund(t.Context(), next[0], now))(t))
 	require.Equal(t, payment.Refunded,
-		must.Get(h.Receive(t.Context(), next[0].Payment, now))(t).State)
+		must.Get(h.receiveOne(next[0].Payment, now))(t).State)
 	var row paymentRow
 	require.NoError(t, h.read(t.Context()).Where("payment_id = ?", next[0].ID).Take(&row).Error)
 	require.Equal(t, now.UnixMilli(), *row.RefundedAt, "the first mark counts")

@@ -184,8 +184,11 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 				OrderSn: a.lines[i].OrderSn, Amount: a.sale.Price,
 			}
 			steps = append(steps, func(ctx context.Context) error {
-				r, err := a.Receive(ctx, p, a.payBy(i).Add(-time.Millisecond))
-				answers[i][n] = r.State
+				list, err := a.Receive(ctx, p.GoodsID, []payment.Payment{p},
+					a.payBy(i).Add(-time.Millisecond))
+				if err == nil {
+					answers[i][n], err = list[0].State, list[0].Err
+				}
 				return err
 			})
 		}

@@ -102,7 +102,8 @@ func release(
 	tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time,
 ) ([]orderRow, []order.StockMove, error) {
 	rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
-	if err := endOrders(tx, rows, to, now); err != nil {
+	sns := mapSlice(rows, func(r orderRow) string { return r.OrderSn })
+	if err := changeCreated(tx, sale.GoodsID, sns, to, "closed_at", now); err != nil {
 		return nil, nil, err
 	}
 	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
@@ -110,7 +111,8 @@ func release(
 	}
 	var units int64
 	moves := make([]order.StockMove, 0, len(rows))
-	for _, r := range rows {
+	for i, r := range rows {
+		rows[i].Status, rows[i].ClosedAt = to, millis(now)
 		units, moves = units+r.Quantity, append(moves, newMove(sale, r.OrderLine, kind, now))
 	}
 	if err := changeStock(tx, sale, units, now); err != nil {
@@ -119,20 +121,18 @@ func release(
 	return rows, moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
-// endOrders changes the orders' status. A row with another status than created means that its lock
-// was not held.
-func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
-	for part := range slices.Chunk(rows, chunkOf(tx)) {
-		sns := mapSlice(part, func(r orderRow) string { return r.OrderSn })
-		err := requireRows(tx.Exec(`UPDATE orders SET status = ?, closed_at = ?
+// changeCreated changes the status of created orders and the time in a column. A row with another
+// status than created means that its lock was not held.
+func changeCreated(
+	tx *gorm.DB, goodsID int64, sns []string, to order.Status, column string, now time.Time,
+) error {
+	for part := range slices.Chunk(sns, chunkOf(tx)) {
+		err := requireRows(tx.Exec(`UPDATE orders SET status = ?, `+column+` = ?
 			WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
-			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created),
+			to, now.UnixMilli(), goodsID, part, order.Created),
 			len(part), order.ErrTryAgain)
 		if err != nil {
 			return err
-		}
-		for i := range part {
-			part[i].Status, part[i].ClosedAt = to, millis(now)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,29 @@ func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 		requests[i] = post(fmt.Sprintf("/%s/decrStock?goodsId=%s", path, goods), f.token(id))
 	}
 	return requests
+}
+
+// bought buys an order for each of n buyers and waits until all are written. It returns requests that
+// query and pay them.
+func (f *fixture) bought(goods string, n int) (queries, pays [][]byte) {
+	f.b.Helper()
+	purchases := f.purchases(goods, n, inOrder)
+	queries, pays = make([][]byte, n), make([][]byte, n)
+	crowd(f.b, f.api, connections, n, func(c *client, i int) error {
+		status, body, err := c.talk(purchases[i])
+		_, rest, _ := strings.Cut(string(purchases[i]), "Bearer ")
+		token, _, _ := strings.Cut(rest, "\r\n")
+		_, rest, found := strings.Cut(string(body), `"orderSn":"`)
+		sn, _, _ := strings.Cut(rest, `"`)
+		if err == nil && !found {
+			err = fmt.Errorf("status %d: %s", status, body)
+		}
+		queries[i] = get("/orders/"+sn, token)
+		pays[i] = post("/orders/"+sn+"/pay", token)
+		return err
+	})
+	f.written(goods)
+	return queries, pays
 }
 
 // written waits until all orders of a goods are in the database, so that the work of one round does

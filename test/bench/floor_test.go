@@ -101,11 +101,15 @@ func serveFloor(spec floorSpec) error {
 	}
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
-	e.POST("/randomPath", func(c *gin.Context) {
-		if _, ok := verified(c, tokens); ok {
-			spec.answer(c, http.StatusConflict, spec.SoldOutBody)
+	answer := func(status int) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			if _, ok := verified(c, tokens); ok {
+				spec.answer(c, status, spec.SoldOutBody)
+			}
 		}
-	})
+	}
+	e.POST("/randomPath", answer(http.StatusConflict))
+	e.GET("/orders/:orderSn", answer(http.StatusOK))
 	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewKeys(orderKeys...), orders))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -71,6 +71,44 @@ func BenchmarkAccepted(b *testing.B) {
 	profile(b, f.APIs[0], "accepted", ours)
 }
 
+// BenchmarkPolled measures queries of created orders by their buyers, each of another order. The
+// floor program checks the same tokens and writes a shorter answer.
+func BenchmarkPolled(b *testing.B) {
+	f := newFixture(b)
+	floor, goods := f.startFloor(f.soldOut()), f.sale(endless)
+	queries, _ := f.bought(goods, boughtEach)
+	poll := func(addr string, pid int) func() measurement {
+		cpu := cpuOf(pid)
+		return func() measurement {
+			spent := cpu()
+			took := play(b, addr, connections, refusedEach, http.StatusOK,
+				func(i int) []byte { return queries[i%len(queries)] })
+			return measurement{refusedEach, took, cpu() - spent}
+		}
+	}
+	ours := poll(f.api, f.APIs[0].Pid())
+	compare(b, "queries of a created order, over HTTP", "answers", contender{"ours", ours},
+		contender{"bare gin, same token check", poll(floor.addr, floor.pid)})
+	profile(b, f.APIs[0], "polled", ours)
+}
+
+// BenchmarkPaid measures payments of created orders, each of another buyer.
+func BenchmarkPaid(b *testing.B) {
+	f := newFixture(b)
+	goods := f.sale(endless)
+	cpu := cpuOf(f.APIs[0].Pid(), f.SQL.Pid())
+	var rounds []measurement
+	for b.Loop() {
+		_, pays := f.bought(goods, boughtEach)
+		spent := cpu()
+		took := play(b, f.api, connections, len(pays), http.StatusOK,
+			func(i int) []byte { return pays[i] })
+		rounds = append(rounds, measurement{len(pays), took, cpu() - spent})
+	}
+	results.note("payments, over HTTP", "≥ 5,000/s", "%s/s; processor time of API and database %v",
+		thousands(medianRate(rounds)), cpuEach(rounds))
+}
+
 // BenchmarkLatency measures the latency of an accepted purchase at half the highest rate. The
 // measurement begins when the request is due, so that waiting counts.
 func BenchmarkLatency(b *testing.B) {

@@ -5,6 +5,7 @@
 // change is one MySQL transaction, which also writes the stock move that returns the units. A crash
 // therefore neither loses units nor returns them twice.
 //
-// Concurrent cancellations of one goods share a transaction, because each of them must lock the
-// goods row.
+// Concurrent payments of one goods share a transaction, because a commit to disk costs more than
+// their statements. Concurrent cancellations share one, because each of them must lock the goods
+// row.
 package payment

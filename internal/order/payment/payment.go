@@ -55,6 +55,9 @@ type Receipt struct {
 	State  State
 	Reason RefundReason // of one that is not kept
 	Order  order.Order
+	// Err is Conflict if the amount is not the order's or the id belongs to another payment, or
+	// ErrNoSuchOrder. Nothing is recorded then.
+	Err error
 }
 
 // RefundReasonFor returns the reason for which an order can't keep a payment at a moment, or "" if

@@ -21,9 +21,10 @@ type Cancellation struct {
 	Err   error            // Conflict if the status allows no cancellation, or ErrNoSuchOrder
 }
 
-// Service takes payments and cancellations of orders. Concurrent cancellations of one sale share a
-// transaction and a call to Redis. Each must lock the goods row, and separate transactions would
-// delay the writer of orders. It is safe for concurrent use.
+// Service takes payments and cancellations of orders. Concurrent payments of one sale share a
+// transaction, and so do concurrent cancellations, which also share a call to Redis. Each
+// cancellation must lock the goods row, and separate transactions would delay the writer of orders.
+// It is safe for concurrent use.
 type Service struct {
 	orders   *query.Service
 	store    Store
@@ -31,6 +32,7 @@ type Service struct {
 	provider Provider
 	log      *slog.Logger
 
+	payments *batcher.Batcher[int64, Payment, Receipt]
 	cancels  *batcher.Batcher[int64, string, Cancellation]
 	releases *batcher.Batcher[int64, order.StockMove, struct{}]
 }
@@ -41,13 +43,14 @@ func NewService(
 	log *slog.Logger,
 ) *Service {
 	s := &Service{orders: orders, store: store, releaser: releaser, provider: provider, log: log}
-	s.cancels = batcher.New(reservation.MaxBatch, s.cancelBatch)
+	s.payments = batcher.New(reservation.MaxBatch, inTransaction(store.Receive))
+	s.cancels = batcher.New(reservation.MaxBatch, inTransaction(store.Cancel))
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
 	return s
 }
 
-// changeDeadline bounds a charge with its transaction, and a batch of cancellations. Both continue
-// after the client has disconnected.
+// changeDeadline bounds a charge with its transaction, and a batch of payments or cancellations.
+// All continue after the client has disconnected.
 const changeDeadline = 5 * time.Second
 
 // Pay charges the buyer through the provider and makes the actor's own order paid. A repeated call
@@ -104,13 +107,30 @@ func (s *Service) Receive(
 
 // receive records a payment and logs one that will be refunded.
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
-	err = order.RetryTransaction(ctx,
-		func() error { r, err = s.store.Receive(ctx, p, time.Now()); return err })
+	r, err = s.payments.Do(ctx, p.GoodsID, p)
+	if err == nil {
+		err = r.Err
+	}
 	if err == nil && r.State == Refunding {
 		s.log.InfoContext(ctx, "payment will be refunded", "payment_id", p.ID, "order_sn",
 			p.OrderSn, "reason", r.Reason)
 	}
 	return r, changeError(err)
+}
+
+// inTransaction returns the batcher's function for changes of one goods in one transaction.
+func inTransaction[Q, A any](
+	change func(ctx context.Context, goodsID int64, requests []Q, now time.Time) ([]A, error),
+) batcher.Func[int64, Q, A] {
+	return func(ctx context.Context, goodsID int64, requests []Q) (answers []A, err error) {
+		ctx, cancel := context.WithTimeout(ctx, changeDeadline)
+		defer cancel()
+		err = order.RetryTransaction(ctx, func() error {
+			answers, err = change(ctx, goodsID, requests, time.Now())
+			return err
+		})
+		return answers, err
+	}
 }
 
 // Cancel cancels the actor's own created order and returns its units to the sale once. A repeated
@@ -134,17 +154,6 @@ func (s *Service) Cancel(
 		_, _ = s.releases.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move)
 	}
 	return done.Order, nil
-}
-
-// cancelBatch cancels orders of one goods in one transaction.
-func (s *Service) cancelBatch(
-	ctx context.Context, goodsID int64, sns []string,
-) (list []Cancellation, err error) {
-	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
-	defer cancel()
-	err = order.RetryTransaction(ctx,
-		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, time.Now()); return err })
-	return list, err
 }
 
 // releaseBatch applies the moves of cancelled orders. It is a batcher of its own, so that a slow

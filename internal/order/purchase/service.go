@@ -36,10 +36,10 @@ type ReservationStore interface {
 	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
 }
 
-// OrderStore finds orders in MySQL.
-type OrderStore interface {
-	// Order reads one order; ErrNoSuchOrder if there is no row.
-	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
+// Orders finds orders in MySQL.
+type Orders interface {
+	// Written reports whether an order has a row.
+	Written(ctx context.Context, goodsID int64, orderSn string) (bool, error)
 }
 
 // Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale
@@ -47,7 +47,7 @@ type OrderStore interface {
 type Service struct {
 	sales     order.SaleReader
 	redis     ReservationStore
-	store     OrderStore
+	orders    Orders
 	publisher order.Publisher
 	keys      *ordersn.Keys
 	log       *slog.Logger
@@ -78,12 +78,12 @@ type result struct {
 // NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards
 // the relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
-	sales order.SaleReader, redis ReservationStore, store OrderStore, publisher order.Publisher,
+	sales order.SaleReader, redis ReservationStore, orders Orders, publisher order.Publisher,
 	keys *ordersn.Keys, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
 	publishDeadline time.Duration, log *slog.Logger,
 ) *Service {
 	s := &Service{
-		sales: sales, redis: redis, store: store, publisher: publisher, keys: keys,
+		sales: sales, redis: redis, orders: orders, publisher: publisher, keys: keys,
 		counters: counters, metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
 	}
 	s.reserves = batcher.New(reservation.MaxBatch, s.reserveBatch)
@@ -100,9 +100,9 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	retired := seckill.ReasonOf(err) == seckill.Ended
 	if (retired || got.Code == reservation.WrongPath) && r.StoredPath == "" {
 		// Redis may have forgotten what the path bought.
-		_, found := s.store.Order(ctx, p.GoodsID, r.OrderSn)
-		if !errors.Is(found, order.ErrNoSuchOrder) {
-			return r.OrderSn, seckill.OrUnavailable(found, "the order can't be looked up")
+		written, failed := s.orders.Written(ctx, p.GoodsID, r.OrderSn)
+		if written || failed != nil {
+			return r.OrderSn, seckill.OrUnavailable(failed, "the order can't be looked up")
 		}
 	}
 	if err == nil {
@@ -148,10 +148,14 @@ func (s *Service) reservation(p Request) reservation.Reservation {
 // have a row, because Redis may have lost it after the script answered.
 func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
 	line, pending, err := s.redis.Pending(ctx, goodsID, orderSn)
-	if err == nil && !pending {
-		_, err = s.store.Order(ctx, goodsID, orderSn)
+	if err != nil {
+		return err
 	}
-	if err != nil || !pending {
+	if !pending {
+		written, err := s.orders.Written(ctx, goodsID, orderSn)
+		if err == nil && !written {
+			err = order.ErrNoSuchOrder
+		}
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.deadline)

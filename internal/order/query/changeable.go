@@ -20,8 +20,8 @@ func (s *Service) FindChangeable(
 	if err != nil || o.Status != order.Queued {
 		return o, err
 	}
-	if row, err := s.Store.Order(ctx, o.GoodsID, orderSn); err == nil {
-		return row, nil
+	if r, err := s.lookups.Do(ctx, o.GoodsID, orderSn); err == nil && r.err == nil {
+		return r.row, nil
 	}
 	e := seckill.NewError(seckill.Conflict, "the order is still on its way; ask again in a second")
 	e.RetryAfter = time.Second
@@ -34,12 +34,10 @@ func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (o
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	buyer := int64(0) // no buyer has this id: Find returns why there is no order
-	line, pending, err := s.Redis.Pending(ctx, n.GoodsID, orderSn)
-	if err == nil && pending {
-		buyer = line.BuyerID
-	} else if o, err := s.Store.Order(ctx, n.GoodsID, orderSn); err == nil {
-		buyer = o.BuyerID // read last, because an order that is no longer pending is in MySQL
+	r, _ := s.lookups.Do(ctx, n.GoodsID, orderSn)
+	buyer := r.row.BuyerID // 0 if nothing is found: Find returns why
+	if r.pending {
+		buyer = r.line.BuyerID
 	}
 	return s.FindChangeable(ctx, seckill.Actor{ID: buyer, Role: seckill.Buyer}, orderSn)
 }

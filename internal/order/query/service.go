@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -12,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Service reads the status of orders. It is safe for concurrent use.
-type Service struct {
+// Deps are what a Service reads.
+type Deps struct {
 	Store  Store
 	Redis  Redis
 	Reader order.SaleReader
@@ -22,6 +23,20 @@ type Service struct {
 	// PublishDeadline is the longest time of all nodes from a reservation to the end of its
 	// publishing.
 	PublishDeadline time.Duration
+}
+
+// Service reads the status of orders. Concurrent queries of one sale share a call to Redis and a
+// statement. It is safe for concurrent use.
+type Service struct {
+	Deps
+	lookups *batcher.Batcher[int64, string, record]
+}
+
+// NewService returns a service.
+func NewService(deps Deps) *Service {
+	s := &Service{Deps: deps}
+	s.lookups = batcher.New(reservation.MaxBatch, s.lookUp)
+	return s
 }
 
 // Find returns the actor's own order. It returns NotFound for a number that this service did not
@@ -39,24 +54,23 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, pendingErr := s.Redis.Pending(ctx, n.GoodsID, orderSn)
-	if pending && line.BuyerID != by.ID {
-		return order.Order{}, newOtherBuyersOrder()
-	}
-	o, err := s.Store.Order(ctx, n.GoodsID, orderSn)
+	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	switch {
-	case err == nil && o.BuyerID != by.ID && !o.Tombstone():
-		return order.Order{}, newOtherBuyersOrder()
-	case err == nil && (!pending || o.Status != order.Created ||
-		!commitUncertain(ctx, s.Redis, n.GoodsID)):
-		return o, nil
-	case pending:
-		v, err := s.Reader.Sale(ctx, n.GoodsID)
-		return queued(n, line, v), err
-	case !errors.Is(err, order.ErrNoSuchOrder):
+	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
-	case pendingErr != nil:
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", pendingErr)
+	case r.pending && r.line.BuyerID != by.ID,
+		r.err == nil && r.row.BuyerID != by.ID && !r.row.Tombstone():
+		return order.Order{}, newOtherBuyersOrder()
+	case r.err == nil && (!r.pending || r.row.Status != order.Created ||
+		!commitUncertain(ctx, s.Redis, n.GoodsID)):
+		return r.row, nil
+	case r.pending:
+		v, err := s.Reader.Sale(ctx, n.GoodsID)
+		return queued(n, r.line, v), err
+	case !errors.Is(r.err, order.ErrNoSuchOrder):
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.err)
+	case r.pendingErr != nil:
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.pendingErr)
 	default:
 		return s.unwritten(ctx, by, n, orderSn)
 	}
@@ -71,10 +85,10 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 }
 
 // unwritten decides on a number that neither Redis nor MySQL has. While its path is valid the
-// reservation may still be made. It reads the sale before it verifies the number, so that a node that
-// can't read answers the same for every number. Afterwards the order is lost, if one state of Redis both was open
+// reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
 // and did not have it pending: two equal views around the read show that. A rebuild in between has
-// written the order, or begins an epoch that WriteTombstone refuses.
+// written the order, or begins an epoch that WriteTombstone refuses. The sale is read before the
+// number is verified, so that a node that can't read the sale returns the same for every number.
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
@@ -85,15 +99,16 @@ func (s *Service) unwritten(
 	if _, err := s.Keys.Verify(orderSn, by.ID); err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, err := s.Redis.Pending(ctx, n.GoodsID, orderSn)
+	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	switch {
-	case err != nil:
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
-	case pending:
-		return queued(n, line, before), nil
+	case err != nil || r.pendingErr != nil:
+		return order.Order{}, seckill.NewUnavailable(
+			"the order can't be looked up", errors.Join(err, r.pendingErr),
+		)
+	case r.pending:
+		return queued(n, r.line, before), nil
 	case before.Now.Before(n.ExpiresAt().Add(s.PublishDeadline)):
-		line = reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}
-		return queued(n, line, before), nil
+		return queued(n, reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}, before), nil
 	}
 	after, err := s.openSale(ctx, n.GoodsID)
 	if err != nil {

@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -10,8 +12,6 @@ import (
 
 // Store reads orders from MySQL and writes tombstones.
 type Store interface {
-	// Order reads one order; ErrNoSuchOrder if there is no row.
-	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
 	// WriteTombstone writes the row of a lost order, so that no writer can create the order
 	// later. It returns an existing row unchanged.
 	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
@@ -29,10 +29,57 @@ type Store interface {
 
 // Redis holds the reservations that MySQL may not have yet.
 type Redis interface {
-	// Pending finds one by its number.
-	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
-	// PendingAmong returns which of the numbers, by goods id, are pending.
-	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
+	// PendingAmong returns the lines of those numbers, by goods id, that are pending. After an
+	// error lines may be missing.
+	PendingAmong(
+		ctx context.Context, numbers map[int64][]string,
+	) (map[string]reservation.OrderLine, error)
 	// View reads the current state of a sale.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
+}
+
+// lookupDeadline bounds a lookup, because none of its callers may cancel it.
+const lookupDeadline = 5 * time.Second
+
+// record is what Redis and MySQL have of one order.
+type record struct {
+	line       reservation.OrderLine // of a pending order
+	pending    bool
+	pendingErr error // of Redis; it is unknown whether the order is pending
+	row        order.Order
+	err        error // of MySQL; ErrNoSuchOrder if there is no row
+}
+
+// lookUp reads orders of one goods for concurrent callers, from Redis first and from MySQL after
+// that. Both reads begin after the call of each caller. The caller therefore gets the effect of
+// every change that it knows of.
+func (s *Service) lookUp(ctx context.Context, goodsID int64, sns []string) ([]record, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupDeadline)
+	defer cancel()
+	lines, pendingErr := s.Redis.PendingAmong(ctx, map[int64][]string{goodsID: sns})
+	rows, err := s.Store.OrdersByNumber(ctx, goodsID, sns)
+	found := make(map[string]order.Order, len(rows))
+	for _, o := range rows {
+		found[o.OrderSn] = o
+	}
+	records := make([]record, len(sns))
+	for i, sn := range sns {
+		r := record{pendingErr: pendingErr, err: err}
+		r.line, r.pending = lines[sn]
+		row, written := found[sn]
+		if r.row = row; !written && err == nil {
+			r.err = order.ErrNoSuchOrder
+		}
+		records[i] = r
+	}
+	return records, nil
+}
+
+// Written reports whether an order has a row in MySQL.
+func (s *Service) Written(ctx context.Context, goodsID int64, orderSn string) (bool, error) {
+	r, err := s.lookups.Do(ctx, goodsID, orderSn)
+	if err == nil && !errors.Is(r.err, order.ErrNoSuchOrder) {
+		err = r.err
+	}
+	return err == nil && r.err == nil, err
 }

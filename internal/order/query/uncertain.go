@@ -30,14 +30,14 @@ func withUncertain(ctx context.Context, store Redis, orders []order.Order) []ord
 		return orders
 	}
 	uncertain := make(map[int64]bool)
-	for _, o := range orders {
-		if _, checked := uncertain[o.GoodsID]; pending[o.OrderSn] && !checked {
+	for i, o := range orders {
+		if _, listed := pending[o.OrderSn]; !listed || o.Status != order.Created {
+			continue
+		}
+		if _, checked := uncertain[o.GoodsID]; !checked {
 			uncertain[o.GoodsID] = commitUncertain(ctx, store, o.GoodsID)
 		}
-	}
-	for i := range orders {
-		if pending[orders[i].OrderSn] && orders[i].Status == order.Created &&
-			uncertain[orders[i].GoodsID] {
+		if uncertain[o.GoodsID] {
 			orders[i].Status, orders[i].PayBy = order.Queued, time.Time{}
 		}
 	}

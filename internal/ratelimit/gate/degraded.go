@@ -51,7 +51,8 @@ func (g *Gate) takeDegraded(req ratelimit.Request) Result {
 	r := g.takeLocal(part)
 	r.Degraded = true
 	if r.Allowed {
-		r.debt = &req
+		debt := req // the address of req itself would put each request on the heap
+		r.debt = &debt
 		g.addDebt(req, req.N)
 	}
 	return r

@@ -112,9 +112,9 @@ func TestGate_CachesDenials(t *testing.T) {
 		out := decide(t, g, "slow", goods(7))
 		require.False(t, out.Allowed)
 		require.InDelta(t, 100, out.RetryAfter.Seconds(), 30)
-		limit, policy := out.Headers()
-		require.Regexp(t, `^"slow";r=0;t=\d+$`, limit)
-		require.Equal(t, `"slow";q=3;w=300`, policy)
+		limit, policy := out.AppendHeaders(nil, []byte(`"x";q=1;w=1`))
+		require.Regexp(t, `^"slow";r=0;t=\d+$`, string(limit))
+		require.Equal(t, `"x";q=1;w=1, "slow";q=3;w=300`, string(policy))
 	}
 	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2),
 		"the gate repeats a denial without Redis")
@@ -162,7 +162,9 @@ func TestGate_MissingKeys(t *testing.T) {
 func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	ask := func(ip string) bool {
-		return decide(t, g, "deny", rules.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
+		return decide(t, g, "deny", rules.Attributes{
+			IP: func() netip.Addr { return netip.MustParseAddr(ip) },
+		}).Allowed
 	}
 	require.True(t, ask("2001:db8::1"))
 	require.False(t, ask("2001:db8::2"), "the same /64")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -101,20 +102,29 @@ func (r *Result) Refund() {
 	}
 }
 
-// Headers are the values of RateLimit and RateLimit-Policy, as
-// draft-ietf-httpapi-ratelimit-headers-10 defines them. Both are empty when the
-// rule let the request pass without a limit.
-func (r *Result) Headers() (limit, policy string) {
+// AppendHeaders appends an item to the values of RateLimit and RateLimit-Policy, as
+// draft-ietf-httpapi-ratelimit-headers-10 defines them. It appends nothing when the rule let the
+// request pass without a limit.
+func (r *Result) AppendHeaders(limit, policy []byte) (newLimit, newPolicy []byte) {
 	if r.request.Key == "" {
-		return "", ""
+		return limit, policy
 	}
 	quota, window := r.request.Params.Quota()
 	reset := r.ResetAfter
 	if !r.Allowed {
 		reset = max(reset, r.RetryAfter)
 	}
-	return fmt.Sprintf("%q;r=%d;t=%d", r.Rule.Name, r.Remaining, ceilSeconds(reset)),
-		fmt.Sprintf("%q;q=%d;w=%d", r.Rule.Name, quota, max(1, ceilSeconds(window)))
+	return appendItem(limit, r.Rule.Name, ";r=", r.Remaining, ";t=", ceilSeconds(reset)),
+		appendItem(policy, r.Rule.Name, ";q=", quota, ";w=", max(1, ceilSeconds(window)))
+}
+
+// appendItem appends an item with two parameters to a list of a header.
+func appendItem(list []byte, rule, first string, n int64, second string, m int64) []byte {
+	if len(list) > 0 {
+		list = append(list, ", "...)
+	}
+	list = strconv.AppendInt(append(strconv.AppendQuote(list, rule), first...), n, 10)
+	return strconv.AppendInt(append(list, second...), m, 10)
 }
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -16,7 +16,8 @@ type Attributes struct {
 	Goods int64
 	// User is the token's sub, above 0.
 	User int64
-	IP   netip.Addr
+	// IP returns the client's address; nil means that there is none.
+	IP func() netip.Addr
 	// Route is the route's pattern and not the path of the request.
 	Route string
 	// Header returns a request header or ""; nil means that there are none.
@@ -46,7 +47,10 @@ func keyPart(by string, a Attributes) (string, bool) {
 	case "user":
 		return strconv.FormatInt(a.User, 10), a.User > 0
 	case "ip":
-		return ipPart(a.IP)
+		if a.IP == nil {
+			return "", false
+		}
+		return ipPart(a.IP())
 	case "route":
 		return bounded(a.Route), a.Route != ""
 	case "global":
