@@ -88,8 +88,8 @@ func numberOf(age time.Duration, buyer int64, keys *ordersn.Keys) string {
 	return keys.Issue(goods, buyer, time.Now().Add(-age)).String()
 }
 
-// TestRelease_ForgetsNumbersByTheirPathEnd checks that a number that ended is forgotten once its own
-// path has expired for long by Redis' clock. When it ended does not matter, nor who loaded it.
+// TestRelease_ForgetsNumbersByTheirPathEnd checks that a number that ended is forgotten once its
+// own path has expired for long by Redis' clock. When it ended does not matter, nor who loaded it.
 func (s fixture) TestRelease_ForgetsNumbersByTheirPathEnd(t *testing.T) {
 	keys := ordersn.NewKeys([]byte("secret"))
 	loaded, live := numberOf(2*time.Hour, 7, keys), numberOf(-time.Hour, 7, keys)
@@ -108,6 +108,20 @@ func (s fixture) TestRelease_ForgetsNumbersByTheirPathEnd(t *testing.T) {
 		require.Equal(t, sn != old, strings.Contains(holding, sn))
 		require.NotContains(t, holding, loaded)
 		require.Contains(t, holding, live)
+	}
+}
+
+// TestRelease_ForgetsABuyerWithoutOrders checks a buyer whose only order ended after its path.
+func (s fixture) TestRelease_ForgetsABuyerWithoutOrders(t *testing.T) {
+	s.load(onSale(9, 9))
+	keys := ordersn.NewKeys([]byte("secret"))
+	for range 2 {
+		r := reservationOf(1, 7, 1)
+		r.OrderSn = numberOf(time.Hour, 7, keys)
+		require.Equal(t, reservation.Taken, s.reserve(r)[0].Code)
+		require.Equal(t, []order.MoveResult{order.MoveApplied},
+			s.release(cancelOf(r.OrderSn, 7, 1)))
+		require.Zero(t, s.client.Exists(t.Context(), keysOf(goods).buyers()).Val())
 	}
 }
 

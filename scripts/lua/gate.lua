@@ -60,7 +60,7 @@ end
 -- held_of returns the units of a holding, and the text of its orders.
 local function held_of(holding)
   if not holding then return 0, '' end
-  local space = string.find(holding, ' ', 1, true)
+  local space = string.find(holding, ' ', 1, true) or #holding + 1 -- all its orders may be pruned
   return tonumber(string.sub(holding, 1, space - 1)), string.sub(holding, space)
 end
 
@@ -74,7 +74,7 @@ local function with_order(holding, sn, value)
   return held + (tonumber(value) or 0) .. orders .. ' ' .. sn .. ':' .. value
 end
 
--- path_end_of returns the second at which the path of an order number ends, give or take one. The
+-- path_end_of returns the second at which the path of an order number ends, or the one after. The
 -- first 8 of the number's 35 digits are number / 62^27, and its seconds are number / 2^172 (see
 -- internal/ordersn).
 local function path_end_of(sn)

@@ -20,7 +20,12 @@ local now = now_ms()
 local function return_units(kind, buyer, sn, units)
   local order, holding = redis.call('HGET', pending, sn), redis.call('HGET', buyers, buyer)
   if kind == 'fail' and not order and order_in(holding, sn) then return end
-  redis.call('HSET', buyers, buyer, without_units(holding, sn, now))
+  local rest = without_units(holding, sn, now)
+  if rest == '0' then
+    redis.call('HDEL', buyers, buyer)
+  else
+    redis.call('HSET', buyers, buyer, rest)
+  end
   if order then
     units = units_of(order)
     redis.call('HDEL', pending, sn)
