@@ -1,8 +1,10 @@
 package redisstore
 
 import (
+	"context"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
@@ -203,6 +205,47 @@ func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	slow.Epoch = 2
 	s.load(slow)
+}
+
+// afterFirstStage calls a function after the first pipeline that stages buyers.
+type afterFirstStage struct {
+	redis.Hook
+	call func()
+}
+
+func (h *afterFirstStage) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *afterFirstStage) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *afterFirstStage) ProcessPipelineHook(
+	next redis.ProcessPipelineHook,
+) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if call := h.call; call != nil && cmds[0].Name() == "hset" {
+			h.call = nil
+			call()
+		}
+		return err
+	}
+}
+
+// TestLoad_RejectsAnIncompleteStage checks that a load fails if Redis was emptied after it staged
+// the first buyers: their orders would be forgotten.
+func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
+	snap := onSale(10, 5)
+	for buyer := range int64(stageBatch + 1) {
+		snap.Holdings = append(snap.Holdings, rebuild.Holding{
+			BuyerID: buyer, Orders: []rebuild.HeldOrder{{OrderSn: "sn"}},
+		})
+	}
+	s.client.(interface{ AddHook(redis.Hook) }).AddHook(&afterFirstStage{call: func() {
+		_ = s.client.Unlink(t.Context(), keysOf(goods).stage(snap.Epoch))
+	}})
+	require.False(t, must.Get(s.Load(t.Context(), snap))(t))
+	_, err := s.View(t.Context(), goods)
+	require.ErrorIs(t, err, seckill.ErrNotLoaded)
+	s.load(snap)
 }
 
 // TestLoad_RejectsAnOpenGate checks that a load does not overwrite a sale with an open gate. A

@@ -85,7 +85,8 @@ const stageBatch = 500
 const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
-// gate. It changes nothing and returns false where Redis has this epoch or a newer one.
+// gate. It changes nothing and returns false where Redis has this epoch or a newer one, or has lost
+// staged buyers.
 func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
@@ -98,7 +99,8 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	loaded, err := s.load.Run(ctx, s.client,
 		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
 		snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(),
-		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text).Int()
+		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text,
+		len(snap.Holdings)).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}

@@ -2,24 +2,26 @@
 -- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
 -- - an epoch up to the fence (see adopt, shut);
 -- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
---   another master, and its reservations have not been drained.
+--   another master, and its reservations have not been drained;
+-- - fewer buyers than the rebuild has staged: a Redis that was emptied meanwhile lost the others.
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
 -- dropped. The outbox stays.
 --
 -- KEYS  1 sale (hash)   2 staged buyers (hash, optional)   3 buyers (hash)   4 pending (hash)
 --       5 moves (set)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
---       8 available   9 sold   10 card (JSON)
+--       8 available   9 sold   10 card (JSON)   11 number of staged buyers
 -- Returns 1 loaded and open, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence')
 local gate, epoch = gate_of(has[1], has[2], has[3], ARGV[1])
-if gate == GATE_OPEN or math.max(epoch, tonumber(has[4] or 0)) >= tonumber(ARGV[2]) then
+local newest, count = math.max(epoch, tonumber(has[4] or 0)), redis.call('HLEN', staged)
+if gate == GATE_OPEN or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11]) then
   redis.call('UNLINK', staged)
   return 0
 end
 redis.call('UNLINK', buyers, pending, moves)
-if redis.call('EXISTS', staged) == 1 then
+if count > 0 then
   redis.call('RENAME', staged, buyers)
   redis.call('PERSIST', buyers)
 end
