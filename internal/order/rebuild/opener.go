@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -18,13 +19,18 @@ type Opener struct {
 // Open begins an epoch under a fencing token, or with FirstToken the first epoch of a draft, which
 // has nothing to drain. The error is ErrFenced if a newer rebuild began, or if a sale with
 // FirstToken is no draft. Redis' clock chooses the final orders that are loaded because it judges
-// their paths; this process's may be wrong by hours.
+// their paths; this process's may be wrong by hours. A draft has no orders, and is exposed in MySQL
+// even if Redis is down: the Rebuilder loads it later.
 func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, error) {
-	v, err := o.Redis.View(ctx, goodsID)
-	if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
-		return seckill.Sale{}, fmt.Errorf("read Redis' clock: %w", err)
+	now := time.Now()
+	if token != FirstToken {
+		v, err := o.Redis.View(ctx, goodsID)
+		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
+			return seckill.Sale{}, fmt.Errorf("read Redis' clock: %w", err)
+		}
+		now = v.Now
 	}
-	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, v.Now)
+	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, now)
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}
