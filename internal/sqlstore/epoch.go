@@ -81,12 +81,19 @@ const clockMargin = 4 * time.Minute
 // adds final orders whose path may still be used, without units, so that the path takes nothing.
 // now is Redis' time, which judges the paths.
 func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, error) {
-	var rows []orderRow
+	var rows, ended []orderRow
 	active := []order.Status{order.Created, order.Paid}
 	usable := ordersn.FirstAt(now.Add(-ordersn.PathTTL - clockMargin))
-	err := tx.Select("buyer_id", "order_sn", "quantity", "status").Order("order_sn").
-		Where("goods_id = ? AND (status IN ? OR order_sn >= ?)", goodsID, active, usable).
-		Find(&rows).Error
+	err := tx.Select("buyer_id", "order_sn", "quantity").Order("order_sn").
+		Where("goods_id = ? AND status IN ?", goodsID, active).Find(&rows).Error
+	if err != nil {
+		return nil, err
+	}
+	// Two statements, because one with OR has an index for one half only.
+	err = tx.Select("buyer_id", "order_sn").Order("order_sn").
+		Where("goods_id = ? AND order_sn >= ? AND status NOT IN ?", goodsID, usable, active).
+		Find(&ended).Error
+	rows = append(rows, ended...)
 	place := make(map[int64]int, len(rows))
 	var list []rebuild.Holding
 	for _, r := range rows {
@@ -94,9 +101,6 @@ func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, e
 		if !known {
 			i = len(list)
 			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
-		}
-		if !slices.Contains(active, r.Status) {
-			r.Quantity = 0
 		}
 		list[i].Held += r.Quantity
 		list[i].Orders = append(list[i].Orders,

@@ -89,7 +89,7 @@ func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 }
 
 // TestBeginEpoch_ReturnsActiveHoldings checks that an epoch's snapshot holds the stock and the
-// active orders of each buyer.
+// active orders of each buyer, and without units the final orders whose path may still be used.
 func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	draft := h.draft(1, 10, 5)
 	first := h.beginEpoch(draft.GoodsID)
@@ -102,12 +102,18 @@ func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	h.writeAll(sale.GoodsID, a, b, c, d)
 	must.Get(h.Pay(sale.GoodsID, c.OrderSn, today))(t)
 	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
+	usable := h.line(sale, 3, 1)
+	usable.OrderSn = orders.Issue(sale.GoodsID, 3, today.Add(-clockMargin)).String()
+	h.writeAll(sale.GoodsID, usable)
+	must.Get(h.CancelOne(sale.GoodsID, usable.OrderSn, today))(t)
 
 	second := h.beginEpoch(sale.GoodsID)
 	require.EqualValues(t, 2, second.Epoch)
 	require.EqualValues(t, 6, second.Stock)
 	require.Equal(t, []rebuild.Holding{
-		{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
+		{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{
+			{OrderSn: d.OrderSn, Quantity: 1}, {OrderSn: usable.OrderSn},
+		}},
 		{BuyerID: 9, Held: 3, Orders: []rebuild.HeldOrder{
 			{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2},
 		}},
