@@ -9,16 +9,22 @@ import (
 )
 
 // legacyKey verifies the numbers of the releases before random paths were numbers: 58 characters of
-// base32hex that carry a UUIDv7, the goods id, the epoch of the reservation, and 8 bytes of
+// base32hex that contain a UUIDv7, the goods id, the epoch of the reservation, and 8 bytes of
 // HMAC-SHA256. Nothing makes them any more.
 type legacyKey []byte
 
-const legacyBody = 16 + 8 + 4
+const (
+	legacyBody = 16 + 8 + 4
+	legacyLen  = 58 // characters
+)
 
 var legacyEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").
 	WithPadding(base32.NoPadding)
 
 func (k legacyKey) parse(s string) (n Number, ok bool) {
+	if len(s) != legacyLen {
+		return n, false
+	}
 	raw, err := legacyEncoding.DecodeString(s)
 	if err != nil || len(raw) != legacyBody+8 || legacyEncoding.EncodeToString(raw) != s {
 		return n, false

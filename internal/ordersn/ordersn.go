@@ -6,9 +6,9 @@
 //	24 bits  nonce: milliseconds of that second, and a counter of the node
 //	84 bits  MAC: truncated HMAC-MD5 of goods, buyer, the whole time of issue, and nonce
 //
-// The order number of a path is 35 digits of base 62: the period of the time of issue, the path, and
-// the goods id. So one path has one number on every node and for ever, numbers sort by time, and a
-// number carries its goods, which is the shard key. Only its buyer's id verifies it.
+// The order number of a path is 35 digits of base 62: the period of the time of issue, the path,
+// and the goods id. So one path has one number on every node and for ever, numbers sort by time, and
+// a number contains its goods, which is the shard key. Only its buyer's id verifies it.
 //
 // RFC 6151 keeps HMAC-MD5 for such use: the known collisions of MD5 do not help to forge a MAC.
 //
@@ -53,7 +53,7 @@ const (
 	maxAge = 32
 )
 
-// Number is what a path and its order number carry.
+// Number is the content of a path and its order number.
 type Number struct {
 	GoodsID int64
 	// Epoch is the epoch of a number that an earlier release made, else 0.
@@ -86,7 +86,7 @@ func (n Number) ExpiresAt() time.Time { return n.IssuedAt().Add(PathTTL) }
 // ID returns a UUIDv7 that is always the same for an order number. Its time is the time of issue. A
 // number of an earlier release has one in it, which that release used.
 func ID(sn string) uuid.UUID {
-	if raw, err := legacyEncoding.DecodeString(sn); err == nil && len(raw) == legacyBody+8 {
+	if raw, err := legacyEncoding.DecodeString(sn); err == nil && len(sn) == legacyLen {
 		return uuid.UUID(raw[:16])
 	}
 	n, _ := parse(sn)
