@@ -26,11 +26,11 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.requireBuyer(ctx, r.actor, id); err != nil {
 		return response{}, err
 	}
-	admitted := time.Now()
 	v, err := a.Catalog.Admit(ctx, id)
 	if err != nil {
 		return response{}, err
 	}
+	admitted := time.Now()
 	if err := a.Limiter.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}

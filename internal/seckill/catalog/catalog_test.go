@@ -291,8 +291,8 @@ func TestIssuePath_CallsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
 		sales := newCatalog(s)
-		admitted := time.Now()
 		v := must.Get(sales.Admit(t.Context(), 42))(t)
+		admitted := time.Now()
 		time.Sleep(50 * time.Second) // the limiter's queue, on the bubble's clock
 		reads := s.reads.Load()
 		path, expires, err := sales.IssuePath(v, admitted, 7)
