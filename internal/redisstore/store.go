@@ -58,7 +58,7 @@ func (k keys) pending() string { return string(k) + ":pending" }
 func (k keys) outbox() string  { return string(k) + ":outbox" }
 func (k keys) moves() string   { return string(k) + ":moves" }
 
-// storedPath is the key of a random path of earlier releases.
+// storedPath is the key of a reservation's StoredPath.
 func (k keys) storedPath(path string) string { return string(k) + ":p:" + path }
 
 func (k keys) stage(epoch int64) string {

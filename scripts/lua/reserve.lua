@@ -44,7 +44,8 @@ elseif now < tonumber(s[5]) then
 end
 local limit = tonumber(s[7])
 
--- path_of returns the verdict on a path that an earlier release stored, and its order.
+-- path_of returns the verdict on a path that the release before ADR 68 stored, and its order. The
+-- release of ADR 68 is the last that needs path_of, used, USED_PATH_S and the optional KEYS.
 local used = {}
 local function path_of(buyer, key)
   local permit = used[key] or redis.call('GET', key)

@@ -62,7 +62,7 @@ type Service struct {
 }
 
 // batchKey groups the purchases that one script call decides. Paths that an earlier release may
-// have stored have calls of their own.
+// have stored have calls of their own (see reservation.Reservation's StoredPath for their end).
 type batchKey struct {
 	goodsID, epoch int64
 	stored         bool

@@ -24,7 +24,8 @@ type OrderLine struct {
 type Reservation struct {
 	OrderLine
 	PathEnd time.Time // from then on the path permits nothing
-	// StoredPath is a path that an earlier release stored in Redis; else empty.
+	// StoredPath is a path that the release before ADR 68 stored in Redis; else empty. The release
+	// of ADR 68 is the last that accepts one.
 	StoredPath string
 }
 
