@@ -9,10 +9,10 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// WriteTombstone writes a tombstone: the row of an order of an ended epoch that was lost with
-// Redis. The buyer gets the answer "lost" only after that. A late message then finds the row and
-// creates no order (ADR 0035). It returns an existing row unchanged. The error is order.ErrTryAgain
-// if the order's epoch has not ended.
+// WriteTombstone writes a tombstone: the row of an order that Redis of o's epoch does not have, and
+// whose path has expired. The buyer gets the answer "lost" only after that. A late message then
+// finds the row and creates no order (ADR 0035). It returns an existing row unchanged. The error is
+// order.ErrTryAgain if MySQL is in another epoch.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	return inSaleTx(ctx, s, "write a tombstone", o.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (order.Order, error) {
