@@ -43,13 +43,13 @@ func (h *header) UnmarshalJSON(b []byte) error {
 
 // claims are those of the contract. Unknown claims are ignored.
 type claims struct {
-	Subject   string           `json:"sub"`
-	Role      seckill.Role     `json:"role"`
-	ExpiresAt *jwt.NumericDate `json:"exp"`
-	NotBefore *jwt.NumericDate `json:"nbf,omitzero"`
-	IssuedAt  *jwt.NumericDate `json:"iat,omitzero"`
-	Name      string           `json:"name,omitzero"`
-	Phone     string           `json:"phone_number,omitzero"`
+	Subject   string       `json:"sub"`
+	Role      seckill.Role `json:"role"`
+	ExpiresAt *date        `json:"exp"`
+	NotBefore *date        `json:"nbf,omitzero"`
+	IssuedAt  *date        `json:"iat,omitzero"`
+	Name      string       `json:"name,omitzero"`
+	Phone     string       `json:"phone_number,omitzero"`
 }
 
 // UnmarshalJSON decodes strictly: repeated names and broken UTF-8 are errors. encoding/json would
@@ -59,12 +59,38 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(c))
 }
 
+// date is a time of a token. Its library decodes every number as one with a fraction, which takes a
+// quarter of the time of all claims.
+type date struct{ jwt.NumericDate }
+
+// newDate returns a time in whole seconds.
+func newDate(t time.Time) *date { return &date{*jwt.NewNumericDate(t)} }
+
+// UnmarshalJSON decodes whole seconds itself, and leaves every other text to the library.
+func (d *date) UnmarshalJSON(b []byte) error {
+	const exact = 15 // digits, of which the library rounds none
+	seconds, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil || len(b) > exact {
+		return d.NumericDate.UnmarshalJSON(b)
+	}
+	d.Time = time.Unix(seconds, 0)
+	return nil
+}
+
+// numeric returns the library's type; nil for a missing claim.
+func (d *date) numeric() (*jwt.NumericDate, error) {
+	if d == nil {
+		return nil, nil //nolint:nilnil // as jwt.Claims requires
+	}
+	return &d.NumericDate, nil
+}
+
 // The methods of jwt.Claims. The parser checks the three times; the contract has no issuer and no
 // audience.
 
-func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
-func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore, nil }
-func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.IssuedAt, nil }
+func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt.numeric() }
+func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore.numeric() }
+func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.IssuedAt.numeric() }
 func (c *claims) GetSubject() (string, error)                  { return c.Subject, nil }
 func (c *claims) GetIssuer() (string, error)                   { return "", nil }
 func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil }
@@ -73,7 +99,7 @@ func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil
 func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 	return &claims{
 		Subject: strconv.FormatInt(a.ID, 10), Role: a.Role, Name: a.Name, Phone: a.Phone,
-		IssuedAt: jwt.NewNumericDate(iat), ExpiresAt: jwt.NewNumericDate(exp),
+		IssuedAt: newDate(iat), ExpiresAt: newDate(exp),
 	}
 }
 

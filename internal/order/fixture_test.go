@@ -242,7 +242,7 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))
 	for i, l := range lines {
-		entries[i] = must.Get(order.EncodeLine(l))(h.t)
+		entries[i] = order.EncodeLine(l)
 	}
 	return order.EncodeOrders(goods, order.JoinEntries(entries))
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -36,8 +37,28 @@ type Barrier struct {
 // ErrMalformed means that a message can't be decoded or breaks a rule. No retry can succeed.
 var ErrMalformed = errors.New("malformed message")
 
-// EncodeLine encodes one entry as JSON.
-func EncodeLine(l reservation.OrderLine) ([]byte, error) { return json.Marshal(l) }
+// EncodeLine encodes one entry as JSON. It writes the names of the struct itself, because encoding by
+// reflection takes five times the time. Broken UTF-8 becomes U+FFFD.
+func EncodeLine(l reservation.OrderLine) []byte {
+	b := appendText([]byte(`{"orderSn":`), l.OrderSn)
+	b = strconv.AppendInt(append(b, `,"buyerId":`...), l.BuyerID, 10)
+	b = strconv.AppendInt(append(b, `,"quantity":`...), l.Quantity, 10)
+	if l.Epoch != 0 {
+		b = strconv.AppendInt(append(b, `,"epoch":`...), l.Epoch, 10)
+	}
+	if l.Name != "" {
+		b = appendText(append(b, `,"name":`...), l.Name)
+	}
+	if l.Phone != "" {
+		b = appendText(append(b, `,"phone":`...), l.Phone)
+	}
+	return append(b, '}')
+}
+
+func appendText(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // its error is broken UTF-8
+	return b
+}
 
 // DecodeLine decodes one entry and checks it. Its error is ErrMalformed.
 func DecodeLine(b []byte) (reservation.OrderLine, error) {
@@ -50,11 +71,7 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 
 // EncodeOrder encodes the message of one order.
 func EncodeOrder(goodsID int64, l reservation.OrderLine) []byte {
-	entry, err := EncodeLine(l)
-	if err != nil {
-		panic(err) // a line holds only strings and numbers
-	}
-	return EncodeOrders(goodsID, JoinEntries([][]byte{entry}))
+	return EncodeOrders(goodsID, JoinEntries([][]byte{EncodeLine(l)}))
 }
 
 // EncodeOrders writes the message of a sale from the JSON array of its entries, as in the outbox.

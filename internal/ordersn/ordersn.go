@@ -22,10 +22,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"math/big"
+	"hash"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,7 +46,6 @@ const (
 var ErrForeign = errors.New("not a path or order number of this service")
 
 const (
-	numberBytes = 2 + PathLen/2 + 8 // 62^35 is a little more than 2^208
 	// From the left, a path's first 8 bytes have this many bits of seconds, milliseconds, counter
 	// and MAC.
 	secondBits, milliBits, counterBits, macBits = 20, 10, 14, 20
@@ -102,38 +102,20 @@ func (n Number) Path() string { return hex.EncodeToString(n.path[:]) }
 
 // String returns the order number.
 func (n Number) String() string {
-	b := binary.BigEndian.AppendUint16(make([]byte, 0, numberBytes), n.period)
-	b = binary.BigEndian.AppendUint64(append(b, n.path[:]...), uint64(n.GoodsID))
-	digits := swapCase(new(big.Int).SetBytes(b).Text(62))
-	return strings.Repeat("0", Len-len(digits)) + digits
+	var b [numberBytes]byte
+	binary.BigEndian.PutUint16(b[:], n.period)
+	copy(b[2:], n.path[:])
+	binary.BigEndian.PutUint64(b[numberBytes-8:], uint64(n.GoodsID))
+	return encode62(b)
 }
 
 // parse decodes the form of an order number, without its MAC.
 func parse(s string) (n Number, ok bool) {
-	if len(s) != Len {
-		return n, false
-	}
-	i, ok := new(big.Int).SetString(swapCase(s), 62)
-	if !ok || i.BitLen() > 8*numberBytes {
-		return n, false
-	}
-	b := i.FillBytes(make([]byte, numberBytes))
-	n.period = binary.BigEndian.Uint16(b)
+	b, ok := decode62(s)
+	n.period = binary.BigEndian.Uint16(b[:])
 	copy(n.path[:], b[2:])
 	n.GoodsID = int64(binary.BigEndian.Uint64(b[numberBytes-8:]))
-	return n, n.GoodsID > 0 && n.String() == s
-}
-
-// swapCase turns the digits of package big, in which a comes before A, into digits in the order of
-// their bytes, so that numbers sort by time; and back.
-func swapCase(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' {
-			b[i] = c ^ 'a' ^ 'A'
-		}
-	}
-	return string(b)
+	return n, ok && n.GoodsID > 0
 }
 
 // FirstAt returns a text that sorts before the numbers that are issued from a time on, and after
@@ -142,7 +124,7 @@ func FirstAt(t time.Time) string { return numberAt(t, 0).String() }
 
 // Keys make and verify paths and numbers. Every process of an installation shares the secrets.
 type Keys struct {
-	keys    [][]byte // the first signs, all verify
+	keys    []*pathKey // the first signs, all verify
 	legacy  []legacyKey
 	counter atomic.Uint64
 }
@@ -152,10 +134,17 @@ func NewKeys(secrets ...[]byte) *Keys {
 	k := &Keys{}
 	k.counter.Store(rand.Uint64()) // so that two nodes do not count alike
 	for _, secret := range secrets {
-		k.keys = append(k.keys, derive(secret, "flashsale random path"))
+		k.keys = append(k.keys, newPathKey(derive(secret, "flashsale random path")))
 		k.legacy = append(k.legacy, legacyKey(derive(secret, "flashsale order number")))
 	}
 	return k
+}
+
+// pathKey keeps states of HMAC that have hashed the key, which takes half of the time.
+type pathKey struct{ macs sync.Pool }
+
+func newPathKey(key []byte) *pathKey {
+	return &pathKey{sync.Pool{New: func() any { return hmac.New(md5.New, key) }}}
 }
 
 func derive(secret []byte, purpose string) []byte {
@@ -219,7 +208,7 @@ func (k *Keys) Parse(sn string) (Number, error) {
 }
 
 func (k *Keys) verifies(n Number, buyerID int64) bool {
-	return slices.ContainsFunc(k.keys, func(key []byte) bool {
+	return slices.ContainsFunc(k.keys, func(key *pathKey) bool {
 		signed := n.signed(key, buyerID)
 		return hmac.Equal(signed.path[:], n.path[:])
 	})
@@ -227,13 +216,15 @@ func (k *Keys) verifies(n Number, buyerID int64) bool {
 
 // signed returns the number with the MAC of a key for a buyer: all of the path but its first 44
 // bits.
-func (n Number) signed(key []byte, buyerID int64) Number {
+func (n Number) signed(key *pathKey, buyerID int64) Number {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(n.GoodsID))
 	b = binary.BigEndian.AppendUint64(b, uint64(buyerID))
 	b = binary.BigEndian.AppendUint16(b, n.period)
-	mac := hmac.New(md5.New, key)
+	mac := key.macs.Get().(hash.Hash)
+	defer key.macs.Put(mac)
+	mac.Reset()
 	mac.Write(append(append(b, n.path[:5]...), n.path[5]&0xf0))
-	sum := mac.Sum(nil)
+	sum := mac.Sum(make([]byte, 0, md5.Size))
 	n.path[5] = n.path[5]&0xf0 | sum[5]&0x0f
 	copy(n.path[6:], sum[6:])
 	return n

@@ -147,11 +147,7 @@ func (s *Store) Adopt(
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
 	for _, l := range lines {
-		entry, err := order.EncodeLine(l)
-		if err != nil {
-			return nil, fmt.Errorf("encode a reservation: %w", err)
-		}
-		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, entry)
+		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, order.EncodeLine(l))
 	}
 	fields, err := s.adopt.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending()}, args...).
 		Slice()

@@ -2,10 +2,10 @@ package redisstore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -20,15 +20,13 @@ func (s *Store) Reserve(
 	k := keysOf(goodsID)
 	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox()}
 	args := append(make([]any, 0, 3+5*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis)
-	for _, r := range rs {
+	entries := make([][]byte, len(rs))
+	for i, r := range rs {
 		if r.StoredPath != "" {
 			keys = append(keys, k.storedPath(r.StoredPath))
 		}
-		entry, err := json.Marshal(r.OrderLine)
-		if err != nil {
-			return reservation.Result{}, fmt.Errorf("encode a reservation: %w", err)
-		}
-		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, r.PathEnd.UnixMilli(), entry)
+		entries[i] = order.EncodeLine(r.OrderLine)
+		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, r.PathEnd.UnixMilli(), entries[i])
 	}
 	fields, notReplicated, err := s.reserveReplicated(ctx, k, keys, args)
 	if err != nil {
@@ -36,6 +34,15 @@ func (s *Store) Reserve(
 	}
 	g, err := readReserveResult(&reply{fields: fields}, rs)
 	g.NotReplicated = notReplicated
+	if g.OutboxID != "" {
+		taken := entries[:0]
+		for i, v := range g.Verdicts {
+			if v.Code == reservation.Taken {
+				taken = append(taken, entries[i])
+			}
+		}
+		g.Entries = order.JoinEntries(taken)
+	}
 	return g, err
 }
 

@@ -65,7 +65,8 @@ local stamp = now .. ':'
 
 for i = 1, #ids do
   local a = FIRST_ARG + (i - 1) * STRIDE
-  local buyer, q, sn, entry = ids[i], quantity(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 4]
+  local buyer, q, sn, entry = ids[i], ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
+  q = q == '1' and 1 or quantity(q)
   local path_end, stored_path = tonumber(ARGV[a + 3]), KEYS[FIRST_PATH + i - 1]
   local holding = had_now[buyer] or had[i]
   local verdict, detail
@@ -85,13 +86,13 @@ for i = 1, #ids do
   if verdict then -- decided
   elseif not q then
     verdict = MALFORMED
-  elseif ended > MAX_ENDED or held_of(holding) + q > limit then
+  elseif ended > MAX_ENDED or (holding and held_of(holding) or 0) + q > limit then
     verdict, detail = OVER_LIMIT, numbers_of(holding)
   elseif q > avail then
     verdict, detail = TOO_FEW, avail
   else
     verdict, avail, pend = TAKEN, avail - q, pend + q
-    had_now[buyer] = with_order(holding, sn, q)
+    had_now[buyer] = holding and with_order(holding, sn, q) or q .. ' ' .. sn .. ':' .. q
     memory[#memory + 1] = sn
     memory[#memory + 1] = stamp .. q .. ':' .. entry
     entries[#entries + 1] = entry

@@ -37,7 +37,7 @@ func BenchmarkReserve(b *testing.B) {
 	cpu := cpuOf(server.Pid())
 	for i, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			ours := newSaleStore(b, client, int64(2*i+1))
+			ours := newSaleStore(b, client, int64(2*i+1), seckill.MaxStock)
 			floor := func(name string, s bareStore) contender {
 				return contender{name, func() measurement {
 					return calls(b, size, newBuyers, s.take, cpu)
@@ -92,14 +92,16 @@ type saleStore struct {
 	goodsID int64
 }
 
-func newSaleStore(b *testing.B, client redis.UniversalClient, goodsID int64) saleStore {
+func newSaleStore(
+	b *testing.B, client redis.UniversalClient, goodsID, stock int64,
+) saleStore {
 	b.Helper()
 	options := redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
 	must.Get(s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
-		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: seckill.MaxStock,
-		Stock: seckill.MaxStock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
+		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: stock,
+		Stock: stock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
 		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour), Status: seckill.Exposed,
 		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
 	}}))(b)

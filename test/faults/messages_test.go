@@ -92,8 +92,7 @@ func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte
 	keys := must.Get(config.Auth{JWTSecret: installation.Secret}.OrderKeys())(t)
 	issued := time.Now().Add(-2 * ordersn.PathTTL)
 	l.OrderSn, l.Epoch = ordersn.NewKeys(keys...).Issue(goods, l.BuyerID, issued).String(), 1
-	entry := must.Get(order.EncodeLine(l))(t)
-	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))
+	return order.EncodeOrder(goods, l)
 }
 
 // awaitLostOrder queries an order of epoch 1 that no server has, until the answer is that it

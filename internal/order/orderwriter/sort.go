@@ -48,8 +48,8 @@ func (w *Writer) sortLines(s *sorted, r received) {
 	for _, l := range r.message.Orders {
 		n, err := w.Keys.Verify(l.OrderSn, l.BuyerID)
 		if err != nil || n.GoodsID != goods || order.CheckLine(l) != nil {
-			body, _ := order.EncodeLine(l) // a line holds only strings and numbers: no error
-			d := w.deadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo, body)
+			d := w.deadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo,
+				order.EncodeLine(l))
 			s.dead = append(s.dead, d)
 			continue
 		}

@@ -39,27 +39,20 @@ func (s *Service) reserveBatch(
 	if err != nil {
 		return nil, err
 	}
-	answers, taken := make([]result, len(rs)), make([][]byte, 0, len(rs))
-	var pub *publication
+	answers, taken := make([]result, len(rs)), int64(0)
+	pub := &publication{done: make(chan struct{})}
 	for i, v := range res.Verdicts {
 		answers[i] = result{Verdict: v, notReplicated: res.NotReplicated}
-		if v.Code != reservation.Taken {
-			continue
+		if v.Code == reservation.Taken {
+			answers[i].publication = pub
+			taken++
 		}
-		entry, err := order.EncodeLine(rs[i].OrderLine)
-		if err != nil {
-			return nil, err
-		}
-		if pub == nil {
-			pub = &publication{done: make(chan struct{})}
-		}
-		taken, answers[i].publication = append(taken, entry), pub
 	}
-	if pub != nil {
+	if taken > 0 {
 		if s.counters != nil {
-			s.counters.Took(key.goodsID, int64(len(taken)))
+			s.counters.Took(key.goodsID, taken)
 		}
-		body := order.EncodeOrders(key.goodsID, order.JoinEntries(taken))
+		body := order.EncodeOrders(key.goodsID, res.Entries)
 		go s.publish(ctx, key.goodsID, res.OutboxID, body, pub)
 	}
 	return answers, nil

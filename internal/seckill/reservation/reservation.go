@@ -83,6 +83,7 @@ func (v Verdict) Err() error {
 type Result struct {
 	Verdicts  []Verdict // one for each reservation, in order
 	OutboxID  string    // the outbox entry of all lines taken; "" if none
+	Entries   []byte    // its body: the JSON array of these lines
 	Available int64     // units left afterwards
 	Now       time.Time // Redis' clock
 	// NotReplicated is set if too few replicas have what was taken, now or under a path used
