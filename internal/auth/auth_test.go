@@ -89,6 +89,7 @@ func FuzzTokens_Verify(f *testing.F) {
 	tokens, _ := newTokens(f, 0) // its clock makes each fuzzing process sign the same token
 	good := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Hour))(f)
 	f.Add(good)
+	f.Add(good + "\n")
 	f.Add("a.b.c")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, token string) {

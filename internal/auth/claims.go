@@ -85,8 +85,8 @@ func (d *date) numeric() (*jwt.NumericDate, error) {
 	return &d.NumericDate, nil
 }
 
-// The methods of jwt.Claims. The parser checks the three times; the contract has no issuer and no
-// audience.
+// The methods of jwt.Claims. The validator checks the three times. The contract has no issuer and
+// no audience.
 
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt.numeric() }
 func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore.numeric() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func (t *Tokens) verifyByLibrary(token string) (verified, error) {
 		func(*jwt.Token) (any, error) { return t.secret, nil })
 	if parsed != nil {
 		if _, critical := parsed.Header["crit"]; critical {
-			err = errClaims // the library ignores it; Verify checks it before the times
+			err = errClaims // the library ignores it; verify checks it before the times
 		}
 	}
 	if err != nil {
@@ -39,12 +40,16 @@ func (t *Tokens) verifyByLibrary(token string) (verified, error) {
 // signed encodes and signs a header and a payload of any text.
 func signed(header, payload, key string) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(header)) + "." + encode([]byte(payload))
-	mac, _ := jwt.SigningMethodHS256.Sign(text, []byte(key)) // fails only for a key of another type
-	return text + "." + encode(mac)
+	return signedText(encode([]byte(header))+"."+encode([]byte(payload)), key)
 }
 
-// drawToken draws a token. Most are valid except for few details.
+// signedText adds the signature of a text to it.
+func signedText(text, key string) string {
+	mac, _ := jwt.SigningMethodHS256.Sign(text, []byte(key)) // fails only for a key of another type
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac)
+}
+
+// drawToken draws a token. About half of them are valid; most others have one defect.
 func drawToken(r *rapid.T, now int64) string {
 	pick := func(label, usual string, others ...string) string {
 		if rapid.IntRange(0, 15).Draw(r, label) < 15 {
@@ -76,12 +81,13 @@ func drawToken(r *rapid.T, now int64) string {
 	payload = pick("payload", payload, "null", "", "[]", payload+" ", payload+"}", payload[1:])
 	token := signed(header, payload, pick("key", string(secret), "another key"))
 	i := rapid.IntRange(0, len(token)).Draw(r, "place")
-	return pick("token", token, token+".", token+"=", token+"\n", token[:i], token[i:],
+	return pick("token", token, token+".", token+"=", token[:i], token[i:],
 		token[:i]+"."+token[i:], token[:i]+"A"+token[i:], strings.Replace(token, ".", "", 1))
 }
 
-// TestTokensVerify_AgreesWithLibrary checks that Verify accepts what the library's general parser
-// accepts, with the same actor, expiry and message.
+// TestTokensVerify_AgreesWithLibrary checks that verify accepts and refuses the same tokens as the
+// library's general parser with a check of crit. Ambiguous headers are an exception; see the next
+// test.
 func TestTokensVerify_AgreesWithLibrary(t *testing.T) {
 	tokens, c := newTokens(t, 0)
 	accepted := 0
@@ -113,5 +119,46 @@ func TestTokensVerify_RefusesAmbiguousHeader(t *testing.T) {
 	} {
 		_, err := tokens.Verify(signed(header, payload, string(secret)))
 		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), header)
+	}
+}
+
+// TestTokensVerify_RefusesMalformedTokens checks that each of these defects alone refuses a token.
+func TestTokensVerify_RefusesMalformedTokens(t *testing.T) {
+	tokens, c := newTokens(t, 0)
+	const header = `{"alg":"HS256"}`
+	key, exp := string(secret), fmt.Sprintf(`,"exp":%d`, c.Now().Unix()+60)
+	payload := func(exp string) string { return `{"sub":"7","role":"buyer"` + exp + `}` }
+	good := signed(header, payload(exp), key)
+	must.Get(tokens.Verify(good))(t)
+	last, point := len(good)-1, strings.LastIndexByte(good, '.')
+	bad := map[string]string{
+		"no text": "", "a point": ".", "two points": "..",
+		"padding": good + "=", "a point after": good + ".", "a point before": "." + good,
+		"a cut signature": good[:last], "no signature": good[:point],
+		"an empty signature": good[:point+1],
+		"an unused bit":      good[:last] + string(good[last]+1), // the last two bits are unused
+		"LF after":           good + "\n", "CR within": good[:last] + "\r" + good[last:],
+		"one part, signed":    signedText(good[:strings.IndexByte(good, '.')], key),
+		"three parts, signed": signedText(good, key),
+	}
+	for _, header := range []string{
+		`{"alg":"HS512"}`, `{"alg":"none"}`, `{"ALG":"HS256"}`, `{"alg":null}`, `{}`, `null`, ``,
+		`{"alg":"HS256","crit":["exp"]}`, `{"alg":"HS256","crit":null}`, `{"alg":"HS256"}x`,
+	} {
+		bad["header "+header] = signed(header, payload(exp), key)
+	}
+	for _, exp := range []string{
+		``, `,"exp":-1`, `,"exp":1e400`, `,"exp":null`, `,"exp":"x"`, `,"exp":{}`, exp + exp,
+	} {
+		bad["claims "+exp] = signed(header, payload(exp), key)
+	}
+	until := claimsOf(seckill.Actor{ID: 7, Role: seckill.Buyer}, c.Now(), c.Now().Add(time.Minute))
+	bad["signed with HS512"] = must.Get(
+		jwt.NewWithClaims(jwt.SigningMethodHS512, until).SignedString(secret))(t)
+	bad["unsigned"] = must.Get(jwt.NewWithClaims(jwt.SigningMethodNone, until).
+		SignedString(jwt.UnsafeAllowNoneSignatureType))(t)
+	for name, token := range bad {
+		_, err := tokens.Verify(token)
+		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), name)
 	}
 }

@@ -78,8 +78,8 @@ func (l *RuleLimiter) wants(method, route string) []gate.Check {
 	return wants
 }
 
-// acquire takes a permit of every rule and waits until all permits are valid. It sets the headers
-// of the response, also of an error.
+// acquire takes a permit of every rule and waits until all permits are valid. It sets the RateLimit
+// headers of the response, even if it returns an error, except for a limiter that does not answer.
 func (l *RuleLimiter) acquire(
 	ctx context.Context, attrs rules.Attributes, wants []gate.Check,
 ) error {
@@ -134,8 +134,8 @@ func limitErrorOf(header http.Header, r *gate.Result) error {
 }
 
 // setRateLimitHeaders sets RateLimit and RateLimit-Policy with one item per rule
-// (draft-ietf-httpapi-ratelimit-headers). The names are in Go's canonical form, because
-// http.Header.Set would convert them for each request.
+// (draft-ietf-httpapi-ratelimit-headers). It writes the map with Go's canonical names.
+// http.Header.Set would convert the names for each request.
 func setRateLimitHeaders(header http.Header, results []gate.Result) {
 	var limit, policy []byte
 	for i := range results {

@@ -23,6 +23,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(EncodeOrders(42, JoinEntries([][]byte{line, line})))
 	f.Add(barrier)
 	f.Add([]byte(`{"goodsId":"-1","orders":[{"quantity":1e3}]}`))
+	f.Add([]byte(`{"goodsId":"42","goodsId":"43","orders":[{"buyerId":7,"quantity":1}]}`))
+	f.Add([]byte("{\"goodsId\":\"42\",\"orders\":[{\"name\":\"\xff\"}]}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := Decode(body)
 		if err != nil {
@@ -48,6 +50,8 @@ func FuzzDecode(f *testing.F) {
 func FuzzDecodeLine(f *testing.F) {
 	f.Add([]byte(`{"orderSn":"06cq","buyerId":7,"quantity":1,"name":"a","phone":"1"}`))
 	f.Add([]byte(`{"buyerId":9223372036854775808,"quantity":-1}`))
+	f.Add([]byte(`{"buyerId":7,"buyerId":8,"quantity":1}`))
+	f.Add([]byte("{\"buyerId\":7,\"quantity\":1,\"name\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		l, err := DecodeLine(entry)
 		if err != nil {

@@ -59,16 +59,18 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h.settles(sale.GoodsID, 3, 2)
 }
 
-// counter is a store whose changes take 50 ms. It records how many run at the same time.
+// counter is a store that counts changes and records how many run at the same time.
 type counter struct {
 	*sqlstore.Store
 	inside, most, asked atomic.Int32
 }
 
 func (c *counter) count(n int) (done func()) {
-	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
 	c.asked.Add(int32(n))
-	time.Sleep(50 * time.Millisecond)
+	inside := c.inside.Add(1)
+	for most := c.most.Load(); most < inside; most = c.most.Load() {
+		c.most.CompareAndSwap(most, inside)
+	}
 	return func() { c.inside.Add(-1) }
 }
 
@@ -86,10 +88,10 @@ func (c *counter) Receive(
 	return c.Store.Receive(ctx, goodsID, payments, now)
 }
 
-// TestPayments_ConcurrentCallsShareTransaction checks that concurrent payments of a goods share one
-// transaction, and so do concurrent cancellations. The batch writer then waits for the goods row
-// behind one cancellation and not behind one per buyer.
-func TestPayments_ConcurrentCallsShareTransaction(t *testing.T) {
+// TestPayments_ConcurrentCallsHaveOneTransactionAtATime checks that concurrent payments of a goods
+// never have two transactions at once, and that each gets its own order; the same for
+// cancellations.
+func TestPayments_ConcurrentCallsHaveOneTransactionAtATime(t *testing.T) {
 	const buyers = 8
 	h := newFixture(t)
 	sale := h.exposeSale(2*buyers, 1)
@@ -104,17 +106,20 @@ func TestPayments_ConcurrentCallsShareTransaction(t *testing.T) {
 	store := &counter{Store: h.store}
 	payments := payment.NewService(h.Orders, store, h.releaser(), paymentprovider.Test{},
 		h.parts.Log)
-	type change = func(context.Context, seckill.Actor, string) (order.Order, error)
-	for first, run := range map[int]struct {
-		change
+	type change struct {
+		first  int // index of the first buyer
+		call   func(context.Context, seckill.Actor, string) (order.Order, error)
 		status order.Status
-	}{0: {payments.Pay, order.Paid}, buyers: {payments.Cancel, order.Cancelled}} {
+	}
+	for _, c := range []change{
+		{0, payments.Pay, order.Paid}, {buyers, payments.Cancel, order.Cancelled},
+	} {
 		var running sync.WaitGroup
-		for i, sn := range sns[first : first+buyers] {
+		for i, sn := range sns[c.first : c.first+buyers] {
 			running.Go(func() {
-				o, err := run.change(t.Context(), buyer(int64(first+i+1)), sn)
+				o, err := c.call(t.Context(), buyer(int64(c.first+i+1)), sn)
 				assert.NoError(t, err)
-				assert.Equal(t, run.status, o.Status)
+				assert.Equal(t, c.status, o.Status)
 				assert.Equal(t, sn, o.OrderSn)
 			})
 		}

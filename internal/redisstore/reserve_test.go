@@ -40,6 +40,18 @@ func (s fixture) TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	require.Zero(t, s.view().Outbox)
 }
 
+// TestPendingAmong_MalformedLineIsAnError checks that a malformed line is an error, and that the
+// other lines are still returned.
+func (s fixture) TestPendingAmong_MalformedLineIsAnError(t *testing.T) {
+	s.load(onSale(10, 5))
+	r := reservationOf(1, 7, 3)
+	s.reserve(r)
+	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).pending(), "sn2", "x").Err())
+	lines, err := s.PendingAmong(t.Context(), map[int64][]string{goods: {"sn2", "sn1", "sn3"}})
+	require.ErrorContains(t, err, "a pending order in redis")
+	require.Equal(t, map[string]reservation.OrderLine{"sn1": r.OrderLine}, lines)
+}
+
 // TestReserve_JudgesEachReservationAlone checks that each reservation of a batch gets its own
 // verdict. A refusal does not affect the others.
 func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {

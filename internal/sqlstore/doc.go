@@ -10,8 +10,8 @@
 //
 // Exported methods own their transaction; unexported functions that take tx run in their caller's.
 // A transaction that changes an order's units locks the goods row first and order rows after it.
-// Payment locks order rows only, in ascending order. This order of locks excludes deadlocks between
-// them.
+// Payment locks no goods row. It locks order rows in ascending order and inserts payments after
+// that. This order of locks excludes deadlocks between them.
 // Errors: a refusal is a *seckill.Error, an *orderwriter.AdoptError or a named error of the domain.
 // Errors of invalid data of one order (too long, not text, a violated check) are plain. Every other
 // error wraps order.ErrTryAgain: its outcome may be unknown, and the caller may repeat the call.

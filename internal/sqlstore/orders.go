@@ -41,17 +41,21 @@ func (s *Store) StatusOf(
 	return found, wrapError("read order states", err)
 }
 
-// OrdersByNumber returns those of 1 to 1000 orders of a goods that have a row, unsorted. Buyers poll
-// their orders with it, and GORM's reflection would cost more than the rest of the call.
+// OrdersByNumber returns the orders of a goods, of at most 1000 numbers, that have a row, unsorted.
+// It avoids GORM's reflection, because buyers poll their orders with it.
 func (s *Store) OrdersByNumber(
 	ctx context.Context, goodsID int64, sns []string,
 ) (all []order.Order, err error) {
+	if len(sns) == 0 {
+		return nil, nil
+	}
 	values := []any{goodsID}
 	for _, sn := range sns {
 		values = append(values, sn)
 	}
-	rows, err := s.db.ConnPool.QueryContext(ctx, `SELECT goods_id, order_sn, buyer_id, quantity, name,
-			phone, epoch, amount, status, failure_reason, created_at, pay_by, paid_at, closed_at
+	rows, err := s.db.ConnPool.QueryContext(ctx, `SELECT goods_id, order_sn, buyer_id, quantity,
+			name, phone, epoch, amount, status, failure_reason, created_at, pay_by, paid_at,
+			closed_at
 		FROM orders WHERE goods_id = ? AND order_sn IN (?`+strings.Repeat(",?", len(sns)-1)+")",
 		values...)
 	if err != nil {

@@ -24,6 +24,7 @@ func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
 	sns := []string{b.OrderSn, "unknown", a.OrderSn}
 	require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn},
 		orderSns(must.Get(h.OrdersByNumber(t.Context(), sale.GoodsID, sns))(t)))
+	require.Empty(t, must.Get(h.OrdersByNumber(t.Context(), sale.GoodsID, nil))(t))
 	require.Equal(t, map[order.Status]stats.Count{
 		order.Paid:      {Orders: 1, Units: 2, Amount: 3998},
 		order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},

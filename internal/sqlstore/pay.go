@@ -44,11 +44,12 @@ func (r paymentRow) refund() payment.Refund {
 	return payment.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
 }
 
-// Receive stores payments of a goods and marks their created orders as paid, in one transaction
-// under the orders' locks. A payment that its order cannot keep, for example at payBy or later, is
-// stored for a refund. A repeated payment changes nothing. The result has one entry per payment, in
-// their order. Its error is a Conflict where the amount differs from the order's or the number
-// belongs to another payment, or order.ErrNoSuchOrder.
+// Receive stores payments of a goods and marks their created orders as paid under the orders'
+// locks, in one transaction. If the database refuses that transaction, each payment gets its own. A
+// payment that its order cannot keep, for example at payBy or later, is stored for a refund. A
+// repeated payment changes nothing. The result has one entry per payment, in their order. Its Err
+// is a Conflict where the amount differs from the order's or the number belongs to another payment,
+// order.ErrNoSuchOrder, or of invalid data. An error of Receive itself wraps order.ErrTryAgain.
 func (s *Store) Receive(
 	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
 ) ([]payment.Receipt, error) {
@@ -67,7 +68,8 @@ func (s *Store) Receive(
 	return receipts, nil
 }
 
-// receive is one transaction of Receive. Its error is that of any payment.
+// receive is one transaction of Receive. Its error is that of any payment. After an error nothing
+// is written.
 func (s *Store) receive(
 	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
 ) ([]payment.Receipt, error) {

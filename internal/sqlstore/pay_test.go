@@ -77,15 +77,16 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 
 // TestReceive_BatchHasOneReceiptEach checks that a batch decides on its payments one after the
 // other, and that a repetition gets the same answers. A refused payment does not affect the others,
-// also if its number was used under another goods, for which the database refuses the statement.
+// even if its number belongs to a payment of another goods, so that the database refuses the
+// statement.
 func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
-	now := today.Add(5 * time.Minute)
-	states := []payment.State{
-		payment.Kept, payment.Refunding, "", payment.Kept, "", "", payment.Kept, "",
-	}
-	other := h.exposed(10, 5)
+	now, other := today.Add(5*time.Minute), h.exposed(10, 5)
 	must.Get(h.receiveOne(h.payment(other, "taken", h.writeOrder(other, 1)), now))(t)
-	for _, n := range []int{len(states) - 1, len(states)} {
+	refused := []string{"", "taken"}
+	if !isSQLite(h.db) { // which stores a number of any length
+		refused = append(refused, strings.Repeat("p", payment.MaxPaymentID+1))
+	}
+	for n, id := range refused {
 		sale := h.exposed(10, 5)
 		one, two := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 		named := func(id, sn string) payment.Payment {
@@ -93,30 +94,47 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 		}
 		wrong := named("wrong", two)
 		wrong.Amount++
-		batch := []payment.Payment{
-			named("b", one), named("a", one), wrong, named("b", one), named("a", two),
-			named("lost", "0"), named("c", two), h.payment(sale, "taken", two),
+		type member struct {
+			payment.Payment
+			state  payment.State // "" of a refused one
+			reason payment.RefundReason
 		}
+		batch := []member{
+			{named("b", one), payment.Kept, ""},
+			{named("a", one), payment.Refunding, payment.RefundSecond},
+			{wrong, "", ""},
+			{named("b", one), payment.Kept, ""},
+			{named("a", two), "", ""},
+			{named("lost", "0"), "", ""},
+			{named("c", two), payment.Kept, ""},
+		}
+		if id != "" {
+			batch = append(batch, member{h.payment(sale, id, two), "", ""})
+		}
+		payments := mapSlice(batch, func(m member) payment.Payment { return m.Payment })
 		for range 2 {
-			list := must.Get(h.Receive(t.Context(), sale.GoodsID, batch[:n], now))(t)
-			require.Len(t, list, n)
+			list := must.Get(h.Receive(t.Context(), sale.GoodsID, payments, now))(t)
+			require.Len(t, list, len(batch))
 			for i, r := range list {
-				require.Equal(t, states[i], r.State, "payment %d", i)
+				require.Equal(t, batch[i].state, r.State, "payment %d", i)
+				require.Equal(t, batch[i].reason, r.Reason, "payment %d", i)
 				switch {
 				case batch[i].OrderSn == "0":
 					require.ErrorIs(t, r.Err, order.ErrNoSuchOrder)
-				case states[i] == "":
+				case len(batch[i].ID) > payment.MaxPaymentID:
+					require.True(t, isDataError(r.Err), "%v", r.Err)
+				case r.State == "":
 					require.Equal(t, seckill.Conflict, seckill.ReasonOf(r.Err), "payment %d", i)
 				default:
 					require.NoError(t, r.Err)
-					require.Equal(t, batch[i], r.Payment)
+					require.Equal(t, batch[i].Payment, r.Payment)
 					require.Equal(t, order.Paid, r.Order.Status)
 				}
 			}
 		}
 		h.requireBalanced(sale.GoodsID)
 	}
-	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), 2)
+	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), len(refused))
 }
 
 // TestClaimRefund_HasOneWinner checks that one of several concurrent callers gets the attempt of a

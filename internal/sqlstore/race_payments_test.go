@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -207,4 +208,33 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 		}
 	}
 	require.Equal(t, kept, a.requireOutcome(order.Expired, order.MoveExpire, payment.RefundLate))
+}
+
+// TestRace_OverlappingBatchesOfPayments checks that concurrent batches of the same payments, each
+// in another order, do not deadlock. Every transaction succeeds at its first try, and each order
+// keeps its payment.
+func TestRace_OverlappingBatchesOfPayments(t *testing.T) {
+	t.Parallel()
+	a := newRaceFixture(t, *races)
+	for lines := range slices.Chunk(a.lines, 100) {
+		payments := mapSlice(lines, func(l reservation.OrderLine) payment.Payment {
+			return a.payment(a.sale, "p-"+l.OrderSn, l.OrderSn)
+		})
+		var g errgroup.Group
+		for range atOnce {
+			batch := slices.Clone(payments)
+			rand.Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
+			g.Go(func() error {
+				list, err := a.Receive(t.Context(), a.sale.GoodsID, batch, today)
+				for i, r := range list {
+					if r.Err != nil || r.State != payment.Kept || r.Payment != batch[i] {
+						err = errors.Join(err, fmt.Errorf("payment %d: %+v", i, r))
+					}
+				}
+				return err
+			})
+		}
+		require.NoError(t, g.Wait())
+	}
+	require.Equal(t, *races, a.requireOutcome(order.Created, "", ""))
 }

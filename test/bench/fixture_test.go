@@ -110,8 +110,8 @@ func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
 	return requests
 }
 
-// bought buys an order for each of n buyers and waits until all are written. It returns requests that
-// query and pay them.
+// bought buys an order for each of n buyers and waits until all are written. It returns requests
+// that query and pay them.
 func (f *fixture) bought(goods string, n int) (queries, pays [][]byte) {
 	f.b.Helper()
 	purchases := f.purchases(goods, n, inOrder)

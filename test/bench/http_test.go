@@ -71,8 +71,8 @@ func BenchmarkAccepted(b *testing.B) {
 	profile(b, f.APIs[0], "accepted", ours)
 }
 
-// BenchmarkPolled measures queries of created orders by their buyers, each of another order. The
-// floor program checks the same tokens and writes a shorter answer.
+// BenchmarkPolled measures queries of created orders by their buyers, in turn. The floor program
+// checks the same tokens and writes a shorter answer.
 func BenchmarkPolled(b *testing.B) {
 	f := newFixture(b)
 	floor, goods := f.startFloor(f.soldOut()), f.sale(endless)

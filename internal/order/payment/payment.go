@@ -56,7 +56,7 @@ type Receipt struct {
 	Reason RefundReason // of one that is not kept
 	Order  order.Order
 	// Err is Conflict if the amount is not the order's or the id belongs to another payment, or
-	// ErrNoSuchOrder. Nothing is recorded then.
+	// ErrNoSuchOrder. Any other error is of invalid data. Nothing is recorded then.
 	Err error
 }
 

@@ -9,10 +9,13 @@ import (
 
 // Store records payments, cancellations, expiries and refunds in MySQL.
 type Store interface {
-	// Receive records payments of one sale in one transaction. It makes each order paid, or marks
-	// the payment for a refund if the order can't keep it. The same payment again returns the
-	// recorded outcome. It returns one receipt for each payment, in the same order.
-	Receive(ctx context.Context, goodsID int64, payments []Payment, now time.Time) ([]Receipt, error)
+	// Receive records payments of one sale. A refusal of one, in its receipt's Err, does not affect
+	// the others. Receive makes each order paid, or marks the payment for a refund if the order
+	// can't keep it. The same payment again returns the recorded outcome. It returns one receipt
+	// for each payment, in the same order.
+	Receive(
+		ctx context.Context, goodsID int64, payments []Payment, now time.Time,
+	) ([]Receipt, error)
 	// Cancel cancels created orders of one sale in one transaction. It returns one outcome for each
 	// number, in the same order.
 	Cancel(

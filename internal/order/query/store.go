@@ -30,7 +30,7 @@ type Store interface {
 // Redis holds the reservations that MySQL may not have yet.
 type Redis interface {
 	// PendingAmong returns the lines of those numbers, by goods id, that are pending. After an
-	// error lines may be missing.
+	// error lines may be missing; it returns nil if Redis failed.
 	PendingAmong(
 		ctx context.Context, numbers map[int64][]string,
 	) (map[string]reservation.OrderLine, error)
@@ -38,7 +38,7 @@ type Redis interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// lookupDeadline bounds a lookup, because none of its callers may cancel it.
+// lookupDeadline bounds a lookup, because a caller's context does not end it.
 const lookupDeadline = 5 * time.Second
 
 // record is what Redis and MySQL have of one order.
@@ -51,8 +51,8 @@ type record struct {
 }
 
 // lookUp reads orders of one goods for concurrent callers, from Redis first and from MySQL after
-// that. Both reads begin after the call of each caller. The caller therefore gets the effect of
-// every change that it knows of.
+// that. Every caller called before the reads begin. Each therefore sees all changes that it knows
+// of.
 func (s *Service) lookUp(ctx context.Context, goodsID int64, sns []string) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupDeadline)
 	defer cancel()

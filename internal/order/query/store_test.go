@@ -2,22 +2,28 @@ package query
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// slowStore is Redis and MySQL with one status for all orders. A statement returns the status at
-// its beginning, after the test has received its numbers.
+// slowStore is Redis and MySQL with one status for all orders of a buyer. A statement returns the
+// status at its beginning, after the test has received its numbers.
 type slowStore struct {
 	Store
 	Redis
+	buyerID int64
 	status  order.Status
+	missing string // a number without a row
 	started chan []string
 }
 
@@ -31,38 +37,52 @@ func (s *slowStore) OrdersByNumber(
 	_ context.Context, _ int64, sns []string,
 ) (orders []order.Order, _ error) {
 	status := s.status
-	s.started <- sns
+	s.started <- slices.Clone(sns)
 	for _, sn := range sns {
-		if sn != "missing" {
-			orders = append(orders,
-				order.Order{OrderLine: reservation.OrderLine{OrderSn: sn}, Status: status})
+		if sn != s.missing {
+			line := reservation.OrderLine{OrderSn: sn, BuyerID: s.buyerID}
+			orders = append(orders, order.Order{OrderLine: line, Status: status})
 		}
 	}
 	return orders, nil
 }
 
+// Sale implements order.SaleReader.
+func (s *slowStore) Sale(context.Context, int64) (seckill.View, error) {
+	return seckill.View{Gate: seckill.GateOpen}, nil
+}
+
 // TestFind_SharedLookupReturnsWritesBeforeTheCall checks that concurrent queries share one
 // statement, and that a query never joins a statement that began before it. Its buyer may have seen
-// a change meanwhile.
+// a change meanwhile. A query whose caller has left takes no part in the statement.
 func TestFind_SharedLookupReturnsWritesBeforeTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slowStore{status: order.Created, started: make(chan []string)}
-		s := NewService(Deps{Store: store, Redis: store})
-		ask := func(sn string, want order.Status, wantErr error) {
+		keys, by := ordersn.NewKeys([]byte("a secret")), seckill.Actor{ID: 7, Role: seckill.Buyer}
+		issue := func(buyerID int64) string { return keys.Issue(1, buyerID, time.Now()).String() }
+		a, b, unasked, foreign := issue(by.ID), issue(by.ID), issue(by.ID), issue(by.ID+1)
+		store := &slowStore{
+			buyerID: by.ID, status: order.Created, missing: foreign, started: make(chan []string),
+		}
+		s := NewService(Deps{Store: store, Redis: store, Reader: store, Keys: keys})
+		find := func(ctx context.Context, sn string, want order.Status, refusal seckill.Reason) {
 			go func() {
-				r, err := s.lookups.Do(t.Context(), 1, sn)
-				assert.NoError(t, err)
-				assert.Equal(t, want, r.row.Status)
-				assert.ErrorIs(t, r.err, wantErr)
+				o, err := s.Find(ctx, by, sn)
+				assert.Equal(t, refusal, seckill.ReasonOf(err))
+				assert.Equal(t, want, o.Status)
 			}()
 			synctest.Wait()
 		}
-		ask("a", order.Created, nil)
+		find(t.Context(), a, order.Created, "")
 		store.status = order.Paid
-		ask("a", order.Paid, nil)
-		ask("missing", "", order.ErrNoSuchOrder)
-		ask("b", order.Paid, nil)
-		require.Equal(t, []string{"a"}, <-store.started)
-		require.Equal(t, []string{"a", "missing", "b"}, <-store.started)
+		find(t.Context(), a, order.Paid, "")
+		find(t.Context(), foreign, "", seckill.NotFound)
+		leaving, leave := context.WithCancel(t.Context())
+		find(leaving, unasked, "", seckill.Unavailable)
+		find(t.Context(), b, order.Paid, "")
+		leave()
+		synctest.Wait()
+		require.Equal(t, []string{a}, <-store.started)
+		require.Equal(t, []string{a, foreign, b}, <-store.started)
+		synctest.Wait() // the callers have their answers before t.Context ends
 	})
 }

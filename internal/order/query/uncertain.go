@@ -25,8 +25,8 @@ func withUncertain(ctx context.Context, store Redis, orders []order.Order) []ord
 	if len(young) == 0 {
 		return orders
 	}
-	pending, err := store.PendingAmong(ctx, young)
-	if err != nil {
+	pending, _ := store.PendingAmong(ctx, young)
+	if pending == nil { // Redis failed; after a malformed line the others are known
 		return orders
 	}
 	uncertain := make(map[int64]bool)

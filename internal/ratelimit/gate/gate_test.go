@@ -150,7 +150,11 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 func TestGate_MissingKeys(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	for range 3 {
-		require.True(t, decide(t, g, "skip", rules.Attributes{}).Allowed)
+		out := decide(t, g, "skip", rules.Attributes{})
+		require.True(t, out.Allowed)
+		limit, policy := out.AppendHeaders(nil, nil)
+		require.Nil(t, limit)
+		require.Nil(t, policy)
 	}
 	require.False(t, decide(t, g, "deny", rules.Attributes{}).Allowed)
 	require.True(t, decide(t, g, "shared", rules.Attributes{Route: "a"}).Allowed)
