@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -54,8 +55,11 @@ func (s *Store) Receive(
 	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
 ) ([]payment.Receipt, error) {
 	receipts, err := s.receive(ctx, goodsID, payments, now)
-	if err == nil || errors.Is(err, order.ErrTryAgain) {
+	switch {
+	case err == nil || errors.Is(err, order.ErrTryAgain):
 		return receipts, err
+	case len(payments) == 1:
+		return []payment.Receipt{{Err: err}}, nil
 	}
 	// The database refuses one of the payments, so each gets its own transaction.
 	for part := range slices.Chunk(payments, 1) {
@@ -159,6 +163,10 @@ func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
 	if err := changeCreated(tx, goodsID, r.paid, order.Paid, "paid_at", r.now); err != nil {
 		return err
 	}
+	// In ascending order, so that transactions with the same numbers cannot wait for each other.
+	slices.SortFunc(r.added, func(a, b paymentRow) int {
+		return cmp.Compare(a.PaymentID, b.PaymentID)
+	})
 	err := insert(tx, r.added)
 	if isDuplicate(err) { // of another order: these orders' payments were read under their locks
 		return newNumberTaken()

@@ -49,7 +49,7 @@ func NewService(
 	return s
 }
 
-// changeDeadline bounds a charge with its transaction, and a batch of payments or cancellations.
+// changeDeadline bounds a charge, and a batch of payments or cancellations.
 // All continue after the client has disconnected.
 const changeDeadline = 5 * time.Second
 
@@ -105,9 +105,10 @@ func (s *Service) Receive(
 	return Receipt{}, err
 }
 
-// receive records a payment and logs one that will be refunded.
+// receive records a payment and logs one that will be refunded. The money is taken, so it continues
+// without its caller.
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
-	r, err = s.payments.Do(ctx, p.GoodsID, p)
+	r, err = s.payments.Do(context.WithoutCancel(ctx), p.GoodsID, p)
 	if err == nil {
 		err = r.Err
 	}

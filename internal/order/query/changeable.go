@@ -16,28 +16,39 @@ import (
 func (s *Service) FindChangeable(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	o, err := s.Find(ctx, by, orderSn)
-	if err != nil || o.Status != order.Queued {
-		return o, err
+	return s.findChangeable(ctx, orderSn, func(record) seckill.Actor { return by })
+}
+
+// FindChangeableByNumber is FindChangeable for a payment provider, whose reports have no buyer id.
+func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (order.Order, error) {
+	return s.findChangeable(ctx, orderSn, func(r record) seckill.Actor {
+		buyer := r.row.BuyerID // 0 if nothing is found: decide returns why
+		if r.pending {
+			buyer = r.line.BuyerID
+		}
+		return seckill.Actor{ID: buyer, Role: seckill.Buyer}
+	})
+}
+
+func (s *Service) findChangeable(
+	ctx context.Context, orderSn string, actor func(record) seckill.Actor,
+) (order.Order, error) {
+	n, err := s.Keys.Parse(orderSn)
+	if err != nil {
+		return order.Order{}, NewNoSuchOrder()
 	}
-	if r, err := s.lookups.Do(ctx, o.GoodsID, orderSn); err == nil && r.err == nil {
+	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
+	if err != nil {
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+	}
+	o, err := s.decide(ctx, actor(r), n, orderSn, r)
+	switch {
+	case err != nil || o.Status != order.Queued:
+		return o, err
+	case r.err == nil:
 		return r.row, nil
 	}
 	e := seckill.NewError(seckill.Conflict, "the order is still on its way; ask again in a second")
 	e.RetryAfter = time.Second
 	return o, e
-}
-
-// FindChangeableByNumber is FindChangeable for a payment provider, whose reports have no buyer id.
-func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (order.Order, error) {
-	n, err := s.Keys.Parse(orderSn)
-	if err != nil {
-		return order.Order{}, NewNoSuchOrder()
-	}
-	r, _ := s.lookups.Do(ctx, n.GoodsID, orderSn)
-	buyer := r.row.BuyerID // 0 if nothing is found: Find returns why
-	if r.pending {
-		buyer = r.line.BuyerID
-	}
-	return s.FindChangeable(ctx, seckill.Actor{ID: buyer, Role: seckill.Buyer}, orderSn)
 }

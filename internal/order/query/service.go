@@ -55,9 +55,17 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 		return order.Order{}, NewNoSuchOrder()
 	}
 	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
-	switch {
-	case err != nil:
+	if err != nil {
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+	}
+	return s.decide(ctx, by, n, orderSn, r)
+}
+
+// decide returns the status of an order that was looked up.
+func (s *Service) decide(
+	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, r record,
+) (order.Order, error) {
+	switch {
 	case r.pending && r.line.BuyerID != by.ID,
 		r.err == nil && r.row.BuyerID != by.ID && !r.row.Tombstone():
 		return order.Order{}, newOtherBuyersOrder()

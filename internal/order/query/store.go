@@ -56,7 +56,10 @@ type record struct {
 func (s *Service) lookUp(ctx context.Context, goodsID int64, sns []string) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupDeadline)
 	defer cancel()
-	lines, pendingErr := s.Redis.PendingAmong(ctx, map[int64][]string{goodsID: sns})
+	// A Redis that does not answer leaves time for MySQL.
+	asking, stop := context.WithTimeout(ctx, order.RedisDeadline)
+	lines, pendingErr := s.Redis.PendingAmong(asking, map[int64][]string{goodsID: sns})
+	stop()
 	rows, err := s.Store.OrdersByNumber(ctx, goodsID, sns)
 	found := make(map[string]order.Order, len(rows))
 	for _, o := range rows {
