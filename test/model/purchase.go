@@ -243,7 +243,7 @@ func (w *world) reserve(p *proc, goods int, batch []*client) ([]decision, int, b
 	vs, avail := make([]decision, len(batch)), k.avail
 	extra, taken := map[int]int{}, map[int]line{}
 	for i, c := range batch {
-		if l, again := taken[c.path]; again {
+		if l, again := taken[c.path]; again && !w.omits(GroupInOrder) {
 			vs[i] = decision{repeated: true, line: l}
 			continue
 		}

@@ -32,10 +32,16 @@ func newRecords() *records {
 	return &records{bySn: map[[3]int]*orderRecord{}, waivedStale: map[int]bool{}}
 }
 
-// waive records that a master waives late orders. A demoted one makes the goods stale. Behind the
-// shut gate of the present one they take units that its pending orders have, which may then fail.
-// That takes two failures: a failover, and an API that reserved on the demoted master and was
-// suspended for longer than the rebuild, which else waits for its message.
+// waive records that a master waives late orders. A demoted one makes the goods stale.
+//
+// The present master does harm only after two failures, a failover and a suspended API:
+//  1. The API reserves order A on the demoted master. It is suspended before it publishes A.
+//  2. A rebuild opens the next epoch without A. The new master reserves the last units for order B.
+//  3. Another rebuild shuts the gate. The API resumes, and the queue delivers A before B.
+//  4. The shut gate waives A, MySQL gives A the units, and B fails although it was promised.
+//
+// waive therefore excuses the orders that are pending at step 4, and no others. The excuse could go
+// if adopt.lua took units behind a shut gate too, where epoch and lease are the present ones.
 func (r *records) waive(w *world, s *server, goods int) {
 	if s != w.current {
 		r.waivedStale[goods] = true
