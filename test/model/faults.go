@@ -112,9 +112,6 @@ func (w *world) inject() {
 		return
 	case clockSkew:
 		w.apis[0].skew, w.apis[1].skew = 40, -40
-		for _, h := range w.workers {
-			h.skew = w.pathLife
-		}
 	default:
 		w.injectAtOnce()
 	}

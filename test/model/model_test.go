@@ -9,7 +9,7 @@ import (
 
 var (
 	schedules = flag.Int("schedules", 4000/fewer, "schedules to run with all rules kept")
-	within    = flag.Int("within", 50000, "schedules that a left-out rule may survive at most")
+	within    = flag.Int("within", 150000, "schedules that a left-out rule may survive at most")
 	seed      = flag.Uint64("seed", 0, "the seed of the first schedule")
 	table     = flag.Bool("table", false, "count violations among all of -within schedules")
 	search    = flag.Bool("search", false, "search for first violations instead of known seeds")

@@ -24,9 +24,9 @@ type row struct {
 
 // move is a stock move: units that MySQL has released, and Redis must release too.
 type move struct {
-	id, goods, epoch, buyer, sn, q int
-	fail, applied                  bool
-	at                             int
+	id, goods, epoch, buyer, sn, q, issued int
+	fail, applied                          bool
+	at                                     int
 }
 
 // goodsRow is the row of one sale; token is the newest fencing token.
@@ -78,7 +78,7 @@ func (m *mysql) insert(l line, s status) {
 func (m *mysql) newMove(l line, fail bool) *move {
 	mv := &move{
 		id: m.w.id(), goods: l.goods, epoch: m.goods[l.goods].epoch, buyer: l.buyer,
-		sn: l.sn, q: l.q, fail: fail, at: m.w.now,
+		sn: l.sn, q: l.q, issued: l.issued, fail: fail, at: m.w.now,
 	}
 	m.moves = append(m.moves, mv)
 	return mv
@@ -241,25 +241,21 @@ func (m *mysql) nextToken(goods int) int {
 	return m.goods[goods].token
 }
 
-// beginEpoch begins an epoch. It returns false if a newer token was issued. skew is the error of
-// the rebuilder's clock.
-func (m *mysql) beginEpoch(goods, token, skew int) (snapshot, bool) {
+// beginEpoch begins an epoch. It returns false if a newer token was issued. It reads the active
+// orders, and those whose paths may be used after the tick now.
+func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	g := &m.goods[goods]
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
 		return snapshot{}, false
 	}
 	g.epoch++
 	s := snapshot{epoch: g.epoch, stock: g.stock, total: g.total}
-	now := m.w.now
-	if m.w.omits(LoadByRedisClock) {
-		now += skew
-	}
 	for _, r := range m.orders {
 		o := *r
 		if !o.status.active() {
 			o.q = 0
 		}
-		usable := now < o.issued+m.w.pathLife && !m.w.omits(LoadUsablePaths)
+		usable := now < o.issued+m.w.pathLife+clockMargin && !m.w.omits(LoadUsablePaths)
 		if o.goods == goods && (o.q > 0 || usable) {
 			s.orders = append(s.orders, o)
 		}

@@ -243,7 +243,7 @@ func (w *world) reserve(p *proc, goods int, batch []*client) ([]decision, int, b
 	vs, avail := make([]decision, len(batch)), k.avail
 	extra, taken := map[int]int{}, map[int]line{}
 	for i, c := range batch {
-		if l, again := taken[c.path]; again {
+		if l, again := taken[c.path]; again && !w.omits(GroupInOrder) {
 			vs[i] = decision{repeated: true, line: l}
 			continue
 		}
@@ -311,10 +311,11 @@ func (w *world) answer(c *client, v decision) {
 		c.waiting = false
 		w.logf("%s promises order %d of goods %d (epoch %d) to buyer %d",
 			c.api.name, v.line.sn, v.line.goods, v.line.epoch, v.line.buyer)
-		w.records.promise(v.line)
+		w.records.promise(v.line, v.taken)
 		w.afterPromise(c, v.line)
 	case v.badPath && w.db.up && w.db.find(c.goods, c.path) != nil: // an expired path's order
 		c.waiting = false
+		w.records.promise(v.line, false)
 		w.afterPromise(c, v.line)
 	case v.badPath:
 		c.path = 0

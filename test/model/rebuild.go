@@ -20,14 +20,33 @@ func (w *world) createSale(goods int) {
 
 // openFirst loads the first epoch, which takes no lock.
 func (w *world) openFirst(p *proc, goods int) {
-	p.step()
-	snap, ok := w.db.beginEpoch(goods, 0, p.host.skew)
-	if !ok {
-		return
+	if w.openEpoch(p, goods, 0) {
+		w.logf("%s opened goods %d", p.host.name, goods)
 	}
-	w.logf("%s opens goods %d", p.host.name, goods)
-	p.sleep(w.rnd.IntN(12))
-	p.host.redis.load(goods, snap)
+}
+
+// openEpoch is the opener: it reads Redis' clock, begins an epoch in MySQL, and loads it.
+func (w *world) openEpoch(p *proc, goods, token int) bool {
+	p.step()
+	if !p.host.redis.answers() {
+		return false
+	}
+	now := w.now
+	if w.omits(LoadByRedisClock) {
+		now += p.host.skew
+	}
+	p.step()
+	if !w.db.up {
+		return false
+	}
+	snap, ok := w.db.beginEpoch(goods, token, now)
+	if !ok {
+		return false
+	}
+	w.logf("%s begins epoch %d of goods %d: %d of %d left",
+		p.host.name, snap.epoch, goods, snap.stock, snap.total)
+	p.sleep(w.rnd.IntN(1 + w.rnd.IntN(12))) // staging takes time with many buyers
+	return p.host.redis.load(goods, snap)
 }
 
 // runRebuilder rebuilds the sales that Redis has lost.
@@ -95,19 +114,7 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 		w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
 		return false
 	}
-	p.step()
-	if !w.db.up {
-		return false
-	}
-	snap, ok := w.db.beginEpoch(goods, token, p.host.skew)
-	if !ok {
-		return false
-	}
-	w.logf("%s begins epoch %d of goods %d: %d of %d left",
-		p.host.name, snap.epoch, goods, snap.stock, snap.total)
-	p.sleep(w.rnd.IntN(1 + w.rnd.IntN(12))) // staging takes time with many buyers
-	s = p.host.redis
-	return s.load(goods, snap)
+	return w.openEpoch(p, goods, token)
 }
 
 // drain brings every reservation of the old epoch into MySQL.

@@ -25,8 +25,9 @@ const (
 	unavailable // Redis does not answer: the outcome is unknown
 )
 
-// held is one order of a buyer and its quantity, which is 0 once the order has ended.
-type held struct{ sn, q int }
+// held is one order of a buyer and its quantity, which is 0 once the order has ended. The number
+// carries the tick at which its path was issued.
+type held struct{ sn, q, issued int }
 
 // pendingOrder is an order whose commit in MySQL is not confirmed, since the tick at.
 type pendingOrder struct {
@@ -176,11 +177,14 @@ func (k *keys) has(buyer, sn int) (units int, known bool) {
 
 func (k *keys) holds(buyer, sn int) bool { units, _ := k.has(buyer, sn); return units > 0 }
 
-// setHolding sets the units of an order; without EndedOrdersStay an ended one is forgotten.
-func (k *keys) setHolding(w *world, buyer, sn, q int) {
-	rest := slices.DeleteFunc(k.buyers[buyer], func(h held) bool { return h.sn == sn })
-	if q > 0 || !w.omits(EndedOrdersStay) {
-		rest = append(rest, held{sn, q})
+// setHolding sets the units of an order. When it sets none it prunes: ended orders are forgotten
+// once their paths have ended, and at once without EndedOrdersStay.
+func (k *keys) setHolding(w *world, buyer int, h held) {
+	rest := slices.DeleteFunc(k.buyers[buyer], func(o held) bool { return o.sn == h.sn })
+	if rest = append(rest, h); h.q == 0 {
+		rest = slices.DeleteFunc(rest, func(o held) bool {
+			return o.q == 0 && (w.now >= o.issued+w.pathLife || w.omits(EndedOrdersStay))
+		})
 	}
 	if k.buyers[buyer] = rest; len(rest) == 0 {
 		delete(k.buyers, buyer)
@@ -189,7 +193,7 @@ func (k *keys) setHolding(w *world, buyer, sn, q int) {
 
 func (k *keys) reserve(w *world, l line) {
 	k.avail, k.pend = k.avail-l.q, k.pend+l.q
-	k.setHolding(w, l.buyer, l.sn, l.q)
+	k.setHolding(w, l.buyer, held{l.sn, l.q, l.issued})
 	k.pending[l.sn] = pendingOrder{l, w.now}
 }
 
@@ -241,7 +245,7 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 			took[l.sn] = units
 		case over || l.q > k.avail:
 			took[l.sn] = 0
-			k.setHolding(s.w, l.buyer, l.sn, 0)
+			k.setHolding(s.w, l.buyer, held{l.sn, 0, l.issued})
 		default:
 			k.reserve(s.w, l)
 			took[l.sn] = l.q
@@ -288,7 +292,7 @@ func (s *server) release(m *move) applyResult {
 		return applied
 	}
 	if !s.w.omits(ReleaseWithHolding) {
-		k.setHolding(s.w, m.buyer, m.sn, 0)
+		k.setHolding(s.w, m.buyer, held{m.sn, 0, m.issued})
 	}
 	switch {
 	case pending:
@@ -333,7 +337,7 @@ func (s *server) load(goods int, snap snapshot) bool {
 		return true
 	}
 	for _, o := range snap.orders {
-		k.buyers[o.buyer] = append(k.buyers[o.buyer], held{o.sn, o.q})
+		k.buyers[o.buyer] = append(k.buyers[o.buyer], held{o.sn, o.q, o.issued})
 	}
 	return true
 }

@@ -10,6 +10,8 @@ const (
 	OrderNumbersByAPI
 	// One script checks and reserves, so that no other reservation comes in between.
 	AtomicReserve
+	// The script judges a group one by one: a path that the group has twice is one order.
+	GroupInOrder
 	// The reserve script compares the sale's window with Redis' clock, which all APIs share.
 	RedisClock
 	// The script that reserves also writes the message to the outbox. The relay publishes the
@@ -81,11 +83,12 @@ const (
 	ReleaseUnderLease
 	// MySQL counts each buyer's holding, because Redis may lose it.
 	HoldingsInDB
-	// A number whose units returned stays in the buyer's holding: its path takes nothing again.
+	// A number whose units returned stays in the buyer's holding until its path has ended: the path
+	// takes nothing again.
 	EndedOrdersStay
 	// A load includes every number whose path may still be used, also of orders that have ended.
 	LoadUsablePaths
-	// Redis' clock chooses these numbers, not the clock of the worker that rebuilds.
+	// Redis' clock chooses these numbers. The clock of the worker that rebuilds may be hours ahead.
 	LoadByRedisClock
 	// A late order of which Redis has another quantity is void: its buyer repeated the path.
 	AdoptByQuantity
@@ -112,6 +115,7 @@ var names = [...]string{
 	None:                   "all rules kept",
 	OrderNumbersByAPI:      "order numbers by INCR in Redis",
 	AtomicReserve:          "check and reserve in two calls",
+	GroupInOrder:           "a group judged by the orders before it",
 	RedisClock:             "sale window by the API's clock",
 	Outbox:                 "no outbox",
 	OutboxTrimmedByID:      "outbox trimmed by length",

@@ -13,6 +13,8 @@ const (
 	republishAge    = 150 // 60 s
 	lockLife        = 80  // 2 s, renewed
 	barrierPatience = lockLife - 2*publishDeadline
+	clockMargin     = 40    // 4 minutes
+	hour            = 36000 // by which the clocks of the workers are ahead
 )
 
 // world is the state of one schedule: every server, every host, the clients and the fault.
@@ -137,7 +139,7 @@ func (w *world) hosts() {
 		w.start(h)
 	}
 	for i := range 1 + min(1, w.rnd.IntN(3)) {
-		h := &host{name: fmt.Sprint("worker", i), boot: w.bootWorker}
+		h := &host{name: fmt.Sprint("worker", i), boot: w.bootWorker, skew: hour}
 		w.workers = append(w.workers, h)
 		w.start(h)
 	}
