@@ -43,20 +43,20 @@ func decode62(text string) (b [numberBytes]byte, ok bool) {
 	}
 	var n limbs
 	for at := 0; at < Len; at += groupLen {
-		carry := uint64(0)
+		sum := uint64(0)
 		for _, c := range []byte(text[at : at+groupLen]) {
 			digit, ok := valueOf(c)
 			if !ok {
 				return b, false
 			}
-			carry = carry*62 + digit
+			sum = sum*62 + digit
 		}
 		for i := len(n) - 1; i >= 0; i-- {
-			carry += uint64(n[i]) * group
-			n[i] = uint32(carry)
-			carry >>= 32
+			sum += uint64(n[i]) * group
+			n[i] = uint32(sum)
+			sum >>= 32
 		}
-		if carry > 0 {
+		if sum > 0 {
 			return b, false
 		}
 	}
