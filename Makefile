@@ -49,13 +49,16 @@ lint: ## golangci-lint, go vet, gofumpt, go mod tidy, vocabulary, govulncheck
 fmt: ## format all Go code
 	$(TOOL) gofumpt -w .
 
-BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 40m ./test/bench/
+OLD ?=
+ONLY ?=
+ROUNDS ?= 5
+BENCH = OLD='$(OLD)' ONLY='$(ONLY)' ROUNDS='$(ROUNDS)' GO='$(GO)' scripts/bench
+# OLD=commit measures that commit's programs in the same run. The load is wrk's if it is installed.
+bench: ## run the benchmarks, ONLY=pattern, in ROUNDS (5), beside floors and commit OLD (20 minutes)
+	@$(BENCH)
 
-bench: ## run the benchmarks, and print figures and their ratios to floors (5 minutes)
-	$(BENCH)
-
-bench-record: ## run the benchmarks, and append the result to reports/bench.md
-	SECKILL_BENCH_RECORD=$(CURDIR)/reports/bench.md $(BENCH)
+bench-record: ## run the benchmarks as make bench does, and append the result to reports/bench.md
+	@RECORD=$(CURDIR)/reports/bench.md $(BENCH)
 
 # It writes internal/capacity/calibration.json and reports/plans.md.
 calibrate: ## measure this machine's costs for capacity planning (3 minutes)

@@ -113,8 +113,7 @@ func (c *calibrator) round() {
 	gone, open, tight := c.soldOut(), c.sale(endless), c.tightSale()
 	c.idle = c.over(func() { time.Sleep(5 * time.Second) }) // the cost of an idle installation
 	paths := func(goods string, n int) [][]byte {
-		requests, _ := c.pathRequests(goods, n)
-		return requests
+		return c.pathRequests(goods, n, inOrder)
 	}
 	page := make([][]byte, many)
 	for i := range page {
@@ -128,7 +127,7 @@ func (c *calibrator) round() {
 		" few": {3, many / 10}, " many": {connections, many},
 	} {
 		c.send("path"+load, paths(open, at.n), at.connections, http.StatusOK)
-		bought := c.purchases(open, at.n, scattered)
+		bought := c.purchases(c.api, open, at.n, scattered)
 		c.add("purchase"+load, at.n, func() {
 			play(c.b, c.api, at.connections, at.n, http.StatusAccepted,
 				func(i int) []byte { return bought[i] })

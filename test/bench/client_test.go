@@ -115,9 +115,12 @@ func (c *client) head() (status, length int, err error) {
 }
 
 // post writes a request whose fields are in its target.
-func post(target, token string) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: sale\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Length: 0\r\n\r\n", target, token)
+func post(target, token string) []byte { return postAs("", target, token) }
+
+// postAs writes a request with more headers, each with its line end.
+func postAs(headers, target, token string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: sale\r\nAuthorization: Bearer %s\r\n%s"+
+		"Content-Length: 0\r\n\r\n", target, token, headers)
 }
 
 func get(target, token string) []byte {

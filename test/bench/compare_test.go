@@ -10,10 +10,13 @@ import (
 type measurement struct {
 	done int           // pieces of work
 	took time.Duration // without preparations
-	cpu  time.Duration // processor time of the measured process; 0 if there is none
+	cpu  spent         // processor time of the measured processes
 }
 
 func (m measurement) perSecond() float64 { return float64(m.done) / m.took.Seconds() }
+
+// each is the processor time of one piece of work, in seconds.
+func (m measurement) each() float64 { return m.cpu.all().Seconds() / float64(m.done) }
 
 // contender is one way to do the work.
 type contender struct {
@@ -21,11 +24,10 @@ type contender struct {
 	run  func() measurement
 }
 
-// compare lets ours and its floors work in turn, one round for each operation of the benchmark.
-// It reports medians and adds a row to the table for each floor.
-func compare(b *testing.B, measure, unit string, ours contender, floors ...contender) {
+// compare lets all contenders work in turn, one round for each operation of the benchmark. The
+// first one is ours. It adds a row to the table for each.
+func compare(b *testing.B, measure, unit string, all ...contender) {
 	b.Helper()
-	all := append([]contender{ours}, floors...)
 	rounds := make([][]measurement, len(all))
 	for round := 0; b.Loop(); round++ {
 		for i := range all {
@@ -34,12 +36,12 @@ func compare(b *testing.B, measure, unit string, ours contender, floors ...conte
 		}
 	}
 	b.ReportMetric(0, "ns/op") // the time of a round is no useful figure
-	for i, floor := range floors {
+	for i, c := range all {
 		results.rows = append(results.rows, row{
-			measure: measure, unit: unit, floor: floor.name,
-			oursRate: medianRate(rounds[0]), floorRate: medianRate(rounds[i+1]),
-			ratio:   medianOf(rounds[0], rounds[i+1], measurement.perSecond),
-			oursCPU: cpuEach(rounds[0]), floorCPU: cpuEach(rounds[i+1]),
+			measure: measure, unit: unit, contender: c.name, ours: i == 0,
+			rate: medianRate(rounds[i]), cpu: cpuEach(rounds[i]),
+			ratio:    medianOf(rounds[0], rounds[i], measurement.perSecond),
+			cpuRatio: medianOf(rounds[0], rounds[i], measurement.each),
 		})
 	}
 }
@@ -61,14 +63,16 @@ func medianOf[T any](ours, floor []T, number func(T) float64) float64 {
 	return median(ratios)
 }
 
-// cpuEach is the processor time of one piece of work, over all rounds.
-func cpuEach(rounds []measurement) time.Duration {
-	var cpu time.Duration
-	done := 0
+// cpuEach is the processor time of one piece of work by part, over all rounds.
+func cpuEach(rounds []measurement) spent {
+	sum, done := spent{}, 0
 	for _, m := range rounds {
-		cpu, done = cpu+m.cpu, done+m.done
+		sum, done = sum.add(m.cpu), done+m.done
 	}
-	return cpu / time.Duration(max(1, done))
+	for part := range sum {
+		sum[part] /= time.Duration(max(1, done))
+	}
+	return sum
 }
 
 func median(values []float64) float64 {
@@ -82,13 +86,13 @@ const roundTime = 250 * time.Millisecond
 
 // repeat prepares work and does it, again and again, until the work alone has taken a round's time.
 // The function work returns how many pieces it did.
-func repeat[T any](prepare func() T, work func(T) int, cpu func() time.Duration) measurement {
+func repeat[T any](prepare func() T, work func(T) int, p processes) measurement {
 	var m measurement
 	for m.took < roundTime {
 		ready := prepare()
-		began, spent := time.Now(), cpu()
+		began, before := time.Now(), p.read()
 		m.done += work(ready)
-		m.took, m.cpu = m.took+time.Since(began), m.cpu+cpu()-spent
+		m.took, m.cpu = m.took+time.Since(began), m.cpu.add(p.since(before))
 	}
 	return m
 }

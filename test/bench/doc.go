@@ -2,14 +2,17 @@
 // at the same time. It has bare parts only: gin without a service behind it, one Redis script, SQL
 // statements.
 //
-// Every benchmark with a floor lets the program and its floors work in turn. BenchmarkPaid has a
-// goal in place of a floor. One measurement of each is a round, and a round is one operation of
-// the benchmark: -benchtime 5x is five rounds. The table shows medians over the rounds, and the
-// ratio "ours / floor" of each round's pair. Other load on the machine changes that ratio much less
-// than the rates. Where a separate process does the work, the table has its processor time for each
-// piece of work.
+// Every benchmark lets the program and its floors work in turn. One measurement of each is a round,
+// and a round is one operation of the benchmark: -benchtime 5x is five rounds. The table shows
+// medians over the rounds, and the ratio of ours to each other contender's in the same round. Other
+// load on the machine changes that ratio much less than the rates. All measured programs and
+// servers are processes of their own, so the table has the processor time of each for a piece of
+// work.
 //
-//	make bench           prints the table
+// An earlier commit's programs can compete too. Everything about whole systems is measured over
+// HTTP, so that it does not matter how a commit stores its data.
+//
+//	make bench           prints the table; OLD=commit measures that commit's programs beside
 //	make bench-record    appends it to reports/bench.md, with machine and versions
 //	make calibrate       writes internal/capacity/calibration.json
 //	make profile         takes processor profiles of the API

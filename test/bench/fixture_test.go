@@ -14,8 +14,6 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
-	"flashsale.dev/seckill/internal/ordersn"
-	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -33,19 +31,21 @@ type fixture struct {
 	*installation.Installation
 	b      *testing.B
 	client redis.UniversalClient
-	store  *redisstore.Store
 	api    string // the API's address
 }
 
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
-	r := installation.Start(b, env, installation.Options{})
+	return newFixtureOf(b, "")
+}
+
+// newFixtureOf runs the programs of a folder; "" is this commit's build.
+func newFixtureOf(b *testing.B, programs string) *fixture {
+	b.Helper()
+	r := installation.Start(b, env, installation.Options{Programs: programs})
 	client := connect.RedisOf(config.Redis{Addrs: []string{r.Redis.Addr()}})
 	b.Cleanup(func() { _ = client.Close() })
-	return &fixture{
-		Installation: r, b: b, client: client, api: r.APIs[0].Addr,
-		store: redisstore.New(client, redisstore.Options{}),
-	}
+	return &fixture{Installation: r, b: b, client: client, api: r.APIs[0].Addr}
 }
 
 func (f *fixture) redisCalls() int64 { return installation.RedisCalls(f.b, f.client) }
@@ -78,15 +78,16 @@ func (f *fixture) token(buyer int64) string {
 	return must.Get(f.BuyerToken(buyer))(f.b)
 }
 
-// pathRequests returns requests for a path, each of a new buyer.
-func (f *fixture) pathRequests(goods string, n int) (requests [][]byte, tokens []string) {
+// pathRequests returns requests for a path, each of a new buyer. Each has its number, from 1, as
+// its request id.
+func (f *fixture) pathRequests(goods string, n int, buyer func() int64) [][]byte {
 	f.b.Helper()
-	for range n {
-		t := f.token(serial.Add(1))
-		requests = append(requests, post("/randomPath?goodsId="+goods, t))
-		tokens = append(tokens, t)
+	requests := make([][]byte, n)
+	for i := range requests {
+		id := fmt.Sprintf("X-Request-ID: %d\r\n", i+1)
+		requests[i] = postAs(id, "/randomPath?goodsId="+goods, f.token(buyer()))
 	}
-	return requests, tokens
+	return requests
 }
 
 // inOrder and scattered return the ids of new buyers. Ascending ids are the cheapest for a table.
@@ -97,25 +98,27 @@ func scattered() int64 {
 	return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) // an odd factor: no number repeats
 }
 
-// purchases returns the requests of n new buyers, each with a path.
-func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
+// purchases returns the requests of n new buyers, each with a path of the API at an address.
+func (f *fixture) purchases(addr, goods string, n int, buyer func() int64) [][]byte {
 	f.b.Helper()
-	keys := ordersn.NewKeys(must.Get(config.Auth{JWTSecret: secret}.OrderKeys())(f.b)...)
-	goodsID, requests := installation.Number(f.b, goods), make([][]byte, n)
-	for i := range requests {
-		id := buyer()
-		path := keys.Issue(goodsID, id, time.Now()).Path()
-		requests[i] = post(fmt.Sprintf("/%s/decrStock?goodsId=%s", path, goods), f.token(id))
-	}
-	return requests
+	asked, purchases := f.pathRequests(goods, n, buyer), make([][]byte, n)
+	crowd(f.b, addr, connections, n, func(c *client, i int) error {
+		status, body, err := c.talk(asked[i])
+		if err == nil {
+			purchases[i], err = purchaseOf(asked[i], status, body)
+		}
+		return err
+	})
+	return purchases
 }
 
-// bought buys an order for each of n buyers and waits until all are written. It returns requests
-// that query and pay them.
-func (f *fixture) bought(goods string, n int) (queries, pays [][]byte) {
+// ordered is an order of a buyer, with the requests that its buyer may send.
+type ordered struct{ query, pay, cancel, events []byte }
+
+// bought buys an order for each of n buyers and waits until all are written.
+func (f *fixture) bought(goods string, n int) []ordered {
 	f.b.Helper()
-	purchases := f.purchases(goods, n, inOrder)
-	queries, pays = make([][]byte, n), make([][]byte, n)
+	purchases, orders := f.purchases(f.api, goods, n, inOrder), make([]ordered, n)
 	crowd(f.b, f.api, connections, n, func(c *client, i int) error {
 		status, body, err := c.talk(purchases[i])
 		_, rest, _ := strings.Cut(string(purchases[i]), "Bearer ")
@@ -125,30 +128,30 @@ func (f *fixture) bought(goods string, n int) (queries, pays [][]byte) {
 		if err == nil && !found {
 			err = fmt.Errorf("status %d: %s", status, body)
 		}
-		queries[i] = get("/orders/"+sn, token)
-		pays[i] = post("/orders/"+sn+"/pay", token)
+		target := "/orders/" + sn
+		orders[i] = ordered{
+			get(target, token), post(target+"/pay", token), post(target+"/cancel", token),
+			get(target+"/events", token),
+		}
 		return err
 	})
 	f.written(goods)
-	return queries, pays
+	return orders
 }
 
 // written waits until all orders of a goods are in the database, so that the work of one round does
-// not burden the next.
-func (f *fixture) written(goods string) {
+// not burden the next. It returns the number of units that were bought in all.
+func (f *fixture) written(goods string) int {
 	f.b.Helper()
-	require.Eventually(f.b, func() bool {
-		v, err := f.store.View(f.b.Context(), installation.Number(f.b, goods))
-		return err == nil && v.Pending == 0
-	}, time.Minute, 10*time.Millisecond, "orders stay pending")
+	return int(f.Drained(f.b, goods, time.Minute).Sold)
 }
 
-// answerOf returns the API's answer to a request for a path, header and body.
-func (f *fixture) answerOf(goods string) (http.Header, string) {
+// answerOf returns the API's answer to a buyer's request, header and body.
+func (f *fixture) answerOf(method, target string, buyer int64) (http.Header, string) {
 	f.b.Helper()
-	url := "http://" + f.api + "/randomPath?goodsId=" + goods
-	req := must.Get(http.NewRequestWithContext(f.b.Context(), http.MethodPost, url, nil))(f.b)
-	req.Header.Set("Authorization", "Bearer "+f.token(1))
+	req := must.Get(http.NewRequestWithContext(f.b.Context(), method, "http://"+f.api+target,
+		nil))(f.b)
+	req.Header.Set("Authorization", "Bearer "+f.token(buyer))
 	resp := must.Get(http.DefaultClient.Do(req))(f.b)
 	defer resp.Body.Close()
 	body := must.Get(io.ReadAll(resp.Body))(f.b)

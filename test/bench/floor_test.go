@@ -1,81 +1,58 @@
 package bench
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/ordersn"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
-	"flashsale.dev/seckill/internal/testing/installation"
-	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // floorSetting holds the floor program's settings as JSON. The floor program is this test binary,
 // started again with it.
 const floorSetting = "SECKILL_BENCH_FLOOR"
 
-// shards is the default of SECKILL_ORDER_SHARDS.
-const shards = 4
+// floorGoods is the goods that the floor program sells. All others are sold out. No sale has such a
+// small id.
+const floorGoods = 1
 
 // floorSpec has the settings of the floor program.
 type floorSpec struct {
-	Redis, AMQP string
-	GoodsID     int64
-	SoldOut     http.Header // of the answer that it copies
-	SoldOutBody string
+	Redis, AMQP, DSN string
+	Writes           bool        // it is the writer of orders, else the HTTP server
+	SoldOut          http.Header // of the API's answer that it copies
+	SoldOutBody      string
+	OrderBody        string // of the API's answer to a query of an order
 }
 
-// floor is the floor program: its address, its process and the goods that it sells.
-type floor struct {
-	addr  string
-	pid   int
-	goods string
-}
-
-// startFloor runs the floor program until the benchmark ends. It copies the answer of a sold-out
-// sale.
-func (f *fixture) startFloor(soldOut string) floor {
-	f.b.Helper()
-	made := floor{goods: f.sale(endless)}
-	header, body := f.answerOf(soldOut)
-	text := must.Get(json.Marshal(floorSpec{
-		Redis: f.Redis.Addr(), AMQP: f.AMQP, GoodsID: installation.Number(f.b, made.goods),
-		SoldOut: header, SoldOutBody: body,
-	}))(f.b)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), floorSetting+"="+string(text)), os.Stderr
-	stop := must.Get(cmd.StdinPipe())(f.b)
-	out := must.Get(cmd.StdoutPipe())(f.b)
-	require.NoError(f.b, cmd.Start())
-	f.b.Cleanup(func() { _ = stop.Close(); _ = cmd.Wait() })
-	must.Get(fmt.Fscanln(out, &made.addr))(f.b, "the floor program did not start")
-	made.pid = cmd.Process.Pid
-	return made
-}
-
-// runFloor is the floor program: bare gin and the API's check of the token. It has only the code
-// that writes the same bytes, or puts an order into Redis and RabbitMQ. It ends when its standard
-// input ends.
+// runFloor is the floor program. As a server it is bare gin with only the code that writes the
+// API's bytes, or puts an order into Redis and RabbitMQ. As a writer it inserts the orders into
+// MariaDB in batches. It ends when its standard input ends.
 func runFloor(text string) int {
 	var spec floorSpec
 	err := json.Unmarshal([]byte(text), &spec)
-	if err == nil {
+	switch {
+	case err == nil && spec.Writes:
+		err = writeFloor(spec)
+	case err == nil:
 		err = serveFloor(spec)
 	}
 	if err != nil {
@@ -90,27 +67,18 @@ func serveFloor(spec floorSpec) error {
 	if err != nil {
 		return err
 	}
-	// The consumer accepts only order numbers of the programs' own key.
-	orderKeys, err := config.Auth{JWTSecret: secret}.OrderKeys()
-	if err != nil {
-		return err
-	}
 	orders, err := newFloorOrders(spec)
 	if err != nil {
 		return err
 	}
+	shop := &floorShop{spec: spec, tokens: tokens, orders: orders, goods: strconv.Itoa(floorGoods)}
+	shop.last.Store(time.Now().UnixMicro())
+	shop.macs.New = func() any { return hmac.New(sha256.New, []byte(secret)) }
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
-	answer := func(status int) gin.HandlerFunc {
-		return func(c *gin.Context) {
-			if _, ok := verified(c, tokens); ok {
-				spec.answer(c, status, spec.SoldOutBody)
-			}
-		}
-	}
-	e.POST("/randomPath", answer(http.StatusConflict))
-	e.GET("/orders/:orderSn", answer(http.StatusOK))
-	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewKeys(orderKeys...), orders))
+	e.POST("/randomPath", shop.path)
+	e.GET("/orders/:orderSn", shop.answer(http.StatusOK, spec.OrderBody))
+	e.POST("/:path/decrStock", shop.purchase)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -121,43 +89,99 @@ func serveFloor(spec floorSpec) error {
 	return err
 }
 
-func verified(c *gin.Context, tokens *auth.Tokens) (seckill.Actor, bool) {
-	token, _ := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
-	actor, err := tokens.Verify(token)
-	if err != nil {
-		c.AbortWithStatus(http.StatusUnauthorized)
-	}
-	return actor, err == nil
+// floorShop answers. What it sells is open to any signed token, which it checks by hand.
+type floorShop struct {
+	spec   floorSpec
+	goods  string
+	tokens *auth.Tokens // checks the tokens as the API does
+	macs   sync.Pool
+	orders *floorOrders
+	last   atomic.Int64 // number of a path or order
 }
 
-// answer writes the API's headers and a body.
-func (s floorSpec) answer(c *gin.Context, status int, body string) {
+// answer checks the token as the API does, and answers with the same bytes.
+func (s *floorShop) answer(status int, body string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		token, _ := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
+		if _, err := s.tokens.Verify(token); err != nil {
+			c.AbortWithStatus(http.StatusUnauthorized)
+			return
+		}
+		s.write(c, status, body)
+	}
+}
+
+// write writes the API's headers and a body.
+func (s *floorShop) write(c *gin.Context, status int, body string) {
 	h := c.Writer.Header()
-	for name, values := range s.SoldOut {
+	for name, values := range s.spec.SoldOut {
 		h[name] = values
 	}
 	c.Data(status, "application/json; charset=utf-8", []byte(body))
 }
 
-func takeFloor(
-	spec floorSpec, tokens *auth.Tokens, keys *ordersn.Keys, orders *floorOrders,
-) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		actor, ok := verified(c, tokens)
-		if !ok {
-			return
-		}
-		goodsID, _ := strconv.ParseInt(c.Query("goodsId"), 10, 64)
-		sn := keys.Issue(goodsID, actor.ID, time.Now()).String()
-		err := orders.take(c.Request.Context(), reservation.OrderLine{
-			OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Epoch: 1, Name: actor.Name,
-			Phone: actor.Phone,
-		})
-		if err != nil {
-			c.String(http.StatusServiceUnavailable, "%v", err)
-			return
-		}
-		spec.answer(c, http.StatusAccepted, `{"code":202,"reason":"QUEUED","message":"queued",`+
-			`"data":{"orderSn":"`+sn+`"},"requestId":"AAAAAAAAAAAAAAAAAAAAAAAAAA"}`)
+func (s *floorShop) path(c *gin.Context) {
+	if c.Query("goodsId") != s.goods {
+		s.answer(http.StatusConflict, s.spec.SoldOutBody)(c)
+		return
 	}
+	if _, err := s.verify(c); err != nil {
+		c.String(http.StatusUnauthorized, "%v", err)
+		return
+	}
+	s.write(c, http.StatusOK, `{"code":200,"reason":"OK","message":"ok","data":{"randomPath":"`+
+		fmt.Sprintf("%032x", s.last.Add(1))+`","expiresAt":"2026-01-01T00:00:00.000Z"},`+
+		`"requestId":"`+c.GetHeader("X-Request-ID")+`"}`)
+}
+
+func (s *floorShop) purchase(c *gin.Context) {
+	if c.Query("goodsId") != s.goods {
+		s.answer(http.StatusConflict, s.spec.SoldOutBody)(c)
+		return
+	}
+	line, err := s.verify(c)
+	if err != nil {
+		c.String(http.StatusUnauthorized, "%v", err)
+		return
+	}
+	line.OrderSn = strconv.FormatInt(s.last.Add(1), 10)
+	line.OrderSn = "FLOOR-0000000000000000000000000000"[:35-1-len(line.OrderSn)] + line.OrderSn
+	if err := s.orders.take(c.Request.Context(), line); err != nil {
+		c.String(http.StatusServiceUnavailable, "%v", err)
+		return
+	}
+	s.write(c, http.StatusAccepted, `{"code":202,"reason":"QUEUED","message":"queued",`+
+		`"data":{"orderSn":"`+line.OrderSn+`"},"requestId":"AAAAAAAAAAAAAAAAAAAAAAAAAA"}`)
+}
+
+var errToken = errors.New("no token of this service")
+
+// verify checks the token's MAC and end, and returns the order of its buyer.
+func (s *floorShop) verify(c *gin.Context) (line reservation.OrderLine, err error) {
+	token, _ := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
+	dot := strings.LastIndexByte(token, '.')
+	if dot < 0 {
+		return line, errToken
+	}
+	mac := s.macs.Get().(hash.Hash)
+	mac.Reset()
+	mac.Write([]byte(token[:dot]))
+	sum := base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	s.macs.Put(mac)
+	_, payload, _ := strings.Cut(token[:dot], ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil || !hmac.Equal([]byte(sum), []byte(token[dot+1:])) {
+		return line, errToken
+	}
+	var claims struct {
+		Sub, Name string
+		Phone     string `json:"phone_number"`
+		Exp       int64
+	}
+	if err := json.Unmarshal(text, &claims); err != nil || claims.Exp < time.Now().Unix() {
+		return line, errToken
+	}
+	line = reservation.OrderLine{Quantity: 1, Name: claims.Name, Phone: claims.Phone}
+	line.BuyerID, err = strconv.ParseInt(claims.Sub, 10, 64)
+	return line, err
 }

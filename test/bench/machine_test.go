@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +16,8 @@ import (
 
 // machine names the machine, the versions and the command of a run.
 func machine() string {
-	command := "make bench"
-	if os.Getenv(recordSetting) != "" {
-		command = "make bench-record"
-	}
-	return place() + "; `" + command + "`."
+	command := cmp.Or(os.Getenv("SECKILL_BENCH_COMMAND"), "go test -bench")
+	return place() + "; load by " + loaderVersion() + "; `" + command + "`."
 }
 
 // place is the machine and its software.
@@ -37,6 +35,14 @@ func versions() string {
 		printed(`v=(\S+)`, "redis-server", "--version"),
 		printed(`Ver (\S+)`, "/usr/sbin/mariadbd", "--version"),
 		found(`rabbitmq_server-(\S+)`, strings.Join(rabbit, " ")))
+}
+
+func loaderVersion() string {
+	if _, err := exec.LookPath(loader); err != nil {
+		return "this program, because " + loader + " is not installed"
+	}
+	text, _ := exec.Command(loader, "--version").Output() // it ends with a status of 1
+	return loader + " " + found(`wrk (?:debian/)?(\S+)`, string(text))
 }
 
 func inFile(name, pattern string) string {
@@ -58,16 +64,47 @@ func found(pattern, text string) string {
 // tick is the unit of processor times in /proc (USER_HZ).
 const tick = time.Second / 100
 
-// cpuOf returns a clock of the processor time that processes have used. It stands still where there
-// is no /proc.
-func cpuOf(pids ...int) func() time.Duration {
-	return func() time.Duration {
-		var sum time.Duration
+// processes are the processes of an installation by their part in it.
+type processes map[string][]int
+
+// spent is processor time by part.
+type spent map[string]time.Duration
+
+// read returns the processor time that each part has used. It stands still where there is no /proc.
+func (p processes) read() spent {
+	now := spent{}
+	for part, pids := range p {
 		for _, pid := range pids {
-			sum += usedBy(pid)
+			now[part] += usedBy(pid)
 		}
-		return sum
 	}
+	return now
+}
+
+// since returns the processor time of each part since an earlier reading.
+func (p processes) since(before spent) spent {
+	now := p.read()
+	for part := range now {
+		now[part] -= before[part]
+	}
+	return now
+}
+
+// add returns the sum of both.
+func (s spent) add(other spent) spent {
+	sum := maps.Clone(other)
+	for part, d := range s {
+		sum[part] += d
+	}
+	return sum
+}
+
+// all is the sum of the parts.
+func (s spent) all() (sum time.Duration) {
+	for _, d := range s {
+		sum += d
+	}
+	return sum
 }
 
 func usedBy(pid int) time.Duration {

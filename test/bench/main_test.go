@@ -12,6 +12,10 @@ import (
 // recordSetting names the file that the table is appended to.
 const recordSetting = "SECKILL_BENCH_RECORD"
 
+// olderSetting names a folder with the programs of an earlier commit, which then compete with this
+// commit's. `make bench OLD=commit` builds them.
+const olderSetting = "SECKILL_BENCH_OLDER"
+
 // env shares the servers among the benchmarks.
 var env = servers.NewSuite()
 

@@ -2,8 +2,8 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -34,7 +34,7 @@ func BenchmarkReserve(b *testing.B) {
 	server := env.Redis(b)
 	client := connect.RedisOf(config.Redis{Addrs: []string{server.Addr()}})
 	b.Cleanup(func() { _ = client.Close() })
-	cpu := cpuOf(server.Pid())
+	cpu := processes{redisPart: {server.Pid()}}
 	for i, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			ours := newSaleStore(b, client, int64(2*i+1), seckill.MaxStock)
@@ -59,7 +59,7 @@ type group = []reservation.Reservation
 // calls lets the callers make calls, each for a group.
 func calls(
 	b *testing.B, size int, prepare func(*testing.B, int) group,
-	call func(context.Context, group) error, cpu func() time.Duration,
+	call func(context.Context, group) error, cpu processes,
 ) measurement {
 	b.Helper()
 	ready := func() []group {
@@ -163,24 +163,22 @@ func (s bareStore) take(ctx context.Context, group group) error {
 	return err
 }
 
-// takeGroup returns the outbox entry's id and its body.
+// takeGroup returns the outbox entry's id and its body: a line of tab-separated fields an order.
 func (s bareStore) takeGroup(ctx context.Context, group group) (id string, body []byte, err error) {
-	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), time.Now().UnixMilli()
-	buyers, pending := make([]any, 0, 2*len(group)), make([]any, 0, 2*len(group))
-	lines := make([]reservation.OrderLine, len(group))
+	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), strconv.FormatInt(time.Now().UnixMilli(), 10)
+	args := make([]any, 2+4*len(group))
+	buyers, pending := args[2:2+2*len(group)], args[2+2*len(group):]
 	for i, r := range group {
-		entry, err := json.Marshal(r.OrderLine)
-		if err != nil {
-			return "", nil, err
-		}
-		lines[i] = r.OrderLine
-		buyers = append(buyers, r.BuyerID, "1 "+r.OrderSn+":1")
-		pending = append(pending, r.OrderSn, fmt.Sprintf("%d:1:%s", now, entry))
+		start := len(body)
+		body = append(append(body, r.OrderSn...), '\t')
+		body = append(strconv.AppendInt(body, r.BuyerID, 10), '\t')
+		body = append(strconv.AppendInt(body, r.Quantity, 10), '\t')
+		body = append(append(append(body, r.Name...), '\t'), r.Phone...)
+		buyers[2*i], buyers[2*i+1] = r.BuyerID, "1 "+r.OrderSn+":1"
+		pending[2*i], pending[2*i+1] = r.OrderSn, now+":1:"+string(body[start:])
+		body = append(body, '\n')
 	}
-	if body, err = json.Marshal(lines); err != nil {
-		return "", nil, err
-	}
-	args := append(append([]any{len(group), body}, buyers...), pending...)
+	args[0], args[1] = len(group), body
 	keys := []string{key, key + ":buyers", key + ":pending", key + ":outbox"}
 	id, err = s.script.Run(ctx, s.client, keys, args...).Text()
 	return id, body, err

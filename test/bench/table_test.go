@@ -11,12 +11,26 @@ import (
 	"time"
 )
 
-// row is one measure beside one floor.
+// row is what one contender did in a measure.
 type row struct {
-	measure, unit, floor       string
-	oursRate, floorRate, ratio float64
-	oursCPU, floorCPU          time.Duration // of one piece of work; 0 if it was not measured
+	measure, unit, contender string
+	ours                     bool
+	rate                     float64
+	ratio, cpuRatio          float64 // ours to this one's, of rates and of processor times
+	cpu                      spent   // of one piece of work
 }
+
+// parts are the columns of processor times.
+var parts = []string{apiPart, consumerPart, redisPart, sqlPart, rabbitPart}
+
+// The parts of an installation.
+const (
+	apiPart      = "API"
+	consumerPart = "consumer"
+	redisPart    = "Redis"
+	sqlPart      = "MariaDB"
+	rabbitPart   = "RabbitMQ"
+)
 
 // figure is a measure without a floor, with its goal.
 type figure struct{ measure, value, goal string }
@@ -39,13 +53,23 @@ func (t table) String() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
 	line := func(cells ...string) { fmt.Fprintln(w, "| "+strings.Join(cells, "\t| ")+"\t|") }
 	if len(t.rows) > 0 {
-		line("measure", "floor", "ours", "floor's", "ours / floor", "CPU, ours", "CPU, floor's")
-		line("---", "---", "--:", "--:", "--:", "--:", "--:")
+		line(append([]string{
+			"measure", "contender", "rate", "ours / its", "CPU each", "ours / its",
+		}, parts...)...)
+		line("---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 	}
 	for _, r := range t.rows {
-		line(r.measure, r.floor, thousands(r.oursRate)+" "+r.unit+"/s",
-			thousands(r.floorRate)+" /s",
-			fmt.Sprintf("%.2f", r.ratio), micros(r.oursCPU), micros(r.floorCPU))
+		cells := []string{r.measure, r.contender, thousands(r.rate) + " " + r.unit + "/s"}
+		if r.ours {
+			cells = append(cells, "", micros(r.cpu.all()), "")
+		} else {
+			cells = append(cells, fmt.Sprintf("%.2f", r.ratio), micros(r.cpu.all()),
+				fmt.Sprintf("%.2f", r.cpuRatio))
+		}
+		for _, part := range parts {
+			cells = append(cells, micros(r.cpu[part]))
+		}
+		line(cells...)
 	}
 	if len(t.figures) > 0 {
 		fmt.Fprintln(w)

@@ -24,7 +24,7 @@ import (
 
 // BenchmarkWriteBatch measures one writer of one goods with durable commits, by the batch's size,
 // beside the same rows without GORM and without a check. The processor time is that of this process
-// and of MariaDB together.
+// (as the consumer) and of MariaDB.
 func BenchmarkWriteBatch(b *testing.B) {
 	server := env.MariaDB(b)
 	dsn := server.NewDatabase(b)
@@ -32,7 +32,7 @@ func BenchmarkWriteBatch(b *testing.B) {
 	b.Cleanup(func() { require.NoError(b, store.Close()) })
 	require.NoError(b, store.Migrate(b.Context()))
 	pool := rawPool(b, dsn)
-	cpu := cpuOf(os.Getpid(), server.Pid())
+	cpu := processes{consumerPart: {os.Getpid()}, sqlPart: {server.Pid()}}
 	for _, size := range []int{1, 10, 100, 200, 500} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			ours, raw := newDBSale(b, store, pool), newDBSale(b, store, pool)
@@ -60,7 +60,7 @@ func rawPool(b testing.TB, dsn string) *sql.DB {
 // writes writes some batches of a size again and again.
 func (l *dbSale) writes(
 	b *testing.B, size int, write func(context.Context, orderwriter.Batch) error,
-	cpu func() time.Duration,
+	cpu processes,
 ) measurement {
 	b.Helper()
 	prepare := func() []orderwriter.Batch {

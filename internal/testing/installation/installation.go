@@ -39,6 +39,7 @@ type Options struct {
 	BusWires        bool     // allows partitions between nodes of a Redis Cluster
 	Plain           bool     // programs' account may not write to a MySQL that is read-only
 	Hosts           bool     // each API listens on a loopback address of its own
+	Programs        string   // the folder of another build of the programs
 }
 
 // Installation is a running installation.
@@ -61,13 +62,14 @@ type Installation struct {
 
 	apiEnv, consumerEnv []string // settings of running and of joining programs
 	hosts               bool
+	programs            string // see Options
 	db                  *sql.DB
 }
 
 // Start builds the programs, migrates the database and starts all servers and programs. The test's
 // end stops them.
 func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
-	r := &Installation{DSN: o.DSN}
+	r := &Installation{DSN: o.DSN, programs: o.Programs}
 	r.startRedis(t, o)
 	r.startRabbit(t, suite, o)
 	if r.DSN == "" {
@@ -82,7 +84,9 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	t.Cleanup(func() { _ = r.db.Close() })
 	r.Tokens = must.Get(auth.New([]byte(Secret), 0, time.Now))(t)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
-	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
+	out, err := tryFile(t, programFile(t, o.Programs, "seckillctl"),
+		append(r.servers(t, "", Options{}), env...), "migrate")
+	require.NoError(t, err, "%s", out)
 	r.consumerEnv, r.apiEnv = append(r.servers(t, "consumer", o), env...),
 		append(r.servers(t, "api", o), env...)
 	r.hosts = o.Hosts

@@ -87,7 +87,11 @@ func Run(t testing.TB, name string, env []string, args ...string) string {
 
 // Try runs a program and returns its output and its result.
 func Try(t testing.TB, name string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries(t), name), args...)
+	return tryFile(t, programFile(t, "", name), env, args...)
+}
+
+func tryFile(t testing.TB, file string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(t.Context(), file, args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -96,19 +100,20 @@ func Try(t testing.TB, name string, env []string, args ...string) (string, error
 // StartProgram starts a program on a free port and waits until it is ready. addrSetting is the
 // setting for the address.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
-	return startProgramOn(t, "127.0.0.1", name, addrSetting, env, args...)
+	return startProgramOn(t, "127.0.0.1", programFile(t, "", name), addrSetting, env, args...)
 }
 
 func startProgramOn(
-	t testing.TB, host, name, addrSetting string, env []string, args ...string,
+	t testing.TB, host, file, addrSetting string, env []string, args ...string,
 ) *Program {
+	name := filepath.Base(file)
 	addr := freePort(t, host)
 	env = append(append(os.Environ(), env...), addrSetting+"="+addr)
 	if setting(env, opsAddr) == "" {
 		env = append(env, opsAddr+"="+freePort(t, "127.0.0.1"))
 	}
 	p := &Program{name: name, Addr: addr, Process: &servers.Process{
-		Path: filepath.Join(binaries(t), name), Args: args, Env: env,
+		Path: file, Args: args, Env: env,
 		File: filepath.Join(t.TempDir(), "log"),
 	}}
 	t.Cleanup(func() {
@@ -148,11 +153,13 @@ func (p *Program) Become(t testing.TB, file string) {
 }
 
 // Use makes the next start run the program of a folder; "" is this commit's build.
-func (p *Program) Use(t testing.TB, folder string) {
+func (p *Program) Use(t testing.TB, folder string) { p.Path = programFile(t, folder, p.name) }
+
+func programFile(t testing.TB, folder, name string) string {
 	if folder == "" {
 		folder = binaries(t)
 	}
-	p.Path = filepath.Join(folder, p.name)
+	return filepath.Join(folder, name)
 }
 
 // opsAddr is the setting for the address of /metrics and /debug/pprof.
@@ -209,13 +216,15 @@ func (r *Installation) JoinAPI(t testing.TB) *Program {
 	if r.hosts {
 		host = fmt.Sprintf("127.0.0.%d", firstHost+len(r.APIs))
 	}
-	r.APIs = append(r.APIs, startProgramOn(t, host, "api", "SECKILL_HTTP_ADDR", r.apiEnv))
+	r.APIs = append(r.APIs, startProgramOn(t, host, programFile(t, r.programs, "api"),
+		"SECKILL_HTTP_ADDR", r.apiEnv))
 	return r.APIs[len(r.APIs)-1]
 }
 
 // JoinConsumer starts one more consumer and returns it when it is ready.
 func (r *Installation) JoinConsumer(t testing.TB) *Program {
-	r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", opsAddr, r.consumerEnv))
+	r.Consumers = append(r.Consumers, startProgramOn(t, "127.0.0.1",
+		programFile(t, r.programs, "order-consumer"), opsAddr, r.consumerEnv))
 	return r.Consumers[len(r.Consumers)-1]
 }
 
