@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
@@ -72,14 +73,19 @@ func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
 	return final
 }
 
-// status is an order's status as the API answers its buyer, or the reason of an error.
+// status is an order's status as the API answers its buyer, or the reason of an error. A lost order
+// is queued until its path has expired and its message cannot be on its way.
 func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
-	a := must.Get(c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil))(t)
-	var order struct{ Status string }
-	if a.Into(&order) != nil {
-		return a.Reason
+	for until := time.Now().Add(2 * ordersn.PathTTL); ; time.Sleep(50 * time.Millisecond) {
+		a := must.Get(c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil))(t)
+		var order struct{ Status string }
+		if a.Into(&order) != nil {
+			return a.Reason
+		}
+		if order.Status != "queued" || time.Now().After(until) {
+			return order.Status
+		}
 	}
-	return order.Status
 }
