@@ -28,8 +28,8 @@ type deadLettersCmd struct {
 type resolver struct {
 	database
 	redisServer
-	JWTSecret      config.Secret   `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; it marks order numbers if no order secret is set."`
-	OrderSecret    config.Secret   `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that marks order numbers."`
+	JWTSecret      config.Secret   `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; the secret derived from it verifies order numbers too."`
+	OrderSecret    config.Secret   `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that signs order numbers."`
 	OldSecrets     []config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
 	PaymentTimeout time.Duration   `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"Time to pay after an order was written."`
 }

@@ -38,7 +38,7 @@ type Barrier struct {
 var ErrMalformed = errors.New("malformed message")
 
 // EncodeLine encodes one entry as JSON. It writes the names of the struct itself, because encoding
-// by reflection takes five times the time. Broken UTF-8 becomes U+FFFD.
+// by reflection is slower. Broken UTF-8 becomes U+FFFD.
 func EncodeLine(l reservation.OrderLine) []byte {
 	b := appendText([]byte(`{"orderSn":`), l.OrderSn)
 	b = strconv.AppendInt(append(b, `,"buyerId":`...), l.BuyerID, 10)

@@ -13,7 +13,7 @@ const (
 // limbs is a number of numberBytes bytes, most significant limb first. The first limb is half used.
 type limbs [(numberBytes + 3) / 4]uint32
 
-// encode62 returns the Len digits of a number. Package big needs four times the time.
+// encode62 returns the Len digits of a number. It avoids package big, which is slower.
 func encode62(b [numberBytes]byte) string {
 	var n limbs
 	n[0] = uint32(binary.BigEndian.Uint16(b[:]))

@@ -49,7 +49,7 @@ const (
 	// From the left, a path's first 8 bytes have this many bits of seconds, milliseconds, counter
 	// and MAC.
 	secondBits, milliBits, counterBits, macBits = 20, 10, 14, 20
-	// maxAge is how many periods are tried: a path older than a year is unknown.
+	// maxAge is how many periods are tried: a path older than 382 days is unknown.
 	maxAge = 32
 )
 
@@ -140,7 +140,7 @@ func NewKeys(secrets ...[]byte) *Keys {
 	return k
 }
 
-// pathKey keeps states of HMAC that have hashed the key, which takes half of the time.
+// pathKey keeps states of HMAC that have hashed the key.
 type pathKey struct{ macs sync.Pool }
 
 func newPathKey(key []byte) *pathKey {

@@ -71,15 +71,14 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 			cluster, s := onCluster(t, replicas)
 			s.load(onSale(100, 5))
 			s.reserve(reservationOf(1, 7, 1), reservationOf(2, 8, 1))
-			third := reservationOf(3, 9, 1)
 			slot, _, to := moves(t, cluster)
 			move := must.Get(cluster.BeginMove(t.Context(), slot, to))(t)
 			for moved := 1; moved > 0; {
-				s.tryReserve(third)
+				s.tryReserve(reservationOf(3, 9, 1))
 				moved = must.Get(move.Keys(t.Context(), 1))(t)
 			}
 			require.NoError(t, move.Finish(t.Context()))
-			_, err := s.reserveIn(1, third)
+			_, err := s.reserveIn(1, reservationOf(3, 9, 1))
 			require.Equal(t, seckill.GateLease, gateOf(t, err).State)
 			v := s.view()
 			require.EqualValues(t, 97, v.Available)

@@ -5,7 +5,7 @@
 // cluster:
 //
 //	sk:{42}            hash    the sale: gate, epoch, lease, window, limit, the ledger's numbers
-//	sk:{42}:buyers     hash    buyer -> units held, and the order numbers of this epoch
+//	sk:{42}:buyers     hash    buyer -> units held, and the numbers of active and recently ended orders
 //	sk:{42}:pending    hash    order number -> time (ms), units, and the entry to publish again
 //	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
 //	sk:{42}:moves      set     ids of the stock moves applied in this epoch

@@ -243,8 +243,9 @@ func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 		_ = s.client.Unlink(t.Context(), keysOf(goods).stage(snap.Epoch))
 	}})
 	require.False(t, must.Get(s.Load(t.Context(), snap))(t))
-	_, err := s.View(t.Context(), goods)
+	v, err := s.View(t.Context(), goods)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
+	require.False(t, v.Now.IsZero(), "a load needs Redis' clock")
 	s.load(snap)
 }
 

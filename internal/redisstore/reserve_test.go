@@ -110,8 +110,10 @@ func (s fixture) TestRelease_ForgetsNumbersByTheirPathEnd(t *testing.T) {
 		{BuyerID: 7, Orders: []rebuild.HeldOrder{{OrderSn: loaded}, {OrderSn: live}}},
 	}
 	s.load(snap)
-	old := numberOf(time.Hour, 7, keys)
-	for _, sn := range []string{old, numberOf(-time.Hour, 7, keys), numberOf(time.Minute, 7, keys)} {
+	old := numberOf(ordersn.PathTTL+5*time.Minute+5*time.Second, 7, keys)
+	for _, sn := range []string{
+		old, numberOf(-time.Hour, 7, keys), numberOf(4*time.Minute, 7, keys),
+	} {
 		r := reservationOf(1, 7, 1)
 		r.OrderSn = sn
 		require.Equal(t, reservation.Taken, s.reserve(r)[0].Code)
@@ -230,7 +232,6 @@ func (s fixture) TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	s.opts.MaxBacklogMillis = 20
 	s.load(onSale(5, 1))
 	s.reserve(reservationOf(1, 7, 1))
-	r := reservationOf(2, 8, 1)
 	expired := reservationOf(9, 9, 1)
 	expired.PathEnd = time.Time{}
 	var gate *seckill.GateError
@@ -240,7 +241,7 @@ func (s fixture) TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, seckill.GateBacklog, gate.State)
 	must.Get(s.Settle(t.Context(), goods, []string{"sn1"}))(t)
-	require.Equal(t, reservation.Taken, s.reserve(r)[0].Code)
+	require.Equal(t, reservation.Taken, s.reserve(reservationOf(2, 8, 1))[0].Code)
 }
 
 // TestReserve_AcceptsPathsOfEarlierReleases runs beside nodes of the release that stored each path.

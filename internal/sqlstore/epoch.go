@@ -75,9 +75,9 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 }
 
 // clockMargin is how far Redis' clock may go back after a load, as by a failover.
-const clockMargin = 4 * time.Minute
+const clockMargin = 5 * time.Minute
 
-// holdingsAt groups the active orders of a goods by buyer, buyers and order numbers ascending. It
+// holdingsAt groups the active orders of a goods by buyer, ascending by buyer and order number. It
 // adds final orders whose path may still be used, without units, so that the path takes nothing.
 // now is Redis' time, which judges the paths.
 func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, error) {

@@ -1,4 +1,4 @@
--- gate: helpers that New puts before every script that reserves or returns units.
+-- gate: helpers that New puts before every script but update and retire.
 --
 -- A sale is open only while Redis holds the state that was loaded for it, on the master that loaded
 -- it. The lease is that master's replication id, which changes with every restart and promotion. A
@@ -46,7 +46,7 @@ local function quantity(s)
 end
 
 -- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
--- An order that ended in this epoch stays as "sn:0", so that its path takes nothing again.
+-- An ended order stays as "sn:0" until it is pruned, so that its path takes nothing again.
 
 -- order_in returns the units of an order in a holding, and the bounds of its item; nil if it is not
 -- in there.

@@ -1,5 +1,5 @@
 -- reserve: takes units of one goods for a list of buyers, judging each reservation alone, in order.
--- A number that the buyer has in this epoch is the same order again, whatever has become of it.
+-- A number in the buyer's holding is the same order again, whatever its status.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash: buyer -> holding, see gate)
 --       3 pending (hash: sn -> "ms:quantity:entry")   4 outbox (stream: b = JSON array of entries)

@@ -1,7 +1,6 @@
 package rebuild
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -11,6 +10,8 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 )
+
+var errDown = errors.New("down")
 
 type fakeStore struct {
 	Store
@@ -31,27 +32,32 @@ type fakeRedis struct {
 }
 
 func (r fakeRedis) View(context.Context, int64) (seckill.View, error) {
-	return r.view, cmp.Or(r.err, seckill.ErrNotLoaded)
+	return r.view, r.err
 }
 
-func (r fakeRedis) Load(context.Context, Snapshot) (bool, error) { return r.err == nil, r.err }
+func (r fakeRedis) Load(context.Context, Snapshot) (bool, error) {
+	return !errors.Is(r.err, errDown), nil
+}
 
 // TestOpen_UsesRedisClock checks that the worker's clock does not choose the final orders of a
 // load, also where Redis has lost the sale: their paths end by Redis' clock.
 func TestOpen_UsesRedisClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
-		store, redis := &fakeStore{}, fakeRedis{view: seckill.View{Now: time.Now().Add(off)}}
-		_, err := Opener{Store: store, Redis: redis}.Open(t.Context(), 1, 1)
-		require.NoError(t, err)
-		require.Equal(t, redis.view.Now, store.began)
+		for _, loaded := range []error{nil, seckill.ErrNotLoaded} {
+			redis := fakeRedis{view: seckill.View{Now: time.Now().Add(off)}, err: loaded}
+			store := &fakeStore{}
+			_, err := Opener{Store: store, Redis: redis}.Open(t.Context(), 1, 1)
+			require.NoError(t, err)
+			require.Equal(t, redis.view.Now, store.began)
+		}
 	}
 }
 
 // TestOpen_BeginsTheFirstEpochWithoutRedis checks that a draft is exposed in MySQL while Redis is
 // down. The Rebuilder loads it later.
 func TestOpen_BeginsTheFirstEpochWithoutRedis(t *testing.T) {
-	store, down := &fakeStore{}, errors.New("down")
-	_, err := Opener{Store: store, Redis: fakeRedis{err: down}}.Open(t.Context(), 1, FirstToken)
-	require.ErrorIs(t, err, down)
+	store := &fakeStore{}
+	_, err := Opener{Store: store, Redis: fakeRedis{err: errDown}}.Open(t.Context(), 1, FirstToken)
+	require.ErrorIs(t, err, errDown)
 	require.False(t, store.began.IsZero())
 }

@@ -66,9 +66,9 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 }
 
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
-// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. Admit
-// returned at the time admitted, and the limiter may have delayed the buyer by a minute since: the
-// path is issued so much later than the view, and its error is that of KnownError.
+// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. admitted
+// is the time at which Admit returned. The limiter may have delayed the buyer since then, so
+// IssuePath adds that time to the view's clock. It returns the error of KnownError.
 func (c *Catalog) IssuePath(
 	v seckill.View, admitted time.Time, buyerID int64,
 ) (path string, expiresAt time.Time, err error) {
