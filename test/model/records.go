@@ -34,7 +34,7 @@ func newRecords() *records {
 
 // waive records that a master waives late orders. A demoted one makes the goods stale.
 //
-// The present master does harm only after two failures, a failover and a suspended API:
+// The present master breaks a promise only after two failures, a failover and a suspended API:
 //  1. The API reserves order A on the demoted master. It is suspended before it publishes A.
 //  2. A rebuild opens the next epoch without A. The new master reserves the last units for order B.
 //  3. Another rebuild shuts the gate. The API resumes, and the queue delivers A before B.
@@ -165,7 +165,7 @@ func (w *world) requireWrittenInTime(l line) {
 const (
 	writtenBy  = 90
 	mostCopies = 16
-	relayedBy  = 55 // ticks from the reservation to the queue, without faults and rebuilds
+	relayedBy  = 70 // ticks from the reservation to the queue, without faults and rebuilds
 )
 
 // requirePublishedInTime requires the relay to publish the orders of a dead API before the

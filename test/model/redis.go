@@ -26,7 +26,7 @@ const (
 )
 
 // held is one order of a buyer and its quantity, which is 0 once the order has ended. The number
-// carries the tick at which its path was issued.
+// has the tick at which its path was issued.
 type held struct{ sn, q, issued int }
 
 // pendingOrder is an order whose commit in MySQL is not confirmed, since the tick at.
