@@ -115,7 +115,8 @@ func NewServices(p Parts, s Settings) Services {
 	return Services{
 		Catalog: catalog.NewCatalog(reader, keys), Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
-			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
+			p.Observers.Reservations, p.Observers.Tracer,
+			s.ReplicasWait+s.PublishTimeout, p.Log),
 		Payments: payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),
 		DeadLetters: &deadletter.Service{
 			Store: p.Store, Redis: p.RedisStore, Releaser: releaser, Keys: keys,

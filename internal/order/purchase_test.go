@@ -162,3 +162,30 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	sn := must.Get(service.Place(t.Context(), p))(t)
 	h.becomes(7, sn, order.Created)
 }
+
+// slowRedis answers late.
+type slowRedis struct{ purchase.ReservationStore }
+
+const answersAfter = 100 * time.Millisecond
+
+func (r slowRedis) Reserve(
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
+) (reservation.Result, error) {
+	g, err := r.ReservationStore.Reserve(ctx, goodsID, epoch, rs)
+	time.Sleep(answersAfter)
+	return g, err
+}
+
+// TestPlace_PublishDeadlineBeginsWithReservation checks that a late answer of Redis leaves no time to
+// publish: a rebuild waits for that deadline after it has shut the gate. The relay publishes the
+// order.
+func TestPlace_PublishDeadlineBeginsWithReservation(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), slowRedis{h.redis},
+		h.Orders, h.queue, h.keys, nil, nil, nil, answersAfter/2, h.parts.Log)
+	_, err := service.Place(t.Context(), h.request(goods, 7, 1))
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	h.runWorkers(settings())
+	h.settles(goods, 4, 1)
+}

@@ -141,15 +141,15 @@ func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	s.requireUnits(0, 3, 0)
 }
 
-// TestAdopt_ShutGateAcceptsLateOrders checks that Redis accepts late orders behind a shut gate, or
-// with the lease of another master, and takes no units. A rebuild waits for the queue. An order that
-// waited for the rebuild would block the queue forever.
+// TestAdopt_ShutGateAcceptsLateOrders checks that Redis accepts late orders behind a shut gate, where
+// they take units, and with the lease of another master, where they take none. A rebuild waits for
+// the queue. An order that waited for the rebuild would block the queue forever.
 func (s fixture) TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 	s.load(onSale(3, 2))
 	require.NoError(t, s.Shut(t.Context(), goods, 1))
 	s.adoptLate(1)
 	require.NotEqual(t, seckill.GateOpen, s.view().Gate)
-	s.requireUnits(3, 0, 0)
+	s.requireUnits(1, 2, 0)
 	s.load(onSaleIn(2, 3, 2))
 	s.lease = "another"
 	s.adoptLate(2)

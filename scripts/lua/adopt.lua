@@ -1,10 +1,13 @@
 -- adopt: takes units of the present epoch for orders of an older one, before they are written.
 -- Idempotent by order number.
 --
--- While the gate is not open nothing is sold and nothing need be taken: the epoch that opens the
--- gate next is read from MySQL and includes these orders. Waiting for the gate would be a deadlock:
--- the rebuild that opens it waits for the queue that these orders block. An epoch that MySQL has
--- begun, and that is not loaded yet, would lack them: the fence makes its load fail.
+-- Behind the shut gate of a rebuild it takes units as behind an open one, because pending orders have
+-- theirs. Waiting for the gate would be a deadlock: the rebuild that opens it waits for the queue that
+-- these orders block.
+--
+-- Where Redis lacks the epoch or the lease nothing need be taken: the epoch that opens the gate next
+-- is read from MySQL and includes these orders. An epoch that MySQL has begun, and that is not loaded
+-- yet, would lack them: the fence makes its load fail.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)
@@ -21,7 +24,7 @@ local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'avail', 'pend')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 local wanted, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
 if epoch > wanted then return {GATE_EPOCH, epoch} end
-if gate ~= GATE_OPEN or epoch < wanted then
+if epoch < wanted or not leads(s[3], ARGV[1]) then
   if epoch < wanted then redis.call('HSET', sale, 'fence', wanted) end
   if epoch > 0 then redis.call('HSET', sale, 'gate', GATE_SHUT) end
   local waived = {}

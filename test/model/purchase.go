@@ -104,7 +104,6 @@ func (w *world) reserveBatch(p *proc, goods int) {
 	}
 	if p.host.redis != w.current && w.paused == nil && w.rnd.IntN(3) == 0 {
 		w.suspend(p.host, 20+w.rnd.IntN(60)) // its message arrives after the rebuild
-		w.twoFailures = true
 		for _, c := range batch {
 			w.share(c)
 		}

@@ -32,23 +32,10 @@ func newRecords() *records {
 	return &records{bySn: map[[3]int]*orderRecord{}, waivedStale: map[int]bool{}}
 }
 
-// waive records that a master waives late orders. A demoted one makes the goods stale.
-//
-// The present master breaks a promise only after two failures, a failover and a suspended API:
-//  1. The API reserves order A on the demoted master. It is suspended before it publishes A.
-//  2. A rebuild opens the next epoch without A. The new master reserves the last units for order B.
-//  3. Another rebuild shuts the gate. The API resumes, and the queue delivers A before B.
-//  4. The shut gate waives A, MySQL gives A the units, and B fails although it was promised.
-//
-// waive therefore excuses the orders that are pending at step 4, and no others. The excuse could go
-// if adopt.lua took units behind a shut gate too, where epoch and lease are the present ones.
+// waive records a late order that a demoted master waives.
 func (r *records) waive(w *world, s *server, goods int) {
 	if s != w.current {
 		r.waivedStale[goods] = true
-	} else if w.twoFailures {
-		for _, pd := range s.goods[goods].pending {
-			r.of(pd.line).mayFail = true
-		}
 	}
 }
 
@@ -165,7 +152,7 @@ func (w *world) requireWrittenInTime(l line) {
 const (
 	writtenBy  = 90
 	mostCopies = 16
-	relayedBy  = 55 // ticks from the reservation to the queue, without faults and rebuilds
+	relayedBy  = 70 // ticks from the reservation to the queue, without faults and rebuilds
 )
 
 // requirePublishedInTime requires the relay to publish the orders of a dead API before the

@@ -26,7 +26,7 @@ const (
 )
 
 // held is one order of a buyer and its quantity, which is 0 once the order has ended. The number
-// contains the tick at which its path was issued.
+// has the tick at which its path was issued.
 type held struct{ sn, q, issued int }
 
 // pendingOrder is an order whose commit in MySQL is not confirmed, since the tick at.
@@ -215,8 +215,9 @@ func (s *server) settle(goods int, sns []int) bool {
 	return true
 }
 
-// adopt is adopt.lua, which returns the units that each order has now. Behind a shut gate it waives
-// the orders: the epoch that is loaded next has them, or the fence rejects it.
+// adopt is adopt.lua, which returns the units that each order has now. It takes them also behind
+// the shut gate of a rebuild, where pending orders have theirs. It waives orders where Redis lacks
+// the epoch or the lease: the epoch that is loaded next has them, or the fence rejects it.
 func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 	g, k := s.gateOf(goods, false)
 	if g == unavailable || k.loaded && k.epoch > epoch {
@@ -224,7 +225,8 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 	}
 	took := make(map[int]int)
 	s.writing()
-	if g != open || k.epoch < epoch {
+	takes := g == open || g == shut && k.lease == s.replid && !s.w.omits(AdoptBehindShutGate)
+	if !takes || k.epoch < epoch {
 		if k.epoch < epoch && !s.w.omits(AdoptFences) {
 			k.fence = epoch
 		}

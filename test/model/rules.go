@@ -57,6 +57,9 @@ const (
 	// A late order that is waived behind a shut gate raises the fence, because epochs read
 	// earlier lack it.
 	AdoptFences
+	// A late order behind the shut gate of its own master takes units as behind an open one. Else
+	// it takes those of a pending order, which then fails.
+	AdoptBehindShutGate
 	// Adoption respects the buyer's limit, or a newer order of the buyer fails in MySQL.
 	AdoptWithinLimit
 	// Of two rebuilders at once only the one with the newer token may begin an epoch.
@@ -136,6 +139,7 @@ var names = [...]string{
 	LoadFenced:             "load checks the epoch and not the fence",
 	LoadKeepsOpenGate:      "load overwrites a sale whose gate is open",
 	AdoptFences:            "late orders waived behind a shut gate without a fence",
+	AdoptBehindShutGate:    "late orders waived behind every shut gate",
 	AdoptWithinLimit:       "late orders adopted beyond the buyer's limit",
 	FencingToken:           "no fencing token in MySQL and no fence in load",
 	Barrier:                "no barrier",

@@ -52,12 +52,10 @@ type world struct {
 	// paused is the host that the fault paused, until shortly after it runs again.
 	paused    *host
 	lateSends int
-	// twoFailures is set once an API that talks to a demoted master is suspended.
-	twoFailures bool
-	fault       fault
-	faultAt     int
-	healedAt    int
-	healed      bool
+	fault     fault
+	faultAt   int
+	healedAt  int
+	healed    bool
 
 	records *records
 	// dirty is set by each change of a server. The model checks the invariants after such a step.

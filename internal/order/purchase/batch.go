@@ -33,6 +33,8 @@ func (s *Service) reserveBatch(
 	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]result, error) {
 	rs, marks := splitTraces(traced)
+	// A rebuild waits so long after it has shut the gate, so the time of the script counts.
+	publishBy := time.Now().Add(s.deadline)
 	ctx, end := order.StartSpan(ctx, s.tracer, "reserve in Redis", marks...)
 	res, err := s.callReserve(ctx, key, rs)
 	end(err)
@@ -53,7 +55,7 @@ func (s *Service) reserveBatch(
 			s.counters.Took(key.goodsID, taken)
 		}
 		body := order.EncodeOrders(key.goodsID, res.Entries)
-		go s.publish(ctx, key.goodsID, res.OutboxID, body, pub)
+		go s.publish(ctx, key.goodsID, res.OutboxID, body, publishBy, pub)
 	}
 	return answers, nil
 }
@@ -76,9 +78,10 @@ func (s *Service) callReserve(
 // guarantees the orders, and the relay publishes them. The relay also publishes a message that was
 // not confirmed in time. Its buyers got no order number and must retry with the same path.
 func (s *Service) publish(
-	ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication,
+	ctx context.Context, goodsID int64, outboxID string, body []byte, by time.Time,
+	pub *publication,
 ) {
-	sendCtx, cancel := context.WithTimeout(ctx, s.deadline)
+	sendCtx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	sendCtx, end := order.StartSpan(sendCtx, s.tracer, "publish to RabbitMQ")
 	err := s.publisher.Publish(sendCtx, goodsID, body)

@@ -75,8 +75,8 @@ type result struct {
 	notReplicated error // the order must not be confirmed while this is set
 }
 
-// NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards
-// the relay publishes the order. counters, metrics and tracer may be nil.
+// NewService returns a purchase service. publishDeadline bounds the time from a reservation to its
+// confirm; afterwards the relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
 	sales order.SaleReader, redis ReservationStore, orders Orders, publisher order.Publisher,
 	keys *ordersn.Keys, counters *stats.Counters, metrics Metrics, tracer order.Tracer,

@@ -36,7 +36,10 @@ func (r fakeRedis) View(context.Context, int64) (seckill.View, error) {
 }
 
 func (r fakeRedis) Load(context.Context, Snapshot) (bool, error) {
-	return !errors.Is(r.err, errDown), nil
+	if errors.Is(r.err, errDown) {
+		return false, r.err
+	}
+	return true, nil
 }
 
 // TestOpen_UsesRedisClock checks that the worker's clock does not choose the final orders of a
