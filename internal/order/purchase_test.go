@@ -181,11 +181,11 @@ func (r slowRedis) Reserve(
 // order.
 func TestPlace_PublishDeadlineBeginsWithReservation(t *testing.T) {
 	h := newFixture(t)
+	h.runWorkers(settings())
 	goods := h.exposeSale(5, 1).GoodsID
 	service := purchase.NewService(catalog.NewSaleReader(h.redis, h.store), slowRedis{h.redis},
 		h.Orders, h.queue, h.keys, nil, nil, nil, answersAfter/2, h.parts.Log)
 	_, err := service.Place(t.Context(), h.request(goods, 7, 1))
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
-	h.runWorkers(settings())
 	h.settles(goods, 4, 1)
 }
