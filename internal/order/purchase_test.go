@@ -189,3 +189,17 @@ func TestPlace_PublishDeadlineBeginsWithReservation(t *testing.T) {
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	h.settles(goods, 4, 1)
 }
+
+// TestPlace_EndedSaleIsRebuiltFirst checks that a path of an ended sale is not refused before the
+// rebuild: its order may still be in the queue.
+func TestPlace_EndedSaleIsRebuiltFirst(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	h.queue.down.Store(true) // Redis alone has the order
+	p := h.request(goods, 7, 1)
+	h.place(p)
+	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-time.Second).UnixMilli())
+	h.mini.FlushAll()
+	_, err := h.Purchases.Place(t.Context(), p)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+}

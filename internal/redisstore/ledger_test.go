@@ -141,6 +141,23 @@ func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	s.requireUnits(0, 3, 0)
 }
 
+// TestAdopt_EndedOrderTakesNothing checks that a consumer that slept takes no units for an order that
+// another one wrote and its buyer cancelled. A requeue takes them again.
+func (s fixture) TestAdopt_EndedOrderTakesNothing(t *testing.T) {
+	s.load(onSale(3, 2))
+	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	adopt := func(limit int64) int64 {
+		return must.Get(s.Adopt(t.Context(), goods, 1, limit, late))(t)["a"]
+	}
+	require.EqualValues(t, 2, adopt(2))
+	must.Get(s.Settle(t.Context(), goods, []string{"a"}))(t)
+	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(cancelOf("a", 7, 2)))
+	require.Zero(t, adopt(2))
+	s.requireUnits(3, 0, 0)
+	require.EqualValues(t, 2, adopt(0))
+	s.requireUnits(1, 2, 0)
+}
+
 // TestAdopt_ShutGateAcceptsLateOrders checks that Redis accepts late orders behind a shut gate, where
 // they take units, and with the lease of another master, where they take none. A rebuild waits for
 // the queue. An order that waited for the rebuild would block the queue forever.
@@ -285,8 +302,9 @@ func (s fixture) TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	}
 	adopted := must.Get(s.Adopt(t.Context(), goods, 1, 2, late))(t)
 	require.Equal(t, map[string]int64{"late": 0, "other": 1}, adopted)
+	late[0].OrderSn = "next"
 	adopted = must.Get(s.Adopt(t.Context(), goods, 1, 3, late))(t)
-	require.Equal(t, map[string]int64{"late": 1, "other": 1}, adopted,
+	require.Equal(t, map[string]int64{"next": 1, "other": 1}, adopted,
 		"the limit was higher once")
 	require.EqualValues(t, 6, s.view().Available)
 }

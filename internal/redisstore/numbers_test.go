@@ -60,7 +60,7 @@ func (m *saleModel) reserve(r reservation.Reservation, expired bool) reservation
 }
 
 func (m *saleModel) adopt(l reservation.OrderLine) int64 {
-	if o := m.orders[l.OrderSn]; o != nil && o.units > 0 {
+	if o := m.orders[l.OrderSn]; o != nil {
 		return o.units
 	}
 	if held, _ := m.held(l.BuyerID); held+l.Quantity > m.limit || l.Quantity > m.avail {

@@ -135,10 +135,10 @@ func readPending(text string) (order.Pending, error) {
 }
 
 // Adopt takes units of the present epoch for orders of an older one and returns the units that each
-// of them has now: none where it was refused. Where the gate is shut all get theirs, because Redis
-// sells nothing until it loads a newer epoch, which includes them. Other units than a line's mean
-// that the buyer repeated the path with another quantity: the line is void, and the order is on its
-// way. Where Redis has a newer epoch the error is a *seckill.GateError.
+// of them has now: none where it was refused or has ended. Where Redis lacks the epoch or the lease
+// all get theirs, because Redis sells nothing until it loads a newer epoch, which includes them. Other
+// units than a line's mean that the buyer repeated the path with another quantity: the line is void,
+// and the order is on its way. Where Redis has a newer epoch the error is a *seckill.GateError.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(

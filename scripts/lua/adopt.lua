@@ -16,7 +16,9 @@
 --       units that it has now: those asked, or none where too few are left or the buyer's newer
 --       orders reach the limit. Other units than asked mean that the buyer repeated the path
 --       with another quantity in this epoch: that reservation is the order, and not this line.
--- An order that gets none stays in the buyer's holding, so that its path takes nothing later.
+-- An order that gets none stays in the buyer's holding, so that its path takes nothing later. An
+-- order that has ended gets none: its first consumer may have slept while another one wrote it, and
+-- the buyer cancelled. Only a requeue, which has no limit, takes units for it again.
 -- The present limit is not applied: it may have been lowered since the reservation.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 4, 4
@@ -40,9 +42,14 @@ local function take(buyer, q, sn, entry)
   if order then return units_of(order) end
   local holding = redis.call('HGET', buyers, buyer)
   local had = order_in(holding, sn)
-  if had and had > 0 then return had end
+  if had and (had > 0 or limit > 0) then return had end
   if not q or q > avail or (limit > 0 and held_of(holding) + q > limit) then
-    redis.call('HSET', buyers, buyer, without_units(holding, sn, now))
+    local rest = without_units(holding, sn, now)
+    if rest == '0' then
+      redis.call('HDEL', buyers, buyer)
+    else
+      redis.call('HSET', buyers, buyer, rest)
+    end
     return 0
   end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)

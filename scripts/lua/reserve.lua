@@ -80,8 +80,11 @@ for i = 1, #ids do
   verdict = verdict or window
   local ended = 0
   if not verdict and holding and #holding > MAX_HOLDING then
-    holding = pruned(holding, now)
     ended = select(2, string.gsub(holding, ':0', ''))
+    if ended > MAX_ENDED then
+      holding = pruned(holding, now)
+      ended = select(2, string.gsub(holding, ':0', ''))
+    end
   end
   if verdict then -- decided
   elseif not q then

@@ -238,12 +238,12 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 		return took, shut
 	}
 	for _, l := range lines {
-		units, _ := k.has(l.buyer, l.sn)
+		units, known := k.has(l.buyer, l.sn)
 		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.omits(AdoptWithinLimit)
 		switch {
 		case units > 0 && s.w.omits(AdoptByQuantity):
 			took[l.sn] = l.q
-		case units > 0:
+		case known: // 0 for an order that has ended
 			took[l.sn] = units
 		case over || l.q > k.avail:
 			took[l.sn] = 0

@@ -150,9 +150,12 @@ func (s *Service) revive(
 	if err != nil {
 		return order.Order{}, err
 	}
-	if adopted[l.OrderSn] != l.Quantity {
-		// Redis took nothing, so this only removes the planned return.
+	switch adopted[l.OrderSn] {
+	case l.Quantity:
+	case 0: // Redis took nothing, so this only removes the planned return
 		s.Releaser.Release(ctx, []order.StockMove{undo})
+		return order.Order{}, s.nothingLeft(ctx, d.GoodsID)
+	default: // the buyer has used the path again, and that order is on its way
 		return order.Order{}, s.nothingLeft(ctx, d.GoodsID)
 	}
 	o, err := s.Store.RestoreOrder(ctx, d.ID, undo, now, now.Add(s.PaymentTimeout))

@@ -172,7 +172,7 @@ func (w *Writer) committed(ctx context.Context, goodsID int64, out order.Outcome
 	defer cancel()
 	sns := out.Created
 	for sn, status := range out.Existing {
-		if status != order.Failed { // a stock move returns the units of failed orders
+		if status == order.Created || status == order.Paid { // a stock move returns others' units
 			sns = append(sns, sn)
 		}
 	}

@@ -187,7 +187,7 @@ func (s *Service) reserve(
 			got, err = under(gate.Epoch)
 		} else {
 			s.epochs.Delete(goodsID)
-			return result{}, s.gateError(ctx, goodsID, gate)
+			return result{}, s.gateError(ctx, goodsID, r, gate)
 		}
 	}
 	return got, seckill.OrUnavailable(err,
@@ -209,9 +209,11 @@ func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
 	return v.Epoch, nil
 }
 
-// gateError returns the refusal for a shut gate: Ended if the sale has ended, Unavailable
-// otherwise.
-func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.GateError) error {
+// gateError returns the refusal for a shut gate: Ended if the sale is retired, or if it has ended and
+// the path cannot have an order in the queue; else Unavailable.
+func (s *Service) gateError(
+	ctx context.Context, goodsID int64, r reservation.Reservation, gate *seckill.GateError,
+) error {
 	if gate.State == seckill.GateBacklog {
 		return seckill.NewUnavailable("orders arrive faster than they are written", gate)
 	}
@@ -219,7 +221,8 @@ func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.Ga
 	if err != nil {
 		return err
 	}
-	if v.PhaseAt(v.Now, v.Available) == seckill.PhaseEnded {
+	over := v.PhaseAt(v.Now, v.Available) == seckill.PhaseEnded
+	if over && (v.Retired || r.StoredPath != "") {
 		return seckill.NewError(seckill.Ended, "the sale is over")
 	}
 	return seckill.NewRebuilding(gate)

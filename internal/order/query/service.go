@@ -95,17 +95,17 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 // unwritten decides on a number that neither Redis nor MySQL has. While its path is valid the
 // reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
 // and did not have it pending: two equal views around the read show that. A rebuild in between has
-// written the order, or begins an epoch that WriteTombstone refuses. The sale is read before the
-// number is verified, so that a node that can't read the sale returns the same for every number.
+// written the order, or begins an epoch that WriteTombstone refuses. A number that is not the
+// actor's costs no further read.
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
+	if _, err := s.Keys.Verify(orderSn, by.ID); err != nil {
+		return order.Order{}, NewNoSuchOrder()
+	}
 	before, err := s.openSale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
-	}
-	if _, err := s.Keys.Verify(orderSn, by.ID); err != nil {
-		return order.Order{}, NewNoSuchOrder()
 	}
 	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	switch {

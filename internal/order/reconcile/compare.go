@@ -98,7 +98,7 @@ func (r LedgerReader) comparePage(
 			if v.Now.Sub(p.At) > republishAfter {
 				f.overdue = append(f.overdue, p)
 			}
-		case status == order.Failed:
+		case status != order.Created && status != order.Paid:
 			f.failed = append(f.failed, p)
 		default:
 			f.written = append(f.written, p)
