@@ -73,6 +73,28 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 }
 
+// TestReconcile_ReturnsUnitsOfCancelledOrder checks that the reconciler returns the units that Redis
+// took again for an order after its cancellation was applied. Settling would count them as sold.
+func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	stop := h.runWorkers(settings())
+	sn := h.buy(sale.GoodsID, 7, 2)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 3, 2)
+	must.Get(h.Payments.Cancel(t.Context(), buyer(7), sn))(t)
+	h.settles(sale.GoodsID, 5, 0)
+	stop()
+	l := reservation.OrderLine{OrderSn: sn, BuyerID: 7, Quantity: 2, Epoch: 1}
+	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l}))(t)
+	h.mini.SetTime(time.Now().Add(6 * time.Second))
+	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
+	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)
+	require.Equal(t, 1, report.Repaired)
+	h.runWorkers(settings())
+	h.settles(sale.GoodsID, 5, 0)
+}
+
 // TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
 // between the commit and the settling. The queue does not deliver the message again.
 func TestReconcile_SettlesWrittenOrders(t *testing.T) {
