@@ -128,9 +128,11 @@ func (r *Installation) Buyer(t testing.TB, id int64) apiclient.Client {
 
 func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
-	return apiclient.Client{
-		Base: r.Base(0), Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
+	client := apiclient.NewHTTP(4)
+	if r.programs == "" { // another build has another document
+		client = apicheck.Client(t, client)
 	}
+	return apiclient.Client{Base: r.Base(0), Token: token, HTTP: client}
 }
 
 // BuyerToken signs a buyer's token with a name and a phone number.
