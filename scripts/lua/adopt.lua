@@ -44,12 +44,7 @@ local function take(buyer, q, sn, entry)
   local had = order_in(holding, sn)
   if had and (had > 0 or limit > 0) then return had end
   if not q or q > avail or (limit > 0 and held_of(holding) + q > limit) then
-    local rest = without_units(holding, sn, now)
-    if rest == '0' then
-      redis.call('HDEL', buyers, buyer)
-    else
-      redis.call('HSET', buyers, buyer, rest)
-    end
+    end_order(buyers, buyer, holding, sn, now)
     return 0
   end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)

@@ -95,9 +95,14 @@ local function pruned(holding, now)
   end))
 end
 
--- without_units returns a pruned holding in which an order has ended.
-local function without_units(holding, sn, now)
-  return pruned(with_order(holding, sn, 0), now)
+-- end_order ends an order in a buyer's holding. It prunes the holding, and deletes an empty one.
+local function end_order(buyers, buyer, holding, sn, now)
+  local rest = pruned(with_order(holding, sn, 0), now)
+  if rest == '0' then
+    redis.call('HDEL', buyers, buyer)
+  else
+    redis.call('HSET', buyers, buyer, rest)
+  end
 end
 
 -- numbers_of returns the numbers of the orders that hold units, separated by spaces.

@@ -20,12 +20,7 @@ local now = now_ms()
 local function return_units(kind, buyer, sn, units)
   local order, holding = redis.call('HGET', pending, sn), redis.call('HGET', buyers, buyer)
   if kind == 'fail' and not order and order_in(holding, sn) then return end
-  local rest = without_units(holding, sn, now)
-  if rest == '0' then
-    redis.call('HDEL', buyers, buyer)
-  else
-    redis.call('HSET', buyers, buyer, rest)
-  end
+  end_order(buyers, buyer, holding, sn, now)
   if order then
     units = units_of(order)
     redis.call('HDEL', pending, sn)
