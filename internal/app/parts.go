@@ -103,7 +103,7 @@ func NewServices(p Parts, s Settings) Services {
 	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
 	releaser := p.releaser()
 	sales := &inventory.SaleService{
-		Stores: releaser.Stores, Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore},
+		Stores: releaser.Stores, Opener: p.opener(s),
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
 		CheckRate: CheckRate,
 	}
@@ -125,6 +125,11 @@ func NewServices(p Parts, s Settings) Services {
 		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders),
 		Counters:   counters,
 	}
+}
+
+// opener returns an opener of sales.
+func (p Parts) opener(s Settings) rebuild.Opener {
+	return rebuild.Opener{Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout}
 }
 
 // releaser returns a releaser of stock moves.
@@ -156,7 +161,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Relayed: p.Observers.Relayed,
 	}
 	rebuilder := &rebuild.Rebuilder{
-		Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore}, Outbox: publisher,
+		Opener: p.opener(s), Outbox: publisher,
 		Queue: p.Queue, Rebuilt: p.Observers.Rebuilt,
 		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
 	}
@@ -170,6 +175,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&orderwriter.Consumer{
 			Writer: writer, Source: p.Source, BatchSize: s.BatchSize, Linger: s.BatchLinger,
 		},
+		&orderwriter.Adopter{Writer: writer, Late: p.Store},
 		&outbox.Relay{Live: live, Publisher: publisher, Queues: p.newQueues(), Log: p.Log},
 		&reconcile.Reconciler{
 			LedgerReader: reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore}, Live: live,

@@ -11,7 +11,7 @@ type Status string
 
 // The states of an order: queued → created → paid | cancelled | expired, or queued → failed.
 const (
-	Queued    Status = "queued"    // reserved in Redis; MySQL has no row yet
+	Queued    Status = "queued"    // reserved in Redis or parked; MySQL has no row yet
 	Created   Status = "created"   // committed; must be paid by PayBy
 	Paid      Status = "paid"      // final
 	Cancelled Status = "cancelled" // final; its units returned to the sale

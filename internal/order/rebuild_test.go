@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -51,6 +52,58 @@ func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 	o := h.becomes(2, tooLate.OrderSn, order.Failed)
 	require.Equal(t, order.FailedLost, o.FailureReason)
 	h.settles(sale.GoodsID, 0, 1)
+}
+
+// TestRebuild_ParkedOrdersGoFirst checks that late orders whose sale is shut are parked and do not
+// block the queue. Their buyers read queued. The next epoch begins with them.
+func TestRebuild_ParkedOrdersGoFirst(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(1, 1)
+	late := h.numbered(sale.GoodsID, 0, 1)
+	h.mini.FlushAll()
+	must.Get(h.store.BeginEpoch(t.Context(), sale.GoodsID,
+		must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t),
+		rebuild.Times{Now: time.Now(), Redis: time.Now()}))(t)
+	h.mini.SetError("LOADING Redis is loading the dataset in memory")
+	stop := h.runWorkers(settings())
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
+	require.Eventually(t, func() bool {
+		parked, err := h.store.LateOrders(t.Context(), sale.GoodsID, "", 10)
+		return err == nil && len(parked) == 1
+	}, time.Minute, 10*time.Millisecond)
+	stop()
+	h.mini.SetError("")
+	require.Equal(t, order.Queued, h.find(1, late.OrderSn).Status)
+	_, err := h.Payments.Cancel(t.Context(), buyer(1), late.OrderSn)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	h.runWorkers(settings())
+	h.becomes(1, late.OrderSn, order.Created)
+	h.settles(sale.GoodsID, 0, 1)
+}
+
+// TestAdopter_WritesParkedOrders checks that an order that was parked after its sale's epoch began
+// is written once the gate is open, or fails if nothing is left.
+func TestAdopter_WritesParkedOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(1, 1)
+	h.runWorkers(settings())
+	b := orderwriter.Batch{
+		GoodsID: sale.GoodsID, Park: true, Now: time.Now(), PayBy: time.Now().Add(time.Hour),
+		Lines: []reservation.OrderLine{
+			h.numbered(sale.GoodsID, 0, 1), h.numbered(sale.GoodsID, 0, 2),
+		},
+	}
+	require.Len(t, must.Get(h.store.WriteBatch(t.Context(), b))(t).Parked, 2)
+	h.settles(sale.GoodsID, 0, 1)
+	statuses := make(map[order.Status]int)
+	for _, l := range b.Lines {
+		require.Eventually(t, func() bool {
+			return h.find(l.BuyerID, l.OrderSn).Status.Final() ||
+				h.find(l.BuyerID, l.OrderSn).Status == order.Created
+		}, time.Minute, 10*time.Millisecond)
+		statuses[h.find(l.BuyerID, l.OrderSn).Status]++
+	}
+	require.Equal(t, map[order.Status]int{order.Created: 1, order.Failed: 1}, statuses)
 }
 
 // TestTombstone_LateMessageDoesNotCreateOrder checks that an order with a tombstone stays failed

@@ -158,52 +158,27 @@ func (s fixture) TestAdopt_EndedOrderTakesNothing(t *testing.T) {
 	s.requireUnits(1, 2, 0)
 }
 
-// TestAdopt_ShutGateAcceptsLateOrders checks that Redis accepts late orders behind a shut gate, where
-// they take units, and with the lease of another master, where they take none. A rebuild waits for
-// the queue. An order that waited for the rebuild would block the queue forever.
-func (s fixture) TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
-	s.load(onSale(3, 2))
-	require.NoError(t, s.Shut(t.Context(), goods, 1))
-	s.adoptLate(1)
-	require.NotEqual(t, seckill.GateOpen, s.view().Gate)
-	s.requireUnits(1, 2, 0)
-	s.load(onSaleIn(2, 3, 2))
-	s.lease = "another"
-	s.adoptLate(2)
-	require.NotEqual(t, seckill.GateOpen, s.view().Gate)
-	s.requireUnits(3, 0, 0)
-}
-
-// adoptLate makes an epoch adopt a late order of two units.
-func (s fixture) adoptLate(epoch int64) {
-	s.t.Helper()
-	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
-	require.Equal(s.t, map[string]int64{"a": 2},
-		must.Get(s.Adopt(s.t.Context(), goods, epoch, 0, late))(s.t))
-}
-
-// TestLoad_RejectsAnEpochWithoutAdoptedOrders checks that Redis rejects an epoch that lacks an
-// adopted order. The rebuilder began the epoch in MySQL and then stopped before it loaded it. Redis
-// is empty first, and then has the epoch before.
-func (s fixture) TestLoad_RejectsAnEpochWithoutAdoptedOrders(t *testing.T) {
-	for epoch := int64(2); epoch < 6; epoch += 2 {
-		s.adoptLate(epoch)
-		snap := onSaleIn(epoch, 3, 2)
-		require.False(t, must.Get(s.Load(t.Context(), snap))(t),
-			"the snapshot lacks the adopted order")
-		snap.Epoch, snap.Stock = epoch+1, 1
-		s.load(snap)
-		require.EqualValues(t, 1, s.view().Available)
-		require.NoError(t, s.Shut(t.Context(), goods, snap.Epoch))
+// TestAdopt_NeedsTheOpenGateOfItsEpoch checks that Redis adopts no order without the sale, in
+// another epoch, behind a shut gate and with the lease of another master. The refusal changes
+// nothing: neither units nor the fence.
+func (s fixture) TestAdopt_NeedsTheOpenGateOfItsEpoch(t *testing.T) {
+	refuses := func(epoch int64, state seckill.GateState) {
+		t.Helper()
+		_, err := s.Adopt(t.Context(), goods, epoch, 0,
+			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+		require.Equal(t, state, gateOf(t, err).State)
 	}
-}
-
-// TestAdopt_RejectsAnEndedEpoch checks that Redis adopts no order for an epoch that has ended.
-func (s fixture) TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
+	refuses(1, seckill.GateMissing)
 	s.load(onSaleIn(2, 3, 2))
-	_, err := s.Adopt(t.Context(), goods, 1, 0,
-		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
-	require.NotZero(t, gateOf(t, err).State)
+	refuses(1, seckill.GateEpoch)
+	refuses(3, seckill.GateEpoch)
+	s.requireUnits(3, 0, 0)
+	require.NoError(t, s.Shut(t.Context(), goods, 2))
+	refuses(2, seckill.GateShut)
+	s.load(onSaleIn(3, 3, 2))
+	s.lease = "another"
+	refuses(3, seckill.GateLease)
+	s.requireUnits(3, 0, 0)
 }
 
 func (s fixture) TestUpdateSale_CreatesNoSale(t *testing.T) {

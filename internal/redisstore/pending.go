@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -135,10 +136,9 @@ func readPending(text string) (order.Pending, error) {
 }
 
 // Adopt takes units of the present epoch for orders of an older one and returns the units that each
-// of them has now: none where it was refused or has ended. Where Redis lacks the epoch or the lease
-// all get theirs, because Redis sells nothing until it loads a newer epoch, which includes them. Other
-// units than a line's mean that the buyer repeated the path with another quantity: the line is void,
-// and the order is on its way. Where Redis has a newer epoch the error is a *seckill.GateError.
+// of them has now: none where it was refused or has ended. Other units than a line's mean that the
+// buyer repeated the path with another quantity: the line is void, and the order is on its way. The
+// error is a *seckill.GateError unless the gate of this epoch is open.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(
@@ -155,7 +155,7 @@ func (s *Store) Adopt(
 		return nil, fmt.Errorf("adopt orders in redis: %w", err)
 	}
 	r := &reply{fields: fields}
-	if state, has := r.gate(); r.err == nil && r.left() == 0 {
+	if state, has := r.gate(); r.err == nil && state != seckill.GateOpen {
 		return nil, gateError(state, has)
 	}
 	adopted := make(map[string]int64, len(lines))

@@ -61,8 +61,7 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 
 // TestReserve_MasterWithoutReplicasTakesNothing checks that a master that is cut off from its
 // replicas takes nothing if min-replicas-to-write is set. A replica may have been promoted
-// meanwhile. Waiving a late order would then raise the fence on the wrong server
-// (docs/explanation/model.md).
+// meanwhile.
 func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	s.load(onSale(10, 2))
@@ -76,7 +75,7 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
-	_, err := s.Adopt(t.Context(), goods, 2, 0,
+	_, err := s.Adopt(t.Context(), goods, 1, 0,
 		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.reserveIn(1, reservationOf(2, 8, 1))

@@ -46,8 +46,9 @@ const originBatch = "batch"
 //
 // WriteBatch first tries an optimistic insert (writeOptimistically), which saves the reads.
 //
-// It writes nothing and returns one of three errors. *orderwriter.AdoptError reports lines of an
-// older epoch that b does not list as adopted by the present one. The others are
+// Lines of an older epoch that b does not list as adopted by the present one are parked if b asks
+// for that. Otherwise WriteBatch writes nothing and returns an *orderwriter.AdoptError. The other
+// errors, with nothing written either, are
 // seckill.ErrNoSuchGoods, and a plain error for invalid data. The caller may repeat the call after
 // any error.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
@@ -74,25 +75,31 @@ func (s *Store) writeBy(
 // optimistic way is only faster.
 func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
-	existing, tombstones, err := existingOrders(tx, b.GoodsID,
-		mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn }))
+	existing, tombstones, err := existingOrders(tx, b.GoodsID, numbersOf(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
 	// A tombstone has a row, so its line is lost and not fresh.
 	lost := slices.DeleteFunc(slices.Clone(lines),
 		func(l reservation.OrderLine) bool { return !tombstones[l.OrderSn] })
-	fresh := slices.DeleteFunc(lines,
+	fresh := slices.DeleteFunc(slices.Clone(lines),
 		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
-	if len(fresh)+len(lost) == 0 {
-		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
-	}
 	// Redis was rebuilt without these lines. Their units must be taken in the present epoch first,
 	// or the sale would promise them twice.
-	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
+	late := toAdopt(b, sale.Epoch, fresh)
+	if len(late) > 0 && !b.Park {
 		return order.Outcome{}, &orderwriter.AdoptError{
-			Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers,
+			Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: numbersOf(late),
 		}
+	}
+	if err := moveLate(tx, sale, b, lines, late); err != nil {
+		return order.Outcome{}, err
+	}
+	fresh = without(fresh, late)
+	if len(fresh)+len(lost) == 0 {
+		return order.Outcome{
+			Epoch: sale.Epoch, Existing: existing, Parked: numbersOf(late),
+		}, nil
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
 	if err != nil {
@@ -105,8 +112,29 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	if err := p.claimTombstones(lost, b); err != nil {
 		return order.Outcome{}, err
 	}
-	p.out.Existing = existing
+	p.out.Existing, p.out.Parked = existing, numbersOf(late)
 	return p.out, p.write(tx)
+}
+
+// moveLate parks the late lines of a batch. The other lines of older epochs have a row, or get it in
+// this transaction: they are parked no longer.
+func moveLate(
+	tx *gorm.DB, sale saleRow, b orderwriter.Batch, lines, late []reservation.OrderLine,
+) error {
+	older := slices.DeleteFunc(slices.Clone(lines),
+		func(l reservation.OrderLine) bool { return l.Epoch >= sale.Epoch })
+	if len(late) > 0 {
+		if err := park(tx, sale, late, b.Now); err != nil {
+			return err
+		}
+	}
+	return unpark(tx, sale.GoodsID, numbersOf(without(older, late)))
+}
+
+// without returns lines without those of drop.
+func without(lines, drop []reservation.OrderLine) []reservation.OrderLine {
+	return slices.DeleteFunc(slices.Clone(lines),
+		func(l reservation.OrderLine) bool { return slices.Contains(drop, l) })
 }
 
 // write executes the plan.

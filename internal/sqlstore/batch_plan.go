@@ -125,17 +125,18 @@ func newMove(
 	}
 }
 
-// toAdopt returns the numbers of lines whose epoch is older than the goods' and that the batch does
-// not list as adopted by it.
-func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []string {
-	var sns []string
+// toAdopt returns the lines whose epoch is older than the goods' and that the batch does not list
+// as adopted by it.
+func toAdopt(
+	b orderwriter.Batch, epoch int64, lines []reservation.OrderLine,
+) (late []reservation.OrderLine) {
 	for _, l := range lines {
 		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn] == l.Quantity
 		if l.Epoch < epoch && !adopted {
-			sns = append(sns, l.OrderSn)
+			late = append(late, l)
 		}
 	}
-	return sns
+	return late
 }
 
 // distinct drops repeated order numbers and keeps the first line of each.

@@ -221,7 +221,7 @@ func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 		salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today))(t)
 	_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
 	require.Error(t, err)
-	must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today))(t)
+	must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, at(today)))(t)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute)))(t)
 	log := must.Get(h.AuditOf(t.Context(), sale.GoodsID, "", 10))(t)
 	require.Len(t, log, 4, "the audit log holds no refused change")

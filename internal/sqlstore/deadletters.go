@@ -60,9 +60,11 @@ func writeFailed(
 	case tombstones[line.OrderSn] && line.Quantity > 0:
 		p.claimTombstone(line, deadLetter)
 	case len(existing) > 0:
-		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	default:
 		p.addFailed(line, deadLetter)
+	}
+	if err := unpark(tx, goodsID, []string{line.OrderSn}); err != nil {
+		return order.Outcome{}, err
 	}
 	return p.out, p.write(tx)
 }

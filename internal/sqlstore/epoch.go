@@ -24,28 +24,31 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 		})
 }
 
-// BeginEpoch begins the next epoch of a sale and reads its state in the same transaction; a draft
-// becomes exposed. It returns rebuild.ErrFenced for a token that is not the newest, and for
+// BeginEpoch begins the next epoch of a sale and reads its state in the same transaction. It writes
+// the parked orders first. A draft becomes exposed. It returns rebuild.ErrFenced for a token that is not the newest, and for
 // rebuild.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
 func (s *Store) BeginEpoch(
-	ctx context.Context, goodsID, token int64, now time.Time,
+	ctx context.Context, goodsID, token int64, at rebuild.Times,
 ) (rebuild.Snapshot, error) {
 	return inSaleTx(ctx, s, "begin an epoch", goodsID,
 		func(tx *gorm.DB, row saleRow) (snap rebuild.Snapshot, err error) {
-			if err := checkToken(row, token, now); err != nil {
+			if err := checkToken(row, token, at.Now); err != nil {
 				return snap, err
 			}
-			if err := expose(tx, &row, now); err != nil {
+			if row, err = writeParked(tx, row, at); err != nil {
+				return snap, err
+			}
+			if err := expose(tx, &row, at.Now); err != nil {
 				return snap, err
 			}
 			// A retired sale that is rebuilt is live again for the background workers.
-			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
+			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, at.Now.UnixMilli(), nil
 			q := tx.Select("status", "epoch", "updated_at", "retired_at")
 			if err := q.Updates(&row).Error; err != nil {
 				return snap, err
 			}
 			snap.Sale = row.sale()
-			snap.Holdings, err = holdingsAt(tx, goodsID, now)
+			snap.Holdings, err = holdingsAt(tx, goodsID, at.Redis)
 			return snap, err
 		})
 }

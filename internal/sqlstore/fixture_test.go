@@ -133,11 +133,16 @@ func (h fixture) exposed(units, limit int64) seckill.Sale {
 	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
 }
 
+// at returns the times of an epoch that begins at a moment by every clock.
+func at(now time.Time) rebuild.Times {
+	return rebuild.Times{Now: now, PayBy: now.Add(time.Hour), Redis: now}
+}
+
 // beginEpoch begins the next epoch, as a rebuild does.
 func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
 	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
-	return must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
+	return must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, at(today)))(h.t)
 }
 
 // line returns an order line with a new number of the sale's epoch.

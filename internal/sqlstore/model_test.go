@@ -28,6 +28,7 @@ func TestStore_MatchesModel(t *testing.T) {
 		m := &model{
 			fixture: store, sale: store.exposed(units, limit), now: today,
 			orders: make(map[string]*order.Order), held: make(map[int64]int64),
+			parked: make(map[string]reservation.OrderLine),
 		}
 		m.stock = m.sale.Total
 		rt.Repeat(map[string]func(*rapid.T){
@@ -49,6 +50,7 @@ type model struct {
 	stock  int64
 	lines  []reservation.OrderLine // all minted order numbers
 	orders map[string]*order.Order
+	parked map[string]reservation.OrderLine
 	held   map[int64]int64
 	moves  []order.StockMove // the unreleased moves
 }
@@ -73,9 +75,12 @@ func (m *model) batch(rt *rapid.T) {
 	out, err := m.WriteBatch(rt.Context(), b)
 	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
 		require.Equal(rt, m.notAdopted(group), adopt.OrderSns)
+		b.Park = rapid.Bool().Draw(rt, "park")
 		b.Epoch, b.Adopted = adopt.Epoch, make(map[string]int64)
 		for _, l := range group {
-			b.Adopted[l.OrderSn] = l.Quantity
+			if !b.Park || rapid.Bool().Draw(rt, "adopted") {
+				b.Adopted[l.OrderSn] = l.Quantity
+			}
 		}
 		out, err = m.WriteBatch(rt.Context(), b)
 	} else {
@@ -103,12 +108,20 @@ func (m *model) notAdopted(group []reservation.OrderLine) []string {
 func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	judged := make(map[string]bool)
 	created, failed, existing := []string(nil), map[string]order.FailureReason{}, map[string]order.Status{}
+	var parked []string
 	for _, l := range b.Lines {
 		known := m.orders[l.OrderSn]
+		late := l.Epoch < m.sale.Epoch
+		if late && !judged[l.OrderSn] {
+			delete(m.parked, l.OrderSn)
+		}
 		switch {
 		case judged[l.OrderSn]:
 		case known != nil:
 			existing[l.OrderSn] = known.Status
+		case late && b.Adopted[l.OrderSn] != l.Quantity:
+			parked = append(parked, l.OrderSn)
+			m.parked[l.OrderSn] = l
 		case m.held[l.BuyerID]+l.Quantity > m.sale.MaxPerBuyerLimit:
 			failed[l.OrderSn] = order.FailedOverLimit
 			m.put(b, l, order.Failed, order.FailedOverLimit)
@@ -123,6 +136,7 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 		judged[l.OrderSn] = true
 	}
 	require.Equal(rt, created, out.Created)
+	require.ElementsMatch(rt, parked, out.Parked)
 	require.True(rt, maps.Equal(existing, out.Existing), "%v, not %v", out.Existing, existing)
 	require.True(rt, maps.Equal(failed, out.Failed), "%v, not %v", out.Failed, failed)
 	require.Len(rt, out.Moves, len(failed))
@@ -153,6 +167,7 @@ func (m *model) failed(rt *rapid.T) {
 	b := batchOf(m.sale.GoodsID, l)
 	out := must.Get(m.WriteFailed(rt.Context(), m.sale.GoodsID, l,
 		order.FailedLost, order.DeadLetter{}, m.now))(rt)
+	delete(m.parked, l.OrderSn)
 	if known := m.orders[l.OrderSn]; known != nil {
 		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)
 		return
@@ -228,7 +243,9 @@ func (m *model) expire(rt *rapid.T) {
 }
 
 func (m *model) epoch(rt *rapid.T) {
+	before := m.fixture.moves(m.sale.GoodsID)
 	snap := m.beginEpoch(m.sale.GoodsID)
+	m.writeParked(rt, before)
 	require.Equal(rt, m.sale.Epoch+1, snap.Epoch)
 	require.Equal(rt, m.sale.Status, snap.Status)
 	m.sale.Epoch++
@@ -243,6 +260,43 @@ func (m *model) epoch(rt *rapid.T) {
 		require.Equal(rt, h.Held, sum)
 	}
 	require.Equal(rt, m.holders(), held)
+}
+
+// writeParked predicts what the beginning of an epoch wrote, after the given moves.
+func (m *model) writeParked(rt *rapid.T, before []order.StockMove) {
+	b := batchOf(m.sale.GoodsID)
+	b.Now, b.PayBy, b.Adopted = today, at(today).PayBy, make(map[string]int64)
+	for _, sn := range slices.Sorted(maps.Keys(m.parked)) {
+		b.Lines = append(b.Lines, m.parked[sn])
+		b.Adopted[sn] = m.parked[sn].Quantity
+	}
+	var out order.Outcome
+	for _, move := range m.fixture.moves(m.sale.GoodsID) {
+		if !slices.Contains(before, move) {
+			out.Moves = append(out.Moves, move)
+		}
+	}
+	for _, l := range b.Lines {
+		switch o, err := m.find(m.sale.GoodsID, l.OrderSn); {
+		case m.orders[l.OrderSn] != nil:
+			out.Existing = with(out.Existing, l.OrderSn, m.orders[l.OrderSn].Status)
+		case err != nil:
+			rt.Fatalf("parked order %s was not written: %v", l.OrderSn, err)
+		case o.Status == order.Failed:
+			out.Failed = with(out.Failed, l.OrderSn, o.FailureReason)
+		default:
+			out.Created = append(out.Created, l.OrderSn)
+		}
+	}
+	m.wrote(rt, b, out)
+}
+
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	if m == nil {
+		m = make(map[string]V)
+	}
+	m[key] = value
+	return m
 }
 
 func (m *model) close(rt *rapid.T) {
@@ -277,4 +331,6 @@ func (m *model) check(rt *rapid.T) {
 		require.Equal(rt, *m.orders[o.OrderSn], o)
 	}
 	require.ElementsMatch(rt, m.moves, m.fixture.moves(m.sale.GoodsID))
+	require.ElementsMatch(rt, slices.Collect(maps.Keys(m.parked)),
+		m.fixture.parked(m.sale.GoodsID))
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -33,22 +34,51 @@ func (s *Store) OrdersOfGoods(
 	})
 }
 
-// StatusOf returns the states of those order numbers of a goods that have a row.
+// StatusOf returns the states of those order numbers of a goods that have a row. A parked order is
+// queued.
 func (s *Store) StatusOf(
 	ctx context.Context, goodsID int64, sns []string,
 ) (map[string]order.Status, error) {
 	found, _, err := existingOrders(s.read(ctx), goodsID, sns)
+	if err != nil || len(found) == len(sns) {
+		return found, wrapError("read order states", err)
+	}
+	missing := slices.DeleteFunc(slices.Clone(sns),
+		func(sn string) bool { _, written := found[sn]; return written })
+	late, err := parkedAmong(s.read(ctx), goodsID, missing)
+	for _, r := range late {
+		found[r.OrderSn] = order.Queued
+	}
 	return found, wrapError("read order states", err)
 }
 
-// OrdersByNumber returns the orders of a goods, of at most 1000 numbers, that have a row, unsorted.
-// It avoids GORM's reflection, because buyers poll their orders with it.
+// OrdersByNumber returns the orders of a goods, of at most 1000 numbers, that have a row or are
+// parked, unsorted.
 func (s *Store) OrdersByNumber(
 	ctx context.Context, goodsID int64, sns []string,
-) (all []order.Order, err error) {
+) ([]order.Order, error) {
 	if len(sns) == 0 {
 		return nil, nil
 	}
+	all, err := s.writtenOrders(ctx, goodsID, sns)
+	if err != nil || len(all) == len(sns) {
+		return all, err
+	}
+	late, err := parkedAmong(s.read(ctx), goodsID, sns)
+	for _, r := range late {
+		written := func(o order.Order) bool { return o.OrderSn == r.OrderSn }
+		if !slices.ContainsFunc(all, written) {
+			all = append(all, r.order())
+		}
+	}
+	return all, wrapError("read orders", err)
+}
+
+// writtenOrders returns the orders that have a row. It avoids GORM's reflection, because buyers poll
+// their orders with it.
+func (s *Store) writtenOrders(
+	ctx context.Context, goodsID int64, sns []string,
+) (all []order.Order, err error) {
 	values := []any{goodsID}
 	for _, sn := range sns {
 		values = append(values, sn)

@@ -30,7 +30,8 @@ func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]secki
 }
 
 // Retire marks a sale that ended or was closed before a moment as over for good. It reports false
-// for another epoch, and while an order may still be paid or units are on their way back. It also
+// for another epoch, and while an order may still be paid, is parked, or units are on their way
+// back. It also
 // reports false if the sale is on sale again.
 func (s *Store) Retire(
 	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
@@ -42,9 +43,10 @@ func (s *Store) Retire(
 		// Each of these may still move units of the sale in Redis.
 		var waiting int64
 		err := tx.Raw(`SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = ?)
+			+ (SELECT COUNT(*) FROM late_orders WHERE goods_id = ?)
 			+ (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
 			+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
-			goodsID, order.Created, goodsID, goodsID, inventory.CutOpen).Scan(&waiting).Error
+			goodsID, order.Created, goodsID, goodsID, goodsID, inventory.CutOpen).Scan(&waiting).Error
 		if err != nil || waiting > 0 {
 			return false, err
 		}

@@ -134,19 +134,19 @@ func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
 	require.Greater(t, newer, older)
 	for _, token := range []int64{older, newer + 1, -1} {
-		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
+		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, at(today))
 		require.ErrorIs(t, err, rebuild.ErrFenced)
 		require.NotErrorIs(t, err, order.ErrTryAgain)
 	}
-	_, err := h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
+	_, err := h.BeginEpoch(t.Context(), sale.GoodsID, newer, at(today.Add(time.Hour)))
 	requireConflict(t, err) // the end of the draft has passed
 	require.Equal(t, sale, h.sale(sale.GoodsID), "refusals change nothing")
-	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, today))(t)
-	_, err = h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
+	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, at(today)))(t)
+	_, err = h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, at(today))
 	require.ErrorIs(t, err, rebuild.ErrFenced, "the first token needs a draft")
 	_, err = h.NextRebuildToken(t.Context(), 1)
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-	_, err = h.BeginEpoch(t.Context(), 1, 1, today)
+	_, err = h.BeginEpoch(t.Context(), 1, 1, at(today))
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 

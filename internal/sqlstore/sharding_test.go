@@ -30,6 +30,7 @@ func crossShardMethods() map[string]string {
 		"RetiredBetween":   scan,
 		"UnreleasedMoves":  scan,
 		"OpenCuts":         scan,
+		"LateGoods":        scan,
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
 		"CountDeadLetters": scan,

@@ -11,14 +11,21 @@ import (
 
 // WriteTombstone writes a tombstone: the row of an order that Redis of o's epoch does not have, and
 // whose path has expired. The buyer gets the answer "lost" only after that. A late message then
-// finds the row and creates no order (ADR 0035). It returns an existing row unchanged. The error is
-// order.ErrTryAgain if MySQL is in another epoch.
+// finds the row and creates no order (ADR 0035). It returns an existing row unchanged, and a parked
+// order as queued. The error is order.ErrTryAgain if MySQL is in another epoch.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	return inSaleTx(ctx, s, "write a tombstone", o.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (order.Order, error) {
 			row, err := findOrder(tx, o.GoodsID, o.OrderSn)
 			if !errors.Is(err, order.ErrNoSuchOrder) {
 				return row.order(), err
+			}
+			late, err := parkedAmong(tx, o.GoodsID, []string{o.OrderSn})
+			if err != nil {
+				return order.Order{}, err
+			}
+			if len(late) > 0 {
+				return late[0].order(), nil
 			}
 			// The Redis that does not have the order was of another epoch.
 			if sale.Epoch != o.Epoch {

@@ -1,21 +1,14 @@
 -- adopt: takes units of the present epoch for orders of an older one, before they are written.
--- Idempotent by order number.
---
--- Behind the shut gate of a rebuild it takes units as behind an open one, because pending orders have
--- theirs. Waiting for the gate would be a deadlock: the rebuild that opens it waits for the queue that
--- these orders block.
---
--- Where Redis lacks the epoch or the lease nothing need be taken: the epoch that opens the gate next
--- is read from MySQL and includes these orders. An epoch that MySQL has begun, and that is not loaded
--- yet, would lack them: the fence makes its load fail.
+-- Idempotent by order number. Only behind the open gate of MySQL's epoch: what another image holds
+-- is not what the sale sells. Orders that it does not take are parked in MySQL.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)
 --       then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, units…}; without units where Redis has a newer epoch. For each order the
---       units that it has now: those asked, or none where too few are left or the buyer's newer
---       orders reach the limit. Other units than asked mean that the buyer repeated the path
---       with another quantity in this epoch: that reservation is the order, and not this line.
+-- Returns {gate, epoch, units…}; without units unless the gate is 0. For each order the units that
+--       it has now: those asked, or none where too few are left or the buyer's newer orders reach
+--       the limit. Other units than asked mean that the buyer repeated the path with another
+--       quantity in this epoch: that reservation is the order, and not this line.
 -- An order that gets none stays in the buyer's holding, so that its path takes nothing later. An
 -- order that has ended gets none: its first consumer may have slept while another one wrote it, and
 -- the buyer cancelled. Only a requeue, which has no limit, takes units for it again.
@@ -24,16 +17,9 @@ local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 4, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'avail', 'pend')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
-local wanted, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
-if epoch > wanted then return {GATE_EPOCH, epoch} end
-if epoch < wanted or not leads(s[3], ARGV[1]) then
-  if epoch < wanted then redis.call('HSET', sale, 'fence', wanted) end
-  if epoch > 0 then redis.call('HSET', sale, 'gate', GATE_SHUT) end
-  local waived = {}
-  for a = FIRST_ARG, #ARGV, STRIDE do waived[#waived + 1] = tonumber(ARGV[a + 1]) end
-  return {gate, epoch, unpack(waived)}
-end
-local avail, pend = tonumber(s[4]), tonumber(s[5])
+if gate == GATE_OPEN and epoch ~= tonumber(ARGV[2]) then gate = GATE_EPOCH end
+if gate ~= GATE_OPEN then return {gate, epoch} end
+local avail, pend, limit = tonumber(s[4]), tonumber(s[5]), tonumber(ARGV[3])
 local now = now_ms()
 local was_pending = pend
 

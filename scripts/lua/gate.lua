@@ -8,7 +8,7 @@
 -- gate    0 open, 2 shut by a rebuild    epoch   how often it was built    lease   see above
 -- status  exposed or closed              start, end   the window, Unix ms   limit   units per buyer
 -- total   = avail + pend + sold          since   Unix ms; no pending order is older
--- fence   no epoch up to this one may be loaded (see adopt, shut)
+-- fence   no epoch up to this one may be loaded (see shut)
 -- card    fields that no script reads, JSON
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 

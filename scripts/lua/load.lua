@@ -1,6 +1,6 @@
 -- load: begins an epoch of a sale and opens its gate. It refuses
 -- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
--- - an epoch up to the fence (see adopt, shut);
+-- - an epoch up to the fence (see shut);
 -- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
 --   another master, and its reservations have not been drained;
 -- - fewer buyers than the rebuild has staged: a Redis that was emptied meanwhile lost the others.

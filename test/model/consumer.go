@@ -103,8 +103,8 @@ func (w *world) inTx(p *proc) bool {
 	}
 }
 
-// commit writes lines of one goods. Redis first adopts their late orders. commit returns as lost
-// the orders that Redis did not adopt.
+// commit writes lines of one goods. Redis first adopts their late orders. commit parks them where no
+// open gate does, and returns as lost those that an open gate refused.
 func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []line, ok bool) {
 	if w.omits(SettleAfterCommit) {
 		p.step()
@@ -123,8 +123,9 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 		}
 		p.step()
 		took, g := p.host.redis.adopt(goods, out.epoch, out.adopt)
-		if g == unavailable || g == otherEpoch || g != open && w.omits(LateOrdersNeverWait) {
-			p.sleep(1 + w.rnd.IntN(3))
+		if g != open {
+			seen.park = !w.omits(LateOrdersNeverWait)
+			p.sleep(w.rnd.IntN(3))
 			continue
 		}
 		w.logf("%s adopted %v of goods %d by epoch %d", p.host.name, took, goods, out.epoch)
@@ -138,10 +139,12 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 	}
 }
 
-// adoption has the late orders that an epoch adopted or waived, as far as the writer knows them.
+// adoption has the late orders that an epoch adopted, as far as the writer knows them, and whether it
+// parks the others.
 type adoption struct {
 	adopted   map[int]int
 	adoptedBy int
+	park      bool
 }
 
 // dropLost separates the lines that Redis did not adopt, and drops those of which it has another
@@ -172,7 +175,7 @@ func (w *world) failAll(p *proc, goods int, lines []line) bool {
 		if !w.inTx(p) {
 			return false
 		}
-		if r := w.db.find(goods, l.sn); r != nil {
+		if r := w.db.find(goods, l.sn); !unwritten(r) {
 			if r.tombstone {
 				w.settleAndRelease(p, goods, outcome{moves: w.db.resolveTombstone(l)})
 			}

@@ -82,6 +82,8 @@ func (w *world) undrained() string {
 			return fmt.Sprintf("the gate of goods %d is not open (%d)", g, state)
 		case k.lock != 0 && k.lockUntil > w.now:
 			return fmt.Sprintf("goods %d is being rebuilt", g)
+		case len(w.db.parkedLines(g)) > 0:
+			return fmt.Sprintf("goods %d has %d parked orders", g, len(w.db.parkedLines(g)))
 		case len(k.pending)+len(k.outbox) > 0:
 			return fmt.Sprintf("goods %d has %d pending, %d in the outbox", g, len(k.pending),
 				len(k.outbox))
@@ -99,9 +101,6 @@ func (w *world) checkDrained() {
 		w.checkPromise(f)
 	}
 	for g, k := range w.current.goods {
-		if w.records.waivedStale[g] {
-			continue // until the next rebuild
-		}
 		row, active := w.db.goods[g], w.db.goods[g].total-w.db.goods[g].stock
 		if k.avail != row.stock || k.sold != active || k.total != row.total {
 			w.violated("G4", "goods %d: Redis has %d available and %d sold, MySQL %d and %d",
@@ -124,9 +123,9 @@ func (w *world) checkPromise(f *orderRecord) {
 		w.violated("G5",
 			"buyer %d was answered that order %d of goods %d failed, and it was written", f.buyer,
 			f.sn, f.goods)
-	case f.mayFail, f.late && w.fault.losesRedis(), w.records.waivedStale[f.goods]:
+	case f.mayFail, f.late && w.fault.losesRedis():
 	case !f.promised:
-	case r == nil || r.buyer != f.buyer:
+	case r == nil || r.buyer != f.buyer || r.status == parked:
 		w.violated("G3", "order %d of goods %d was promised to buyer %d and is not in MySQL",
 			f.sn, f.goods, f.buyer)
 	case r.status == failedOrder:

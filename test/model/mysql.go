@@ -10,6 +10,7 @@ const (
 	cancelled
 	expired
 	failedOrder
+	parked // a late order that no open gate of the present epoch has adopted
 )
 
 func (s status) active() bool { return s == created || s == paid }
@@ -62,16 +63,44 @@ type outcome struct {
 
 func (m *mysql) find(goods, sn int) *row { return m.bySn[[2]int{goods, sn}] }
 
-// insert adds an order. A second row for the same number violates G7.
+// insert adds an order, in place of its parked row. A second row for the same number violates G7.
 func (m *mysql) insert(l line, s status) {
 	m.w.dirty = true
 	r := &row{line: l, status: s, payBy: m.w.now + m.w.payTime}
-	if m.find(l.goods, l.sn) != nil {
+	switch old := m.find(l.goods, l.sn); {
+	case old == nil:
+		m.w.requireWrittenInTime(l)
+	case old.status == parked:
+		m.orders = slices.DeleteFunc(m.orders, func(o *row) bool { return o == old })
+	default:
 		m.w.violated("G7", "order %d of goods %d was written twice", l.sn, l.goods)
 	}
-	m.w.requireWrittenInTime(l)
 	m.orders = append(m.orders, r)
 	m.bySn[[2]int{l.goods, l.sn}] = r
+}
+
+// unwritten reports whether a message may still write an order.
+func unwritten(r *row) bool { return r == nil || r.status == parked }
+
+// park writes late orders as parked, unless they are.
+func (m *mysql) park(lines []line) {
+	for _, l := range lines {
+		if m.find(l.goods, l.sn) == nil {
+			m.w.logf("order %d of goods %d is parked", l.sn, l.goods)
+			m.insert(l, parked)
+		}
+	}
+}
+
+// parkedLines lists the parked orders of a goods.
+func (m *mysql) parkedLines(goods int) []line {
+	var lines []line
+	for _, r := range m.orders {
+		if r.goods == goods && r.status == parked {
+			lines = append(lines, r.line)
+		}
+	}
+	return lines
 }
 
 // newMove records that Redis must release the units of an order.
@@ -111,7 +140,7 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 		case m.w.omits(ExistingNumbersChecked):
 			fresh = append(fresh, l)
 		case seen[l.sn]:
-		case r == nil:
+		case unwritten(r):
 			fresh = append(fresh, l)
 		case r.status != failedOrder:
 			out.existing = append(out.existing, l.sn)
@@ -127,7 +156,12 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 		}
 	}
 	if len(out.adopt) > 0 {
-		return out
+		if !s.park {
+			return out
+		}
+		m.park(out.adopt)
+		fresh = slices.DeleteFunc(fresh, func(l line) bool { return slices.Contains(out.adopt, l) })
+		out.adopt = nil
 	}
 	for _, l := range lost {
 		out.moves = append(out.moves, m.resolveTombstone(l)...)
@@ -241,12 +275,16 @@ func (m *mysql) nextToken(goods int) int {
 	return m.goods[goods].token
 }
 
-// beginEpoch begins an epoch. It returns false if a newer token was issued. It reads the active
-// orders, and those whose paths may be used after the tick now.
+// beginEpoch begins an epoch. It returns false if a newer token was issued. It writes the parked
+// orders first, within stock and limits. Then it reads the active orders, and those whose paths may
+// be used after the tick now.
 func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	g := &m.goods[goods]
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
 		return snapshot{}, false
+	}
+	if !m.w.omits(ParkedBeforeEpoch) {
+		m.judge(goods, m.parkedLines(goods), g.stock, &outcome{})
 	}
 	g.epoch++
 	s := snapshot{epoch: g.epoch, stock: g.stock, total: g.total}

@@ -95,6 +95,7 @@ func (w *world) reserveBatch(p *proc, goods int) {
 	}
 	w.issuePaths(p, goods, batch)
 	p.step()
+	by := w.now + publishDeadline
 	vs, id, ok := w.reserve(p, goods, batch)
 	if !ok {
 		for _, c := range batch {
@@ -125,7 +126,7 @@ func (w *world) reserveBatch(p *proc, goods int) {
 		}
 	}
 	if len(taken) > 0 {
-		w.publishBatch(p, goods, id, taken, promised)
+		w.publishBatch(p, goods, id, by, taken, promised)
 	}
 	for i, c := range batch {
 		if vs[i].repeated {
@@ -156,8 +157,7 @@ func (w *world) confirmAgain(p *proc, c *client, v decision) {
 }
 
 // publishBatch publishes the reserved orders of a batch, and answers their buyers.
-func (w *world) publishBatch(p *proc, goods, id int, taken []line, promised []*client) {
-	by := w.now + publishDeadline
+func (w *world) publishBatch(p *proc, goods, id, by int, taken []line, promised []*client) {
 	if w.rnd.IntN(3) == 0 {
 		p.sleep(w.rnd.IntN(13))
 	}

@@ -22,21 +22,10 @@ type orderRecord struct {
 type records struct {
 	all  []*orderRecord
 	bySn map[[3]int]*orderRecord
-	// waivedStale lists goods of which a demoted master waived a late order whose units the current
-	// master counts as available. Orders of the current master may fail for those units, and its
-	// ledger differs until the next rebuild: see docs/explanation/model.md.
-	waivedStale map[int]bool
 }
 
 func newRecords() *records {
-	return &records{bySn: map[[3]int]*orderRecord{}, waivedStale: map[int]bool{}}
-}
-
-// waive records a late order that a demoted master waives.
-func (r *records) waive(w *world, s *server, goods int) {
-	if s != w.current {
-		r.waivedStale[goods] = true
-	}
+	return &records{bySn: map[[3]int]*orderRecord{}}
 }
 
 func (r *records) of(l line) *orderRecord { return r.bySn[[3]int{l.goods, l.sn, l.buyer}] }

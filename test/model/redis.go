@@ -215,28 +215,18 @@ func (s *server) settle(goods int, sns []int) bool {
 	return true
 }
 
-// adopt is adopt.lua, which returns the units that each order has now. It takes them also behind
-// the shut gate of a rebuild, where pending orders have theirs. It waives orders where Redis lacks
-// the epoch or the lease: the epoch that is loaded next has them, or the fence rejects it.
+// adopt is adopt.lua, which returns the units that each order has now. It takes them only behind an
+// open gate of the epoch.
 func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 	g, k := s.gateOf(goods, false)
-	if g == unavailable || k.loaded && k.epoch > epoch {
+	if g == unavailable {
+		return nil, g
+	}
+	if !s.w.omits(AdoptWhileOpen) && (g != open || k.epoch != epoch) {
 		return nil, max(g, otherEpoch)
 	}
 	took := make(map[int]int)
 	s.writing()
-	takes := g == open || g == shut && k.lease == s.replid && !s.w.omits(AdoptBehindShutGate)
-	if !takes || k.epoch < epoch {
-		if k.epoch < epoch && !s.w.omits(AdoptFences) {
-			k.fence = epoch
-		}
-		k.shut = k.loaded
-		s.w.records.waive(s.w, s, goods)
-		for _, l := range lines {
-			took[l.sn] = l.q
-		}
-		return took, shut
-	}
 	for _, l := range lines {
 		units, known := k.has(l.buyer, l.sn)
 		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.omits(AdoptWithinLimit)

@@ -54,12 +54,9 @@ const (
 	LoadFenced
 	// A load is rejected where the gate is open: units have been sold from that epoch.
 	LoadKeepsOpenGate
-	// A late order that is waived behind a shut gate raises the fence, because epochs read
-	// earlier lack it.
-	AdoptFences
-	// A late order behind the shut gate of its own master takes units as behind an open one. Else
-	// it takes those of a pending order, which then fails.
-	AdoptBehindShutGate
+	// Redis adopts late orders only behind an open gate of MySQL's epoch: behind a shut one it
+	// takes the units of a pending order, or those of an image that is replaced.
+	AdoptWhileOpen
 	// Adoption respects the buyer's limit, or a newer order of the buyer fails in MySQL.
 	AdoptWithinLimit
 	// Of two rebuilders at once only the one with the newer token may begin an epoch.
@@ -74,8 +71,13 @@ const (
 	RepublishBeforeBarrier
 	// Redis reserves units for an order of an older epoch before MySQL writes it.
 	LateOrdersAdopted
-	// A late order does not wait for a shut gate, whose rebuild may wait for the queue.
+	// A late order that Redis does not adopt is parked in MySQL. It does not wait for a shut gate,
+	// whose rebuild may wait for the queue.
 	LateOrdersNeverWait
+	// A new epoch begins with the parked orders written, before anybody else can take their units.
+	ParkedBeforeEpoch
+	// A worker has the open epoch adopt the orders that were parked after it began.
+	ParkedAdopted
 	// A stock move is applied once, by its id.
 	ReleaseByID
 	// A stock move is skipped where a newer epoch was loaded with its units.
@@ -138,8 +140,7 @@ var names = [...]string{
 	EpochInLoad:            "load accepts any epoch",
 	LoadFenced:             "load checks the epoch and not the fence",
 	LoadKeepsOpenGate:      "load overwrites a sale whose gate is open",
-	AdoptFences:            "late orders waived behind a shut gate without a fence",
-	AdoptBehindShutGate:    "late orders waived behind every shut gate",
+	AdoptWhileOpen:         "late orders adopted behind a shut gate and by other epochs",
 	AdoptWithinLimit:       "late orders adopted beyond the buyer's limit",
 	FencingToken:           "no fencing token in MySQL and no fence in load",
 	Barrier:                "no barrier",
@@ -148,6 +149,8 @@ var names = [...]string{
 	RepublishBeforeBarrier: "pending orders not republished before the barrier",
 	LateOrdersAdopted:      "late orders written without a reservation",
 	LateOrdersNeverWait:    "late orders wait for the gate before the barrier",
+	ParkedBeforeEpoch:      "an epoch that begins without the parked orders",
+	ParkedAdopted:          "parked orders not adopted by an open epoch",
 	ReleaseByID:            "releases without an id",
 	ReleaseByEpoch:         "releases without an epoch",
 	ReleaseWithHolding:     "releases without the buyer's holding",

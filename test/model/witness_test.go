@@ -25,8 +25,6 @@ var witnesses = map[Rule]uint64{
 	EpochInLoad:            29,
 	LoadFenced:             29,
 	LoadKeepsOpenGate:      24899,
-	AdoptFences:            2031,
-	AdoptBehindShutGate:    17767,
 	AdoptWithinLimit:       6284,
 	FencingToken:           29,
 	Barrier:                75,

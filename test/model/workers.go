@@ -24,6 +24,18 @@ func (w *world) runReleaser(p *proc) {
 	}
 }
 
+// runAdopter writes parked orders that the open gate of the present epoch adopts.
+func (w *world) runAdopter(p *proc) {
+	for {
+		p.round(10)
+		for g := range w.nGoods {
+			if lines := w.db.parkedLines(g); w.db.up && len(lines) > 0 && !w.omits(ParkedAdopted) {
+				w.writeLines(p, g, lines)
+			}
+		}
+	}
+}
+
 // runExpirer expires unpaid orders.
 func (w *world) runExpirer(p *proc) {
 	for {
@@ -169,9 +181,9 @@ func (w *world) reconcile(p *proc, goods int) {
 	for _, pd := range asked {
 		r := w.db.find(goods, pd.sn)
 		switch {
-		case r == nil && w.now-pd.at > old:
+		case unwritten(r) && w.now-pd.at > old:
 			absent = append(absent, pd.line)
-		case r != nil && r.status != failedOrder:
+		case !unwritten(r) && r.status != failedOrder:
 			written = append(written, pd.sn)
 		}
 	}

@@ -159,6 +159,7 @@ func (w *world) bootWorker(h *host) {
 	w.spawn(h, w.rnd.IntN(5), w.runRelay)
 	w.spawn(h, w.rnd.IntN(10), w.runReleaser)
 	w.spawn(h, w.rnd.IntN(10), w.runExpirer)
+	w.spawn(h, w.rnd.IntN(10), w.runAdopter)
 	w.spawn(h, w.rnd.IntN(10), w.runReconciler)
 	w.spawn(h, 5+w.rnd.IntN(10), w.runRebuilder)
 }

@@ -2,7 +2,6 @@ package orderwriter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -13,12 +12,17 @@ import (
 // errAdopted requests a new transaction after Redis adopted orders.
 var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
-// adopt asks Redis for units of the present epoch for late orders of older ones. It returns the
-// units of each, and that epoch. The error is always an ErrTryAgain, because the batch must be
-// written again.
-func (w *Writer) adopt(
-	ctx context.Context, b Batch, late *AdoptError,
-) (map[string]int64, int64, error) {
+// adoption is what a writer knows of the late orders of a batch. The batch is then written again.
+type adoption struct {
+	units map[string]int64 // that Redis adopted, by order number
+	epoch int64            // in which it adopted them
+	park  bool             // no open gate adopts the others
+}
+
+// adopt asks Redis for units of the present epoch for late orders of older ones. If the gate of that
+// epoch is not open, or Redis does not answer, the late orders are parked: they cannot wait, because
+// the rebuild that opens the gate waits for the queue.
+func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) adoption {
 	wanted := make(map[string]bool, len(late.OrderSns))
 	for _, sn := range late.OrderSns {
 		wanted[sn] = true
@@ -29,14 +33,18 @@ func (w *Writer) adopt(
 			lines, wanted[l.OrderSn] = append(lines, l), false
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
 	adopted, err := w.Redis.Adopt(ctx, b.GoodsID, late.Epoch, late.Limit, lines)
 	if err != nil {
-		return nil, 0, errors.Join(order.ErrTryAgain, err)
+		w.Log.InfoContext(ctx, "late orders are parked until a gate of their sale is open",
+			"goods_id", b.GoodsID, "orders", len(lines), "err", err)
+		return adoption{units: b.Adopted, epoch: b.Epoch, park: true}
 	}
 	if b.Epoch == late.Epoch { // earlier adoptions hold within the same epoch only
 		maps.Copy(adopted, b.Adopted)
 	}
-	return adopted, late.Epoch, errAdopted
+	return adoption{units: adopted, epoch: late.Epoch}
 }
 
 // dropLost moves the lines that Redis refused to adopt from lines to lost. It drops a line of which

@@ -17,6 +17,7 @@ type Batch struct {
 	Deliveries map[string]order.DeliveryInfo
 	Adopted    map[string]int64 // units of older epochs' orders that Redis adopted; may be nil
 	Epoch      int64            // the epoch that adopted them; ignored if Adopted is empty
+	Park       bool             // park late orders that are not adopted
 	Now        time.Time
 	PayBy      time.Time // when unpaid orders expire
 }

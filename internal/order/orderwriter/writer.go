@@ -26,8 +26,9 @@ type Metrics interface {
 // BatchStore is MySQL for the writer. Infrastructure errors include order.ErrTryAgain, because a
 // new transaction may succeed.
 type BatchStore interface {
-	// WriteBatch writes order lines of one goods in one transaction. The error is an *AdoptError
-	// for lines of an older epoch, seckill.ErrNoSuchGoods, or the problem of one of the lines.
+	// WriteBatch writes order lines of one goods in one transaction. It parks late lines that are
+	// not adopted if the batch asks for that. The error is an *AdoptError for such lines otherwise,
+	// seckill.ErrNoSuchGoods, or the problem of one of the lines.
 	WriteBatch(ctx context.Context, b Batch) (order.Outcome, error)
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
@@ -48,7 +49,7 @@ type Settler interface {
 	// Adopt takes units of the present epoch for orders of an older one and returns the units that
 	// each has now. Other units than a line's void the line: its buyer has repeated the path with
 	// another quantity. It refuses an order with which its buyer would hold more than limit units
-	// (0: no limit).
+	// (0: no limit). The error is a *seckill.GateError unless the epoch's gate is open.
 	Adopt(
 		ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
 	) (map[string]int64, error)
@@ -120,38 +121,37 @@ func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourcedL
 }
 
 // commit tries transactions until one commits or MySQL refuses a line. It also returns the lost
-// lines: those of older epochs for which no units are left. They are not written.
+// lines: those of older epochs for which no units are left. They are not written. Late lines that no
+// open gate adopts are parked.
 func (w *Writer) commit(
 	ctx context.Context, goodsID int64, lines []sourcedLine,
 ) (out order.Outcome, lost []sourcedLine, err error) {
 	ctx, end := order.StartSpan(ctx, w.Tracer, "commit in MySQL")
 	defer func() { end(err) }()
-	var adopted map[string]int64
-	var epoch int64
+	var known adoption
 	err = w.retry(ctx, "write orders", func() error {
-		b := w.batch(goodsID, lines, adopted, epoch)
+		b := w.batch(goodsID, lines, known)
 		var err error
 		out, err = w.Store.WriteBatch(ctx, b)
 		late, ok := errors.AsType[*AdoptError](err)
 		if !ok {
 			return err
 		}
-		adopted, epoch, err = w.adopt(ctx, b, late)
-		lines, lost = dropLost(lines, lost, adopted)
-		return err
+		known = w.adopt(ctx, b, late)
+		lines, lost = dropLost(lines, lost, known.units)
+		return errAdopted
 	})
 	return out, lost, err
 }
 
 // batch makes the batch of one transaction. Of a repeated order number the first delivery counts.
-func (w *Writer) batch(
-	goodsID int64, lines []sourcedLine, adopted map[string]int64, epoch int64,
-) Batch {
+func (w *Writer) batch(goodsID int64, lines []sourcedLine, known adoption) Batch {
 	now := time.Now()
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)),
-		Adopted:    adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.PaymentTimeout),
+		Adopted:    known.units, Epoch: known.epoch, Park: known.park,
+		Now: now, PayBy: now.Add(w.PaymentTimeout),
 	}
 	for i, l := range lines {
 		b.Lines[i] = l.OrderLine

@@ -45,7 +45,7 @@ func (s *Service) findChangeable(
 	switch {
 	case err != nil || o.Status != order.Queued:
 		return o, err
-	case r.err == nil:
+	case r.err == nil && r.row.Status != order.Queued:
 		return r.row, nil
 	}
 	e := seckill.NewError(seckill.Conflict, "the order is still on its way; ask again in a second")

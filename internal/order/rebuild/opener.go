@@ -12,25 +12,26 @@ import (
 // Opener begins epochs in MySQL and loads them into Redis. It does not drain reservations under
 // way; the Rebuilder does that first.
 type Opener struct {
-	Store Store
-	Redis Redis
+	Store          Store
+	Redis          Redis
+	PaymentTimeout time.Duration // how long a parked order that is written may stay unpaid
 }
 
 // Open begins an epoch under a fencing token, or with FirstToken the first epoch of a draft, which
 // has nothing to drain. The error is ErrFenced if a newer rebuild began, or if a sale with
-// FirstToken is no draft. Redis' clock chooses the final orders that are loaded because it judges
-// their paths; this process's may be wrong by hours. A draft has no orders, and is exposed in MySQL
-// even if Redis is down: the Rebuilder loads it later.
+// FirstToken is no draft. A draft has no orders, and is exposed in MySQL even if Redis is down: the
+// Rebuilder loads it later.
 func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, error) {
 	now := time.Now()
+	at := Times{Now: now, PayBy: now.Add(o.PaymentTimeout), Redis: now}
 	if token != FirstToken {
 		v, err := o.Redis.View(ctx, goodsID)
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
 			return seckill.Sale{}, fmt.Errorf("read Redis' clock: %w", err)
 		}
-		now = v.Now
+		at.Redis = v.Now
 	}
-	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, now)
+	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, at)
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}

@@ -19,9 +19,9 @@ type fakeStore struct {
 }
 
 func (s *fakeStore) BeginEpoch(
-	_ context.Context, _, _ int64, now time.Time,
+	_ context.Context, _, _ int64, at Times,
 ) (Snapshot, error) {
-	s.began = now
+	s.began = at.Redis
 	return Snapshot{}, nil
 }
 

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -13,6 +14,15 @@ var ErrFenced = errors.New(
 
 // FirstToken replaces a fencing token for the first epoch of a draft.
 const FirstToken = 0
+
+// Times are the moments that the beginning of an epoch needs.
+type Times struct {
+	Now   time.Time
+	PayBy time.Time // when the parked orders that it writes expire unpaid
+	// Redis is Redis' time. It chooses the final orders that are loaded, because Redis' clock judges
+	// their paths. The clock of this process may be wrong by hours.
+	Redis time.Time
+}
 
 // Snapshot is a sale in MySQL at the moment an epoch begins, read with the goods row locked.
 // Redis loads all of it in one step.

@@ -18,7 +18,7 @@ type Store interface {
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
-	// StatusOf returns the status of those of the orders that have a row.
+	// StatusOf returns the status of those of the orders that have a row or are parked.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
@@ -29,9 +29,10 @@ type Store interface {
 	// AddDeadLetter stores a dead letter of an order without a row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
-	// row locked, it increments the epoch and reads the state that the epoch starts from. The error
-	// is ErrFenced if the token is not the newest, or is FirstToken and the sale is no draft.
-	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
+	// row locked, it writes the parked orders, increments the epoch and reads the state that the
+	// epoch starts from. The error is ErrFenced if the token is not the newest, or is FirstToken
+	// and the sale is no draft.
+	BeginEpoch(ctx context.Context, goodsID, token int64, at Times) (Snapshot, error)
 	// OverBefore lists sales that ended before a moment and are not retired. It returns those
 	// above a goods id, in ascending order.
 	OverBefore(

@@ -93,7 +93,7 @@ func (r LedgerReader) comparePage(
 	for _, p := range old {
 		status, written := rows[p.OrderSn]
 		switch {
-		case !written:
+		case !written, status == order.Queued: // parked
 			f.absent = append(f.absent, p)
 			if v.Now.Sub(p.At) > republishAfter {
 				f.overdue = append(f.overdue, p)
