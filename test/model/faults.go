@@ -213,9 +213,9 @@ func (w *world) failOver() {
 	next.state = old.past(w.rnd.IntN(9))
 	next.scripts = false
 	w.promote(old, next)
-	w.later(31, func() { old.demoted = w.current != old })
+	w.later(notice, func() { old.demoted = w.current != old })
 	if w.fault == failover {
-		w.healIn(32, nil)
+		w.healIn(notice+1, nil)
 		return
 	}
 	w.later(8+w.rnd.IntN(80), func() {
@@ -224,8 +224,8 @@ func (w *world) failOver() {
 			old.replid = w.id()
 		}
 		w.promote(next, old)
-		w.later(31, func() { next.demoted = w.current != next })
-		w.healIn(32, nil)
+		w.later(notice, func() { next.demoted = w.current != next })
+		w.healIn(notice+1, nil)
 	})
 }
 
@@ -235,10 +235,10 @@ func (w *world) promote(from, to *server) {
 	w.current, w.dirty = to, true
 	w.records.failOver(from, to)
 	for _, h := range w.apis {
-		w.later(w.rnd.IntN(31), func() { h.redis = w.current })
+		w.later(w.rnd.IntN(notice), func() { h.redis = w.current })
 	}
 	for _, h := range w.workers {
-		w.later(w.rnd.IntN(1+w.rnd.IntN(31)), func() { h.redis = w.current })
+		w.later(w.rnd.IntN(1+w.rnd.IntN(notice)), func() { h.redis = w.current })
 	}
 	for _, c := range slices.Clone(w.clients) {
 		if c.path != 0 {

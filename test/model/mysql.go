@@ -30,8 +30,13 @@ type move struct {
 	at                                     int
 }
 
-// goodsRow is the row of one sale; token is the newest fencing token.
-type goodsRow struct{ stock, total, version, epoch, token int }
+// goodsRow is the row of one sale; token is the newest fencing token. openedOn is the replication id
+// of the Redis that may have the gate open, where Redis can fail over; 0 if none has. ending: nobody
+// renews it any more.
+type goodsRow struct {
+	stock, total, version, epoch, token, openedOn int
+	ending                                        bool
+}
 
 // snapshot is what a rebuild reads of MySQL when it begins an epoch: the active orders, and with no
 // units the others whose path may still be used.
@@ -283,6 +288,7 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
 		return snapshot{}, false
 	}
+	g.openedOn, g.ending = 0, false
 	if !m.w.omits(ParkedBeforeEpoch) {
 		m.judge(goods, m.parkedLines(goods), g.stock, &outcome{})
 	}
@@ -299,6 +305,39 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 		}
 	}
 	return s, true
+}
+
+// recordOpening records that a Redis may open the gate of an epoch. It returns false if a rebuild
+// began since.
+func (m *mysql) recordOpening(goods, token, epoch, replid int) bool {
+	g := &m.goods[goods]
+	if g.token != token || g.epoch != epoch {
+		return false
+	}
+	g.openedOn = replid
+	return true
+}
+
+// endOpening ends the opening of a sale for a rebuild: nobody renews it from now on. It returns the
+// Redis that had it, and false if a newer rebuild has begun.
+func (m *mysql) endOpening(goods, token int) (replid int, ok bool) {
+	g := &m.goods[goods]
+	if g.token != token {
+		return 0, false
+	}
+	g.ending = true
+	return g.openedOn, true
+}
+
+// openOn lists the sales that are open on a Redis, with their epochs.
+func (m *mysql) openOn(replid int) map[int]int {
+	list := make(map[int]int)
+	for goods, g := range m.goods {
+		if g.openedOn == replid && !g.ending {
+			list[goods] = g.epoch
+		}
+	}
+	return list
 }
 
 // pendingMoves lists the moves up to a tick that Redis has not confirmed.

@@ -46,7 +46,59 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	w.logf("%s begins epoch %d of goods %d: %d of %d left",
 		p.host.name, snap.epoch, goods, snap.stock, snap.total)
 	p.sleep(w.rnd.IntN(1 + w.rnd.IntN(12))) // staging takes time with many buyers
-	return p.host.redis.load(goods, snap)
+	s := p.host.redis
+	if !s.load(goods, snap) {
+		return false
+	}
+	if !w.failsOver {
+		return true
+	}
+	replid := s.replid // the load's answer
+	p.step()
+	until := w.now + openFor
+	p.step()
+	if w.rnd.IntN(8) == 0 {
+		p.sleep(w.rnd.IntN(100))
+	}
+	if !w.db.up || !w.db.recordOpening(goods, token, snap.epoch, replid) {
+		return false
+	}
+	p.step()
+	if w.rnd.IntN(8) == 0 {
+		p.sleep(w.rnd.IntN(100))
+	}
+	return s.open(goods, snap.epoch, until)
+}
+
+// runRenewer renews the openings of the Redis that this host uses. MySQL lists them. The time counts
+// from before MySQL's answer.
+func (w *world) runRenewer(p *proc) {
+	for {
+		p.round(10)
+		s := p.host.redis
+		if !s.answers() {
+			continue
+		}
+		replid, until := s.replid, w.now+openFor
+		p.step()
+		if w.rnd.IntN(16) == 0 {
+			p.sleep(w.rnd.IntN(100))
+		}
+		if !w.db.up {
+			continue
+		}
+		open := w.db.openOn(replid)
+		if w.omits(OpeningFromBefore) {
+			until = w.now + openFor
+		}
+		p.step()
+		if w.rnd.IntN(16) == 0 {
+			p.sleep(w.rnd.IntN(100))
+		}
+		for _, goods := range sorted(open) {
+			s.renew(goods, open[goods], until)
+		}
+	}
 }
 
 // runRebuilder rebuilds the sales that Redis has lost.
@@ -71,8 +123,9 @@ func (w *world) needsRebuild(h *host, goods int) bool {
 	switch g {
 	case missing, leaseGone, shut:
 		return true
-	case open:
-		return k.epoch < epoch
+	case open, openingOver:
+		row := w.db.goods[goods]
+		return k.epoch < epoch || w.failsOver && (row.ending || row.openedOn != h.redis.replid)
 	}
 	return false
 }
@@ -110,11 +163,32 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 	}
 	s.shutFor(goods, epoch)
 	w.logf("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
+	if !w.endOpening(p, goods, token, s.replid) {
+		w.logf("%s can't end the opening of goods %d", p.host.name, goods)
+		return false
+	}
 	if !w.drain(p, goods, token) {
 		w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
 		return false
 	}
 	return w.openEpoch(p, goods, token)
+}
+
+// endOpening ends the opening that MySQL has of a sale. If another Redis has it than the one whose
+// gate this rebuild shut, the rebuild waits until it is over there.
+func (w *world) endOpening(p *proc, goods, token, shut int) bool {
+	if !w.failsOver || w.omits(OpeningInMySQL) {
+		return true
+	}
+	p.step()
+	if !w.db.up {
+		return false
+	}
+	on, ok := w.db.endOpening(goods, token)
+	if ok && on != 0 && on != shut && !w.omits(OpeningAwaited) {
+		p.sleep(openFor + openMargin)
+	}
+	return ok
 }
 
 // drain brings every reservation of the old epoch into MySQL.

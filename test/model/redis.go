@@ -22,6 +22,7 @@ const (
 	shut
 	leaseGone
 	otherEpoch
+	openingOver // MySQL's opening was not renewed
 	unavailable // Redis does not answer: the outcome is unknown
 )
 
@@ -43,7 +44,11 @@ type entry struct {
 
 // keys are the keys of one goods in Redis.
 type keys struct {
-	loaded, shut                    bool
+	loaded, shut bool
+	// ready: loaded, and to be opened once MySQL has recorded the opening. openUntil is its end by
+	// this Redis' clock.
+	ready                           bool
+	openUntil                       int
 	epoch, lease, fence             int
 	avail, pend, sold, total, until int
 	// buyers has the orders of each buyer in this epoch.
@@ -153,6 +158,9 @@ func (s *server) gateOf(goods int, old bool) (gate, *keys) {
 		}
 	case k.lease != s.replid:
 		return leaseGone, k
+	}
+	if s.w.failsOver && !s.w.omits(OpeningInMySQL) && s.w.now >= k.openUntil {
+		return openingOver, k
 	}
 	return open, k
 }
@@ -300,7 +308,27 @@ func (s *server) release(m *move) applyResult {
 func (s *server) shutFor(goods, epoch int) {
 	k := s.goods[goods]
 	s.writing()
-	k.fence, k.shut = max(k.fence, epoch), k.loaded
+	k.fence, k.shut, k.ready = max(k.fence, epoch), k.loaded, false
+}
+
+// open opens the gate of an epoch whose opening MySQL has recorded.
+func (s *server) open(goods, epoch, until int) bool {
+	k := s.goods[goods]
+	if !s.answers() || !k.ready || k.epoch != epoch || k.lease != s.replid {
+		return false
+	}
+	s.writing()
+	k.shut, k.ready, k.openUntil = false, false, until
+	return true
+}
+
+// renew extends an opening.
+func (s *server) renew(goods, epoch, until int) {
+	k := s.goods[goods]
+	if s.answers() && k.loaded && !k.shut && k.epoch == epoch && k.lease == s.replid {
+		s.writing()
+		k.openUntil = max(k.openUntil, until)
+	}
 }
 
 // load is load.lua.
@@ -321,7 +349,8 @@ func (s *server) load(goods int, snap snapshot) bool {
 	}
 	s.writing()
 	s.scripts = true
-	k.loaded, k.shut, k.epoch, k.lease = true, false, snap.epoch, s.replid
+	k.loaded, k.shut, k.epoch, k.lease = true, s.w.failsOver, snap.epoch, s.replid
+	k.ready = k.shut
 	k.avail, k.pend, k.sold, k.total = snap.stock, 0, snap.total-snap.stock, snap.total
 	k.until = s.w.saleEnd
 	k.pending, k.moves, k.buyers = map[int]pendingOrder{}, map[int]bool{}, map[int][]held{}

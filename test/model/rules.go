@@ -78,6 +78,13 @@ const (
 	ParkedBeforeEpoch
 	// A worker has the open epoch adopt the orders that were parked after it began.
 	ParkedAdopted
+	// Where Redis can fail over, MySQL records which Redis may have a gate open. A gate is open for
+	// a short time only, and longer while MySQL has that record.
+	OpeningInMySQL
+	// A rebuild waits until a gate that it could not shut is open no longer.
+	OpeningAwaited
+	// The time of an opening counts from before MySQL's answer: a worker may sleep after it.
+	OpeningFromBefore
 	// A stock move is applied once, by its id.
 	ReleaseByID
 	// A stock move is skipped where a newer epoch was loaded with its units.
@@ -151,6 +158,9 @@ var names = [...]string{
 	LateOrdersNeverWait:    "late orders wait for the gate before the barrier",
 	ParkedBeforeEpoch:      "an epoch that begins without the parked orders",
 	ParkedAdopted:          "parked orders not adopted by an open epoch",
+	OpeningInMySQL:         "no record of the opening in MySQL",
+	OpeningAwaited:         "a rebuild does not wait for the end of an opening",
+	OpeningFromBefore:      "an opening counted from after MySQL's answer",
 	ReleaseByID:            "releases without an id",
 	ReleaseByEpoch:         "releases without an epoch",
 	ReleaseWithHolding:     "releases without the buyer's holding",

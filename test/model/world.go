@@ -13,7 +13,10 @@ const (
 	republishAge    = 150 // 60 s
 	lockLife        = 80  // 2 s, renewed
 	barrierPatience = lockLife - 2*publishDeadline
-	clockMargin     = 40    // 4 minutes
+	clockMargin     = 40 // 4 minutes
+	openFor         = 50 // 5 s
+	openMargin      = 5
+	notice          = 150   // 15 s: by then every host uses the new master of a failover
 	hour            = 36000 // by which the clocks of the workers are ahead
 )
 
@@ -35,6 +38,8 @@ type world struct {
 	// pathLife is the ticks for which a path permits a purchase: a minute in the product, here long
 	// or short beside a rebuild.
 	pathLife int
+	// failsOver: Redis has replicas, and openings stand in MySQL.
+	failsOver bool
 	// remember makes servers keep their last states; only some faults need them.
 	remember bool
 
@@ -105,6 +110,7 @@ func newWorld(seed uint64, without Rule) *world {
 	w.ids = 1000
 	w.fault = fault(rnd.IntN(int(lastFault)))
 	w.remember = w.fault.needsHistory()
+	w.failsOver = w.fault == failover || w.fault == failBack || rnd.IntN(4) == 0
 	w.saleEnd, w.payTime = 1<<20, 60+rnd.IntN(200)
 	w.pathLife = []int{5 + rnd.IntN(30), 100 + rnd.IntN(100)}[rnd.IntN(2)]
 	if w.fault == clockSkew || rnd.IntN(8) == 0 {
@@ -159,6 +165,9 @@ func (w *world) bootWorker(h *host) {
 	w.spawn(h, w.rnd.IntN(5), w.runRelay)
 	w.spawn(h, w.rnd.IntN(10), w.runReleaser)
 	w.spawn(h, w.rnd.IntN(10), w.runExpirer)
+	if w.failsOver {
+		w.spawn(h, w.rnd.IntN(10), w.runRenewer)
+	}
 	w.spawn(h, w.rnd.IntN(10), w.runAdopter)
 	w.spawn(h, w.rnd.IntN(10), w.runReconciler)
 	w.spawn(h, 5+w.rnd.IntN(10), w.runRebuilder)
