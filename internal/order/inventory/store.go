@@ -67,8 +67,8 @@ type Stores struct {
 type Redis interface {
 	// View reads the current state of a sale; seckill.ErrNotLoaded if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's
-	// epoch.
+	// UpdateSale writes status, window, limit and rate, unless Redis has a newer version of them;
+	// ErrNotLoaded if Redis lacks the sale's epoch. A load of an older version is then refused.
 	UpdateSale(ctx context.Context, sale seckill.Sale) error
 	// Release applies stock moves of one goods, each once by its id. It returns one result for
 	// each, in order.
