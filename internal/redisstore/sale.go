@@ -85,8 +85,8 @@ const stageBatch = 500
 const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
-// gate. It changes nothing and returns false where Redis has this epoch, a newer one or a newer version
-// of the sale, or has lost staged buyers.
+// gate. It changes nothing and returns false where Redis has this epoch, a newer one or a newer
+// version of the sale, or has lost staged buyers.
 func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {

@@ -123,8 +123,8 @@ func (s *SaleService) Delete(
 	return seckill.OrUnavailable(err, "the draft could not be deleted")
 }
 
-// syncSale writes a sale's fields from MySQL to Redis. The row's version orders concurrent changes. It
-// skips drafts and retired sales, and a rebuild loads what Redis lost.
+// syncSale writes a sale's fields from MySQL to Redis. The row's version orders concurrent changes.
+// It skips drafts and retired sales, and a rebuild loads what Redis lost.
 func (s Stores) syncSale(ctx context.Context, goodsID int64) error {
 	sale, err := s.Store.Sale(ctx, goodsID)
 	if err != nil || sale.Status == seckill.Draft || sale.Retired {
