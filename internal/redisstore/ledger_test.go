@@ -187,6 +187,39 @@ func (s fixture) TestUpdateSale_CreatesNoSale(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 }
 
+// TestUpdateSale_OlderVersionChangesNothing checks that the newer of two changes prevails, whichever
+// reaches Redis first. The versions are compared as numbers.
+func (s fixture) TestUpdateSale_OlderVersionChangesNothing(t *testing.T) {
+	snap := onSale(10, 5)
+	snap.Version = 9
+	s.load(snap)
+	closed, older := snap.Sale, snap.Sale
+	closed.Version, closed.Status = 11, seckill.Closed
+	older.Version, older.PerBuyerLimit = 10, 1
+	for _, sale := range []seckill.Sale{closed, older, closed} {
+		require.NoError(t, s.UpdateSale(t.Context(), sale))
+		v := s.view()
+		require.Equal(t, seckill.Closed, v.Status)
+		require.EqualValues(t, 5, v.PerBuyerLimit)
+	}
+}
+
+// TestLoad_RejectsAnOlderVersionThanAChange checks that a load does not undo a change that came
+// while it was under way, and that the next load has that change.
+func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
+	s.load(onSale(10, 5))
+	require.NoError(t, s.Shut(t.Context(), goods, 1))
+	begun := onSaleIn(2, 10, 5)
+	begun.Version = 4
+	closed := begun.Sale
+	closed.Version, closed.Status = 5, seckill.Closed
+	require.ErrorIs(t, s.UpdateSale(t.Context(), closed), seckill.ErrNotLoaded)
+	require.False(t, must.Get(s.Load(t.Context(), begun))(t))
+	begun.Sale, begun.Epoch, begun.Version = closed, 3, 6
+	require.True(t, must.Get(s.Load(t.Context(), begun))(t))
+	require.Equal(t, seckill.Closed, s.view().Status)
+}
+
 // TestLoad_RejectsAnEpochBegunBeforeShut checks that a delayed first load does not open the gate
 // during a rebuild that began later.
 func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {

@@ -85,8 +85,8 @@ const stageBatch = 500
 const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
-// gate. It changes nothing and returns false where Redis has this epoch or a newer one, or has lost
-// staged buyers.
+// gate. It changes nothing and returns false where Redis has this epoch, a newer one or a newer
+// version of the sale, or has lost staged buyers.
 func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
@@ -100,7 +100,7 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
 		snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(),
 		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text,
-		len(snap.Holdings)).Int()
+		len(snap.Holdings), snap.Version).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
@@ -147,14 +147,16 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 }
 
 // UpdateSale writes the fields that a merchant can change: status, window, limit and rate, but no
-// counters. seckill.ErrNotLoaded where Redis does not have the sale's epoch.
+// counters. Of concurrent changes the newer version of the row prevails, whichever comes first.
+// seckill.ErrNotLoaded where Redis does not have the sale's epoch; a load that is under way is then
+// refused if it lacks this change.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	text, err := encodeDetails(sale)
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
 	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch,
-		"status", string(sale.Status), "start", sale.StartAt.UnixMilli(), "end",
+		sale.Version, "status", string(sale.Status), "start", sale.StartAt.UnixMilli(), "end",
 		sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).
 		Int()
 	if err != nil {

@@ -91,7 +91,7 @@ func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 		"the total stays until Redis releases the units")
 	h.requireUnreleased(sale.GoodsID, 1, today)
 	require.Equal(t, []inventory.StockCut{*cut},
-		must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), 10))(t),
+		must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), "", 10))(t),
 		"the open cut holds everything that EndCut needs")
 	for range 2 {
 		_, after := h.endCut(*cut, order.MoveApplied, inventory.CutDone, 6)

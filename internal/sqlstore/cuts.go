@@ -144,10 +144,12 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 	return take[cutRow](q.Where("goods_id = ? AND id = ?", goodsID, id), errNoCut)
 }
 
-// OpenCuts lists at most limit open cuts that were begun before a moment, oldest first.
+// OpenCuts lists at most limit open cuts that were begun before a moment, oldest first, with ids
+// after the given one (empty: from the oldest).
 func (s *Store) OpenCuts(
-	ctx context.Context, before time.Time, limit int,
+	ctx context.Context, before time.Time, after string, limit int,
 ) ([]inventory.StockCut, error) {
-	q := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli())
-	return list("list open cuts", q.Order("made_at, id").Limit(limit), cutRow.cut)
+	q := s.read(ctx).
+		Where("state = ? AND made_at < ? AND id > ?", inventory.CutOpen, before.UnixMilli(), after)
+	return list("list open cuts", q.Order("id").Limit(limit), cutRow.cut)
 }

@@ -102,7 +102,8 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	sale := h.exposed(10, 3)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
 	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute)))(t)
-	require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10))(t),
+	require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), sale.GoodsID,
+		today.Add(59*time.Second), 10))(t),
 		"the releaser ignores the move until its time")
 	_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err),

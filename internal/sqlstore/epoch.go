@@ -43,7 +43,9 @@ func (s *Store) BeginEpoch(
 			}
 			// A retired sale that is rebuilt is live again for the background workers.
 			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, at.Now.UnixMilli(), nil
-			q := tx.Select("status", "epoch", "updated_at", "retired_at")
+			// Redis refuses the load of an older version than a change has brought.
+			row.Version++
+			q := tx.Select("status", "version", "epoch", "updated_at", "retired_at")
 			if err := q.Updates(&row).Error; err != nil {
 				return snap, err
 			}

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"path/filepath"
 	"reflect"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -330,8 +329,8 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 // moves lists the unreleased moves of a goods.
 func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
-	list := must.Get(h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000))(h.t)
-	return slices.DeleteFunc(list, func(m order.StockMove) bool { return m.GoodsID != goodsID })
+	return must.Get(h.UnreleasedMoves(h.t.Context(), goodsID, today.Add(24*time.Hour),
+		100_000))(h.t)
 }
 
 // requireUnreleased requires the number of unreleased moves and cuts, and the oldest one's time.

@@ -11,13 +11,27 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 )
 
-// UnreleasedMoves lists at most limit stock moves of all goods that were made at madeBefore or
+// UnreleasedAfter returns the next goods after the given one that has moves which were made at
+// madeBefore or earlier and are not marked as released; 0 if there is none. It reads one row,
+// however many moves a goods has.
+func (s *Store) UnreleasedAfter(
+	ctx context.Context, goodsID int64, madeBefore time.Time,
+) (int64, error) {
+	var next []int64
+	err := s.read(ctx).Model(&moveRow{}).
+		Where("given_at IS NULL AND goods_id > ? AND made_at <= ?", goodsID, madeBefore.UnixMilli()).
+		Order("goods_id").Limit(1).Pluck("goods_id", &next).Error
+	return append(next, 0)[0], wrapError("find a goods with unreleased moves", err)
+}
+
+// UnreleasedMoves lists at most limit stock moves of a goods that were made at madeBefore or
 // earlier and are not marked as released, oldest first. Their writers release them at once; older
 // ones belong to a process that died.
 func (s *Store) UnreleasedMoves(
-	ctx context.Context, madeBefore time.Time, limit int,
+	ctx context.Context, goodsID int64, madeBefore time.Time, limit int,
 ) ([]order.StockMove, error) {
-	q := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli())
+	q := s.read(ctx).Where("given_at IS NULL AND goods_id = ? AND made_at <= ?", goodsID,
+		madeBefore.UnixMilli())
 	return list("list unreleased moves", q.Order("made_at, id").Limit(limit), moveRow.move)
 }
 

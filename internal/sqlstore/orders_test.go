@@ -125,7 +125,7 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 		ids = append(ids, must.Get(h.CancelOne(sale.GoodsID, sn, at))(t).Move.ID)
 	}
 	moveIDs := func(before time.Time, limit int) []string {
-		list := must.Get(h.UnreleasedMoves(t.Context(), before, limit))(t)
+		list := must.Get(h.UnreleasedMoves(t.Context(), sale.GoodsID, before, limit))(t)
 		return mapSlice(list, func(m order.StockMove) string { return m.ID })
 	}
 	h.requireUnreleased(sale.GoodsID, 3, today)
@@ -141,6 +141,35 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
 	require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
 	h.requireUnreleased(sale.GoodsID, 1, today.Add(2*time.Second))
+}
+
+// TestUnreleasedAfter_ListsEachGoodsOnce checks that the goods with due moves follow one another,
+// and that each appears once.
+func (h fixture) TestUnreleasedAfter_ListsEachGoodsOnce(t *testing.T) {
+	sales := []seckill.Sale{h.exposed(10, 5), h.exposed(10, 5), h.exposed(10, 5)}
+	slices.SortFunc(sales, func(a, b seckill.Sale) int { return cmp.Compare(a.GoodsID, b.GoodsID) })
+	for i, sale := range sales {
+		for buyer := range int64(2) {
+			sn := h.writeOrder(sale, buyer+1)
+			at := today.Add(time.Duration(i) * time.Minute)
+			must.Get(h.CancelOne(sale.GoodsID, sn, at))(t)
+		}
+	}
+	listed := func(before time.Time) (ids []int64) {
+		for id := int64(0); ; ids = append(ids, id) {
+			if id = must.Get(h.UnreleasedAfter(t.Context(), id, before))(t); id == 0 {
+				return ids
+			}
+		}
+	}
+	require.Empty(t, listed(today.Add(-1)))
+	require.Equal(t, []int64{sales[0].GoodsID, sales[1].GoodsID}, listed(today.Add(time.Minute)))
+	moves := h.moves(sales[0].GoodsID)
+	require.Len(t, moves, 2)
+	for _, m := range moves {
+		require.NoError(t, h.MarkReleased(t.Context(), m.GoodsID, []string{m.ID}, today))
+	}
+	require.Equal(t, []int64{sales[1].GoodsID, sales[2].GoodsID}, listed(today.Add(time.Hour)))
 }
 
 func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {

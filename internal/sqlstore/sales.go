@@ -65,7 +65,8 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 			// The audit entry needs the row before the change.
 			was := row
 			row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
-			q := tx.Select("status", "updated_at", "closed_at")
+			row.Version++
+			q := tx.Select("status", "version", "updated_at", "closed_at")
 			if err := q.Updates(&row).Error; err != nil {
 				return row, err
 			}

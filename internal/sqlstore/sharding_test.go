@@ -28,7 +28,7 @@ func crossShardMethods() map[string]string {
 		"LiveGoods":        scan,
 		"OverBefore":       scan,
 		"RetiredBetween":   scan,
-		"UnreleasedMoves":  scan,
+		"UnreleasedAfter":  scan,
 		"OpenCuts":         scan,
 		"LateGoods":        scan,
 		"DueRefunds":       scan,

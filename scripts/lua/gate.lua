@@ -9,6 +9,7 @@
 -- status  exposed or closed              start, end   the window, Unix ms   limit   units per buyer
 -- total   = avail + pend + sold          since   Unix ms; no pending order is older
 -- fence   no epoch up to this one may be loaded (see shut)
+-- version of MySQL's row, from which status, window, limit and card are (see update)
 -- card    fields that no script reads, JSON
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 

@@ -3,7 +3,8 @@
 -- - an epoch up to the fence (see shut);
 -- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
 --   another master, and its reservations have not been drained;
--- - fewer buyers than the rebuild has staged: a Redis that was emptied meanwhile lost the others.
+-- - fewer buyers than the rebuild has staged: a Redis that was emptied meanwhile lost the others;
+-- - an older version of the sale than a merchant's change has brought meanwhile (see update).
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
 -- dropped. The outbox stays.
 --
@@ -11,12 +12,14 @@
 --       5 moves (set)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
 --       8 available   9 sold   10 card (JSON)   11 number of staged buyers
+--       12 version of the row
 -- Returns 1 loaded and open, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence')
+local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence', 'version')
 local gate, epoch = gate_of(has[1], has[2], has[3], ARGV[1])
 local newest, count = math.max(epoch, tonumber(has[4] or 0)), redis.call('HLEN', staged)
-if gate == GATE_OPEN or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11]) then
+if gate == GATE_OPEN or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11])
+  or tonumber(has[5] or 0) > tonumber(ARGV[12]) then
   redis.call('UNLINK', staged)
   return 0
 end
@@ -27,5 +30,6 @@ if count > 0 then
 end
 redis.call('HSET', sale, 'gate', GATE_OPEN, 'epoch', ARGV[2], 'lease', current_lease(ARGV[1]),
   'status', ARGV[3], 'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7],
-  'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0, 'card', ARGV[10])
+  'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0, 'card', ARGV[10],
+  'version', ARGV[12])
 return 1

@@ -123,11 +123,11 @@ func (s *SaleService) Delete(
 	return seckill.OrUnavailable(err, "the draft could not be deleted")
 }
 
-// syncSale writes a sale's fields from MySQL to Redis. It reads the row again, so that the later of
-// two concurrent changes prevails. It skips drafts and sales that Redis lost.
+// syncSale writes a sale's fields from MySQL to Redis. The row's version orders concurrent changes.
+// It skips drafts and retired sales, and a rebuild loads what Redis lost.
 func (s Stores) syncSale(ctx context.Context, goodsID int64) error {
 	sale, err := s.Store.Sale(ctx, goodsID)
-	if err != nil || sale.Status == seckill.Draft {
+	if err != nil || sale.Status == seckill.Draft || sale.Retired {
 		return err
 	}
 	if err := s.Redis.UpdateSale(ctx, sale); !errors.Is(err, seckill.ErrNotLoaded) {

@@ -29,34 +29,32 @@ func (s Stores) Release(ctx context.Context, moves []order.StockMove) {
 		byGoods[m.GoodsID] = append(byGoods[m.GoodsID], m)
 	}
 	for goodsID, some := range byGoods {
-		if err := s.releaseGoods(ctx, goodsID, some); err != nil {
-			s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id",
-				goodsID, "moves", len(some), "err", err)
+		for chunk := range slices.Chunk(some, releaseChunk) {
+			if !s.releaseGoods(ctx, goodsID, chunk) {
+				break
+			}
 		}
 	}
 }
 
-// releaseGoods applies moves of one goods and marks the applied ones in MySQL.
-func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) error {
-	for chunk := range slices.Chunk(moves, releaseChunk) {
-		results, err := s.Redis.Release(ctx, goodsID, chunk)
-		if err != nil {
-			return err
-		}
-		var done []string
-		for i, result := range results {
-			if result.Done() {
-				done = append(done, chunk[i].ID)
-			}
-		}
-		if len(done) == 0 {
-			continue
-		}
-		if err := s.Store.MarkReleased(ctx, goodsID, done, time.Now()); err != nil {
-			return err
+// releaseGoods applies moves of one goods, marks the applied ones in MySQL, and reports whether
+// these are all. It logs a failure.
+func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) bool {
+	results, err := s.Redis.Release(ctx, goodsID, moves)
+	var done []string
+	for i, result := range results {
+		if result.Done() {
+			done = append(done, moves[i].ID)
 		}
 	}
-	return nil
+	if len(done) > 0 {
+		err = s.Store.MarkReleased(ctx, goodsID, done, time.Now())
+	}
+	if err != nil {
+		s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID,
+			"moves", len(moves), "err", err)
+	}
+	return err == nil && len(done) == len(moves)
 }
 
 // Run releases what is due every second until ctx ends.
@@ -64,11 +62,37 @@ func (r *StockReleaser) Run(ctx context.Context) error {
 	return workers.Every(ctx, releaseInterval, r.runOnce)
 }
 
+// runOnce serves every sale with due moves. A sale that cannot be reached starves no other.
 func (r *StockReleaser) runOnce(ctx context.Context) {
-	moves, err := r.Store.UnreleasedMoves(ctx, time.Now().Add(-releaseAfter), releaseChunk)
-	if err != nil {
+	before := time.Now().Add(-releaseAfter)
+	due, err := r.dueGoods(ctx, before)
+	if err != nil && ctx.Err() == nil {
 		r.Log.WarnContext(ctx, "stock moves can't be listed, trying again", "err", err)
-		return
 	}
-	r.Release(ctx, moves)
+	workers.Each(ctx, due, func(ctx context.Context, goodsID int64) {
+		if err := r.releaseDue(ctx, goodsID, before); err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "stock moves can't be listed, trying again", "goods_id", goodsID,
+				"err", err)
+		}
+	})
+}
+
+// releaseDue releases the due moves of a goods until none is left or Redis does not apply all.
+func (r *StockReleaser) releaseDue(ctx context.Context, goodsID int64, before time.Time) error {
+	for {
+		moves, err := r.Store.UnreleasedMoves(ctx, goodsID, before, releaseChunk)
+		if err != nil || len(moves) == 0 || !r.releaseGoods(ctx, goodsID, moves) {
+			return err
+		}
+	}
+}
+
+// dueGoods lists the goods with moves made before a moment.
+func (r *StockReleaser) dueGoods(ctx context.Context, before time.Time) (due []int64, err error) {
+	for goodsID := int64(0); ; due = append(due, goodsID) {
+		goodsID, err = r.Store.UnreleasedAfter(ctx, goodsID, before)
+		if err != nil || goodsID == 0 {
+			return due, err
+		}
+	}
 }

@@ -39,8 +39,9 @@ type Store interface {
 	EndCut(
 		ctx context.Context, c StockCut, result order.MoveResult, now time.Time,
 	) (StockCut, seckill.Sale, error)
-	// OpenCuts lists open cuts that were begun before a moment, oldest first.
-	OpenCuts(ctx context.Context, before time.Time, limit int) ([]StockCut, error)
+	// OpenCuts lists open cuts that were begun before a moment, oldest first, after an id ("": from
+	// the oldest).
+	OpenCuts(ctx context.Context, before time.Time, after string, limit int) ([]StockCut, error)
 	// ForgetKeys deletes idempotency keys made before a moment.
 	ForgetKeys(ctx context.Context, before time.Time) error
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
@@ -49,9 +50,13 @@ type Store interface {
 	AuditOf(
 		ctx context.Context, goodsID int64, before string, limit int,
 	) ([]salechange.AuditEntry, error)
-	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest
-	// first.
-	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)
+	// UnreleasedAfter returns the next goods after the given one that has moves made before a
+	// moment and not marked as released; 0 if there is none.
+	UnreleasedAfter(ctx context.Context, goodsID int64, madeBefore time.Time) (int64, error)
+	// UnreleasedMoves lists these moves of a goods, oldest first.
+	UnreleasedMoves(
+		ctx context.Context, goodsID int64, madeBefore time.Time, limit int,
+	) ([]order.StockMove, error)
 	// MarkReleased records that Redis has applied the moves with these ids.
 	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
 }
@@ -67,8 +72,8 @@ type Stores struct {
 type Redis interface {
 	// View reads the current state of a sale; seckill.ErrNotLoaded if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's
-	// epoch.
+	// UpdateSale writes status, window, limit and rate, unless Redis has a newer version of them;
+	// ErrNotLoaded if Redis lacks the sale's epoch. A load of an older version is then refused.
 	UpdateSale(ctx context.Context, sale seckill.Sale) error
 	// Release applies stock moves of one goods, each once by its id. It returns one result for
 	// each, in order.

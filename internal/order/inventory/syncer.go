@@ -31,40 +31,52 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 }
 
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
-	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx),
+	s.syncFields(ctx)
+	err := errors.Join(s.finishCuts(ctx),
 		s.Store.ForgetKeys(ctx, time.Now().Add(-salechange.IdempotencyTTL)))
 	if err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
 	}
 }
 
+// finishCuts serves every abandoned cut. It pages past those that Redis cannot decide now.
 func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
-	open, err := s.Store.OpenCuts(ctx, time.Now().Add(-cutAfter), cutChunk)
-	for _, c := range open {
-		ended, _, failed := s.finishCut(ctx, c)
-		switch {
-		case failed == nil:
-			s.Log.InfoContext(ctx, "finished an abandoned cut", "goods_id", c.GoodsID, "units",
-				c.Quantity, "state", ended.State)
-		case !errors.Is(failed, errCutOpen):
-			err = errors.Join(err, failed)
+	before := time.Now().Add(-cutAfter)
+	for after := ""; ; {
+		open, err := s.Store.OpenCuts(ctx, before, after, cutChunk)
+		if err != nil || len(open) == 0 {
+			return err
 		}
+		workers.Each(ctx, open, s.finishAbandoned)
+		after = open[len(open)-1].ID
 	}
-	return err
+}
+
+// finishAbandoned finishes one cut if Redis decides it now.
+func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
+	ended, _, err := s.finishCut(ctx, c)
+	log := s.Log.With("goods_id", c.GoodsID, "units", c.Quantity)
+	switch {
+	case err == nil:
+		log.InfoContext(ctx, "finished an abandoned cut", "state", ended.State)
+	case !errors.Is(err, errCutOpen) && ctx.Err() == nil:
+		log.WarnContext(ctx, "an abandoned cut can't be finished, trying again", "err", err)
+	}
 }
 
 // syncFields writes the fields in which Redis differs from MySQL. The list of live sales may be a
 // second old, so syncSale reads the row again before it writes.
-func (s *ChangeSyncer) syncFields(ctx context.Context) error {
-	var errs []error
-	for _, sale := range s.Live.Sales() {
+func (s *ChangeSyncer) syncFields(ctx context.Context) {
+	workers.Each(ctx, s.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
 		v, err := s.Redis.View(ctx, sale.GoodsID)
 		if err != nil || v.Epoch != sale.Epoch || sameFields(v.Sale, sale) {
-			continue // the rebuilder restores what Redis lost
+			return // the rebuilder restores what Redis lost
 		}
-		errs = append(errs, s.syncSale(ctx, sale.GoodsID))
-	}
-	return errors.Join(errs...)
+		if err := s.syncSale(ctx, sale.GoodsID); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "redis lacks a change, trying again", "goods_id", sale.GoodsID,
+				"err", err)
+		}
+	})
 }
 
 func sameFields(a, b seckill.Sale) bool {

@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -48,7 +49,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // relay publishes the old outbox entries of every live sale. It does not log a queue that is down,
 // because the broker connection logs that.
 func (r *Relay) relay(ctx context.Context) {
-	for _, sale := range r.Live.Sales() {
+	workers.Each(ctx, r.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
 		log := r.Log.With("goods_id", sale.GoodsID)
 		n, err := r.Publisher.PublishUnconfirmed(ctx, sale.GoodsID, relayAfter)
 		if n > 0 {
@@ -57,7 +58,7 @@ func (r *Relay) relay(ctx context.Context) {
 		if err != nil && !errors.Is(err, order.ErrQueueDown) && ctx.Err() == nil {
 			log.WarnContext(ctx, "cannot publish the outbox, retrying", "err", err)
 		}
-	}
+	})
 }
 
 // serveNewQueues republishes one shard after another.

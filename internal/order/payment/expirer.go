@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -30,15 +31,12 @@ func (e *Expirer) Run(ctx context.Context) error {
 }
 
 func (e *Expirer) runOnce(ctx context.Context) {
-	for _, sale := range e.Live.Sales() {
+	workers.Each(ctx, e.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
 		moves, err := e.Store.ExpireDue(ctx, sale.GoodsID, time.Now(), expireChunk)
-		if err != nil {
-			if ctx.Err() == nil {
-				e.Log.WarnContext(ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID,
-					"err", err)
-			}
-			continue
+		if err != nil && ctx.Err() == nil {
+			e.Log.WarnContext(ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID,
+				"err", err)
 		}
 		e.Releaser.Release(ctx, moves)
-	}
+	})
 }

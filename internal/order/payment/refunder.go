@@ -30,12 +30,9 @@ func (r *Refunder) runOnce(ctx context.Context) {
 		}
 		return
 	}
-	for _, refund := range due {
-		if ctx.Err() != nil {
-			return
-		}
+	workers.Each(ctx, due, func(ctx context.Context, refund Refund) {
 		r.try(context.WithoutCancel(ctx), refund)
-	}
+	})
 }
 
 // try makes one attempt, which the end of the worker does not interrupt.

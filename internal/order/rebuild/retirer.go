@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -40,21 +41,18 @@ func (r *Retirer) Run(ctx context.Context) error {
 	})
 }
 
-// RunOnce retires the sales that are over for good by now and removes retired ones from Redis.
+// RunOnce retires the sales that are over for good by now and removes retired ones from Redis. A
+// sale that fails holds up no other.
 func (r *Retirer) RunOnce(ctx context.Context) error {
 	before := time.Now().Add(-retireAfter)
+	var errs []error
 	for above := int64(0); ; {
 		sales, err := r.Store.OverBefore(ctx, before, above, retireChunk)
-		if err != nil {
-			return err
-		}
-		if len(sales) == 0 {
-			return r.remove(ctx)
+		if err != nil || len(sales) == 0 {
+			return errors.Join(append(errs, err, r.remove(ctx))...)
 		}
 		for _, sale := range sales {
-			if err := r.retire(ctx, sale, before); err != nil {
-				return err
-			}
+			errs = append(errs, r.retire(ctx, sale, before))
 		}
 		above = sales[len(sales)-1].GoodsID
 	}
@@ -80,13 +78,9 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Tim
 func (r *Retirer) remove(ctx context.Context) error {
 	now := time.Now()
 	sales, err := r.Store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter))
-	if err != nil {
-		return err
-	}
 	for _, sale := range sales {
-		if _, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch); err != nil {
-			return err
-		}
+		_, failed := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch)
+		err = errors.Join(err, failed)
 	}
-	return nil
+	return err
 }

@@ -7,10 +7,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// ErrFenced means that a newer rebuild of the sale has begun, or that its gate was opened or Redis
-// was emptied during this one. This rebuild must stop and has changed nothing in Redis.
+// ErrFenced means that a newer rebuild of the sale has begun, or that its gate was opened, a
+// merchant changed it or Redis was emptied during this one. This rebuild must stop and has changed
+// nothing in Redis.
 var ErrFenced = errors.New(
-	"a newer rebuild of the sale has begun, or its gate was opened, or Redis was emptied")
+	"a newer rebuild of the sale has begun, or it was opened or changed, or Redis was emptied")
 
 // FirstToken replaces a fencing token for the first epoch of a draft.
 const FirstToken = 0

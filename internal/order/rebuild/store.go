@@ -57,8 +57,9 @@ type Redis interface {
 	) (unlock func(), ok bool, err error)
 	// PendingPages iterates over the pending reservations of a goods, as for outbox.Store.
 	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
-	// Load returns false if Redis holds this epoch or a newer one, or if the gate is open. A gate
-	// can be open after a failover; then the new master's reservations must be drained first.
+	// Load returns false if Redis holds this epoch or a newer one, if a change has brought a newer
+	// version of the sale, or if the gate is open. A gate can be open after a failover; then the
+	// new master's reservations must be drained first.
 	Load(ctx context.Context, snap Snapshot) (bool, error)
 	// Retire removes a sale with this epoch from Redis; false if Redis keeps it.
 	Retire(ctx context.Context, goodsID, epoch int64) (bool, error)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,7 +40,8 @@ type Reconciler struct {
 	Metrics   Metrics // may be nil: then nothing is sampled
 	Log       *slog.Logger
 
-	idle            map[int64]idleState // by goods id; only the reconciling goroutine uses it
+	mu              sync.Mutex
+	idle            map[int64]idleState // by goods id
 	deadLetterCount int64               // at the last count; for the sampling goroutine
 }
 
@@ -71,21 +73,25 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // reconcileAll does one round over all live sales. It does not log a queue that is down, because
 // the broker connection logs that.
 func (r *Reconciler) reconcileAll(ctx context.Context) {
-	live := make(map[int64]bool)
-	for _, sale := range r.Live.Sales() {
+	sales, live := r.Live.Sales(), make(map[int64]bool)
+	for _, sale := range sales {
 		live[sale.GoodsID] = true
+	}
+	workers.Each(ctx, sales, func(ctx context.Context, sale seckill.Sale) {
 		_, err := r.Reconcile(ctx, sale.GoodsID)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, order.ErrQueueDown) {
 			r.Log.WarnContext(ctx, "cannot reconcile a sale, retrying",
 				"goods_id", sale.GoodsID, "err", err)
 		}
-	}
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	maps.DeleteFunc(r.idle, func(goodsID int64, _ idleState) bool { return !live[goodsID] })
 }
 
 // Reconcile does one round over a sale: it finds, logs and repairs differences. It only reports
 // differing totals, because a rebuild repairs those. A sale whose gate is not open has no
-// differences. One goroutine may call it.
+// differences. One goroutine may call it for a sale at a time.
 func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, error) {
 	report := Report{GoodsID: goodsID}
 	v, err := r.Redis.View(ctx, goodsID)
@@ -116,16 +122,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 func (r *Reconciler) compareTotalsOnce(
 	ctx context.Context, v seckill.View, d seckill.Differences,
 ) (int, error) {
-	before, now := r.idle[v.GoodsID], idleState{totals: redisTotals(v)}
-	if r.idle == nil {
-		r.idle = make(map[int64]idleState)
-	}
-	r.idle[v.GoodsID] = now
+	now := idleState{totals: redisTotals(v)}
+	before := r.setIdle(v.GoodsID, now)
 	if v.Pending > 0 || d.Any() || before.totals != now.totals {
 		return 0, nil
 	}
 	if before.compared {
-		r.idle[v.GoodsID] = before
+		r.setIdle(v.GoodsID, before)
 		return 0, nil
 	}
 	db, err := r.Store.Database(ctx, v.GoodsID)
@@ -134,6 +137,17 @@ func (r *Reconciler) compareTotalsOnce(
 	}
 	differ, err := r.compareTotals(ctx, v, db)
 	now.compared = err == nil && differ == 0
-	r.idle[v.GoodsID] = now
+	r.setIdle(v.GoodsID, now)
 	return differ, err
+}
+
+// setIdle stores the state of a sale and returns the one before.
+func (r *Reconciler) setIdle(goodsID int64, now idleState) (before idleState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle == nil {
+		r.idle = make(map[int64]idleState)
+	}
+	before, r.idle[goodsID] = r.idle[goodsID], now
+	return before
 }

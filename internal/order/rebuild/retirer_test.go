@@ -1,0 +1,72 @@
+package rebuild
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// over are two sales that are over. The servers fail for the first.
+var over = []seckill.Sale{{GoodsID: 1, Epoch: 1}, {GoodsID: 2, Epoch: 1}}
+
+type retiringStore struct {
+	Store
+	retired []int64
+}
+
+func (s *retiringStore) OverBefore(
+	_ context.Context, _ time.Time, above int64, _ int,
+) ([]seckill.Sale, error) {
+	if above > 0 {
+		return nil, nil
+	}
+	return over, nil
+}
+
+func (s *retiringStore) Retire(
+	_ context.Context, goodsID, _ int64, _, _ time.Time,
+) (bool, error) {
+	if goodsID == 1 {
+		return false, errDown
+	}
+	s.retired = append(s.retired, goodsID)
+	return true, nil
+}
+
+func (s *retiringStore) RetiredBetween(
+	context.Context, time.Time, time.Time,
+) ([]seckill.Sale, error) {
+	return over, nil
+}
+
+type retiringRedis struct {
+	Redis
+	removed []int64
+}
+
+func (r *retiringRedis) View(context.Context, int64) (seckill.View, error) {
+	return seckill.View{Sale: seckill.Sale{Epoch: 1}, Gate: seckill.GateOpen}, nil
+}
+
+func (r *retiringRedis) Retire(_ context.Context, goodsID, _ int64) (bool, error) {
+	if goodsID == 1 {
+		return false, errDown
+	}
+	r.removed = append(r.removed, goodsID)
+	return true, nil
+}
+
+// TestRetirer_FailingSaleHoldsUpNoOther checks that the retirer retires and removes a sale although
+// both steps fail for the sale before it.
+func TestRetirer_FailingSaleHoldsUpNoOther(t *testing.T) {
+	store, redis := &retiringStore{}, &retiringRedis{}
+	retirer := Retirer{Store: store, Redis: redis, Log: slog.New(slog.DiscardHandler)}
+	require.ErrorIs(t, retirer.RunOnce(t.Context()), errDown)
+	require.Equal(t, []int64{2}, store.retired)
+	require.Equal(t, []int64{2}, redis.removed)
+}
