@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
@@ -21,6 +22,8 @@ type redisServer struct {
 	RedisUsername string `env:"SECKILL_REDIS_USERNAME" help:"User of Redis' ACLs; the default user if empty."`
 	RedisPassword string `env:"SECKILL_REDIS_PASSWORD" help:"Redis' password; none if empty."`
 	RedisTLS      bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Use TLS to Redis."`
+
+	GateLifetime time.Duration `env:"SECKILL_GATE_LIFETIME" default:"5s" help:"With Sentinel or a cluster: lifetime of a gate without a renewal, the same as on every node."`
 }
 
 // settings converts the flags for connect.RedisOf.
@@ -28,6 +31,7 @@ func (r redisServer) settings() config.Redis {
 	return config.Redis{
 		Addrs: strings.Split(r.Redis, ","), SentinelMaster: r.Master,
 		Username: r.RedisUsername, Password: config.Secret(r.RedisPassword), TLS: r.RedisTLS,
+		GateLifetime: r.GateLifetime,
 	}
 }
 

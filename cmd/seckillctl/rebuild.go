@@ -23,6 +23,7 @@ type rebuildCmd struct {
 	AMQP           config.Secret `name:"amqp-url" env:"SECKILL_AMQP_URL" default:"amqp://guest:guest@127.0.0.1:5672/" help:"RabbitMQ's nodes, comma list of amqp:// URLs."`
 	Shards         int           `name:"order-shards" env:"SECKILL_ORDER_SHARDS" default:"4" help:"Order queues, the same as on every node."`
 	PublishTimeout time.Duration `name:"publish-timeout" env:"SECKILL_PUBLISH_TIMEOUT" default:"1s" help:"Longest wait of any node for a confirm; the gate stays shut for at least that time."`
+	PaymentTimeout time.Duration `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"How long an order may stay unpaid, the same as on every node; for orders that the rebuild writes itself."`
 	Wait           time.Duration `default:"1m" help:"How long to wait for RabbitMQ and for the order-consumers, one of which must run."`
 	GoodsID        int64         `arg:"" help:"The goods id."`
 }
@@ -98,7 +99,11 @@ func (c *rebuildCmd) whileConnected(
 // finished the rebuild.
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	rebuilder := rebuild.Rebuilder{
-		Opener: rebuild.Opener{Store: up.Store, Redis: up.RedisStore}, Queue: up.Queue,
+		Opener: rebuild.Opener{
+			Store: up.Store, Redis: up.RedisStore, PaymentTimeout: c.PaymentTimeout,
+			GateLifetime: up.GateLifetime,
+		},
+		Queue: up.Queue,
 		Outbox: &outbox.Publisher{
 			Store: up.RedisStore, Queue: up.Queue, Timeout: c.PublishTimeout,
 		},

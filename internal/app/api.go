@@ -31,6 +31,7 @@ type API struct {
 	Limits   *Limits
 	Notifier *query.Notifier
 	Counters *stats.Counters
+	renewers []Worker
 }
 
 // APISettings configure the API beyond the services' settings.
@@ -90,7 +91,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
-		Counters: services.Counters,
+		Counters: services.Counters, renewers: p.renewers(),
 	}, nil
 }
 
@@ -114,7 +115,9 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 }
 
 // Workers returns the workers that the API needs beside its server.
-func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters} }
+func (a *API) Workers() []Worker {
+	return append([]Worker{a.Limits, a.Notifier, a.Counters}, a.renewers...)
+}
 
 // Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay
 // open for up to half an hour.

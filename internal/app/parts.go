@@ -61,8 +61,10 @@ type Parts struct {
 	// queue is new. Both are nil with the in-memory queue.
 	DeadLetters order.Source
 	NewQueues   <-chan int
-	Observers   Observers
-	Log         *slog.Logger
+	// GateLifetime is for how long a gate is open without a renewal; 0 where Redis cannot fail over.
+	GateLifetime time.Duration
+	Observers    Observers
+	Log          *slog.Logger
 }
 
 // Observers receive what the services count and trace; each may be nil.
@@ -129,7 +131,21 @@ func NewServices(p Parts, s Settings) Services {
 
 // opener returns an opener of sales.
 func (p Parts) opener(s Settings) rebuild.Opener {
-	return rebuild.Opener{Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout}
+	return rebuild.Opener{
+		Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout,
+		GateLifetime: p.GateLifetime,
+	}
+}
+
+// renewers returns the worker that renews gates, where Redis can fail over. Every program runs it:
+// a sale goes on while any of them does.
+func (p Parts) renewers() []Worker {
+	if p.GateLifetime == 0 {
+		return nil
+	}
+	return []Worker{&rebuild.Renewer{
+		Store: p.Store, Redis: p.RedisStore, GateLifetime: p.GateLifetime, Log: p.Log,
+	}}
 }
 
 // releaser returns a releaser of stock moves.
@@ -186,6 +202,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&inventory.ChangeSyncer{Stores: releaser.Stores, Live: live},
 		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
 	}
+	workers = append(workers, p.renewers()...)
 	if p.DeadLetters != nil {
 		// Undeliverable messages are tried again one by one, because another message of the batch
 		// may have caused the failure.

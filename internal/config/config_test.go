@@ -27,7 +27,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 	require.Empty(t, warnings)
 	require.Equal(t, Config{
 		HTTP:  HTTP{Addr: ":8080", Currency: "CNY"},
-		Redis: Redis{Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond},
+		Redis: Redis{Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond, GateLifetime: 5 * time.Second},
 		MySQL: MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
 		AMQP:  AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
 		Auth:  Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},

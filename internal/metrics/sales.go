@@ -129,7 +129,8 @@ func sums(sales []reconcile.SaleSample) (all summed) {
 // countByGate counts sales by the state of their gate. Every state is present, so that a query
 // never lacks a series.
 func countByGate(sales []reconcile.SaleSample) map[string]float64 {
-	all := map[string]float64{"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0}
+	all := map[string]float64{"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0,
+		"not_renewed": 0}
 	for _, s := range sales {
 		if s.OnSale {
 			all[gateName(s.Gate)]++
@@ -150,6 +151,8 @@ func gateName(g seckill.GateState) string {
 		return "missing"
 	case seckill.GateLease:
 		return "lease_lost"
+	case seckill.GateExpired:
+		return "not_renewed"
 	default:
 		return "shut"
 	}

@@ -87,7 +87,7 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 			h := newFixture(t)
 			goods := h.exposeSale(10, 2).GoodsID
 			lose(h)
-			require.NoError(t, h.redis.Shut(t.Context(), goods, 1))
+			must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
 			begin := func(before func()) error {
 				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t)
 				_, err := rebuild.Opener{

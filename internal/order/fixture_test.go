@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,9 +107,18 @@ func newFixture(t *testing.T) *fixture {
 
 // runWorkers runs the workers until the returned function is called or the test ends.
 func (h *fixture) runWorkers(s app.Settings) (stop func()) {
+	return h.runAll(app.NewWorkers(h.parts, s))
+}
+
+// runAllBut is runWorkers without some workers.
+func (h *fixture) runAllBut(without func(app.Worker) bool) {
+	h.runAll(slices.DeleteFunc(app.NewWorkers(h.parts, settings()), without))
+}
+
+func (h *fixture) runAll(workers []app.Worker) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- app.Run(ctx, within, app.NewWorkers(h.parts, s)) }()
+	go func() { done <- app.Run(ctx, within, workers) }()
 	var stopped bool
 	stop = func() {
 		if !stopped {

@@ -65,7 +65,7 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 
-	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
+	must.Get(h.redis.Shut(t.Context(), sale.GoodsID, 1))(t)
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 	mine := must.Get(h.Orders.Mine(t.Context(), buyer(7), "", 10))(t)
 	require.Equal(t, order.Created, mine[0].Status)

@@ -200,7 +200,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad))
 	rebuilt := make(chan rebuild.Result, 1)
 	h.parts.Observers.Rebuilt = func(r rebuild.Result) { rebuilt <- r }
-	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
+	must.Get(h.redis.Shut(t.Context(), sale.GoodsID, 1))(t)
 	h.runWorkers(settings())
 	h.becomes(1, good, order.Created)
 	h.settles(sale.GoodsID, 4, 1)

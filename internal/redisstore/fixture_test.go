@@ -99,7 +99,7 @@ func onSaleIn(epoch, units, limit int64) rebuild.Snapshot {
 // load begins an epoch behind a shut gate, as a rebuild does.
 func (s fixture) load(snap rebuild.Snapshot) {
 	s.t.Helper()
-	require.NoError(s.t, s.Shut(s.t.Context(), snap.GoodsID, snap.Epoch-1))
+	must.Get(s.Shut(s.t.Context(), snap.GoodsID, snap.Epoch-1))(s.t)
 	require.True(s.t, must.Get(s.Load(s.t.Context(), snap))(s.t))
 }
 

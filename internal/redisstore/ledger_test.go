@@ -173,7 +173,7 @@ func (s fixture) TestAdopt_NeedsTheOpenGateOfItsEpoch(t *testing.T) {
 	refuses(1, seckill.GateEpoch)
 	refuses(3, seckill.GateEpoch)
 	s.requireUnits(3, 0, 0)
-	require.NoError(t, s.Shut(t.Context(), goods, 2))
+	must.Get(s.Shut(t.Context(), goods, 2))(t)
 	refuses(2, seckill.GateShut)
 	s.load(onSaleIn(3, 3, 2))
 	s.lease = "another"
@@ -208,7 +208,7 @@ func (s fixture) TestUpdateSale_OlderVersionChangesNothing(t *testing.T) {
 // while it was under way, and that the next load has that change.
 func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
 	s.load(onSale(10, 5))
-	require.NoError(t, s.Shut(t.Context(), goods, 1))
+	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	begun := onSaleIn(2, 10, 5)
 	begun.Version = 4
 	closed := begun.Sale
@@ -223,7 +223,7 @@ func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
 // TestLoad_RejectsAnEpochBegunBeforeShut checks that a delayed first load does not open the gate
 // during a rebuild that began later.
 func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
-	require.NoError(t, s.Shut(t.Context(), goods, 1))
+	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	slow := onSale(10, 5)
 	require.False(t, must.Get(s.Load(t.Context(), slow))(t))
 	_, err := s.View(t.Context(), goods)
@@ -293,7 +293,7 @@ func (s fixture) TestLoad_RejectsAnOpenGate(t *testing.T) {
 // The next epoch already covers the move.
 func (s fixture) TestRelease_DefersWhileTheGateIsShut(t *testing.T) {
 	s.load(onSale(10, 5))
-	require.NoError(t, s.Shut(t.Context(), goods, 1))
+	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	m := cancelOf("sn1", 7, 1)
 	require.Equal(t, []order.MoveResult{order.MoveDeferred}, s.release(m))
 	s.load(onSaleIn(2, 10, 5))

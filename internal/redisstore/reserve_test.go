@@ -181,7 +181,7 @@ func (s fixture) TestReserve_ShutGateTakesNothing(t *testing.T) {
 	require.Equal(t, seckill.GateError{State: seckill.GateMissing}, gate(1))
 	s.load(onSale(5, 1))
 	require.Equal(t, seckill.GateError{State: seckill.GateEpoch, Epoch: 1}, gate(2))
-	require.NoError(t, s.Shut(t.Context(), goods, 1))
+	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	require.Equal(t, seckill.GateError{State: seckill.GateShut, Epoch: 1}, gate(1))
 	require.EqualValues(t, 5, s.view().Available)
 }

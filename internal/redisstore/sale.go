@@ -65,6 +65,7 @@ func readView(r *reply) (seckill.View, error) {
 	v.Total, v.Available, v.Pending, v.Sold = r.int(), r.int(), r.int(), r.int()
 	v.PendingSince = r.millis()
 	v.Outbox, v.OldestAt = r.int(), streamTime(r.string())
+	v.Lease = r.string()
 	return v, r.err
 }
 
@@ -84,8 +85,8 @@ const stageBatch = 500
 // stageLife is the life of an abandoned staged load; every rebuild takes less time.
 const stageLife = 10 * time.Minute
 
-// Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
-// gate. It changes nothing and returns false where Redis has this epoch, a newer one or a newer
+// Load begins an epoch: it stages the buyers, then one script replaces the state. It opens the gate
+// unless Redis can fail over. It changes nothing and returns false where Redis has this epoch, a newer one or a newer
 // version of the sale, or has lost staged buyers.
 func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
@@ -100,11 +101,19 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
 		snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(),
 		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text,
-		len(snap.Holdings), snap.Version).Int()
+		len(snap.Holdings), snap.Version, s.loadedGate()).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
 	return loaded == 1, nil
+}
+
+// loadedGate returns the value of the field gate after a load (see gate.lua).
+func (s *Store) loadedGate() int {
+	if s.opts.FailsOver {
+		return 3
+	}
+	return 0
 }
 
 // stage writes the buyers to a key that the load script renames. Loading them in batches keeps each
@@ -139,11 +148,13 @@ func holdingText(h rebuild.Holding) string {
 }
 
 // Shut shuts the gate of a sale and makes Redis reject every load of an epoch up to the given one.
-func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
-	if err := s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch).Err(); err != nil {
-		return fmt.Errorf("shut a sale in redis: %w", err)
+// It returns the lease of the master that did so.
+func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error) {
+	lease, err = s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch, s.lease).Text()
+	if err != nil {
+		return "", fmt.Errorf("shut a sale in redis: %w", err)
 	}
-	return nil
+	return lease, nil
 }
 
 // UpdateSale writes the fields that a merchant can change: status, window, limit and rate, but no

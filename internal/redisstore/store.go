@@ -16,7 +16,8 @@ type Store struct {
 	lease  string
 	opts   Options
 
-	reserve, view, load, shut, updateSale, settle, release, adopt, retire *redis.Script
+	reserve, view, load, updateSale, settle, release, adopt, retire *redis.Script
+	open, readLease, shut                                           *redis.Script
 }
 
 // Options are the settings of a Store.
@@ -31,6 +32,9 @@ type Options struct {
 	// milliseconds). 0: the master alone counts.
 	WaitReplicas int
 	WaitTimeout  time.Duration
+	// FailsOver: Redis has replicas that may be promoted. A load then leaves the gate shut, and
+	// OpenGate opens it for a time.
+	FailsOver bool
 }
 
 // New returns a Store on a client, which the caller closes.
@@ -42,7 +46,8 @@ func New(client redis.UniversalClient, opts Options) *Store {
 	return &Store{
 		client: client, lease: opts.Lease, opts: opts,
 		reserve: gated("reserve"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
-		shut: gated("shut"), release: gated("release"), settle: gated("settle"),
+		open: gated("open"), readLease: gated("lease"), shut: gated("shut"),
+		release: gated("release"), settle: gated("settle"),
 		updateSale: plain("update"), retire: plain("retire"),
 	}
 }

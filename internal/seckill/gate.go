@@ -22,10 +22,11 @@ const (
 	GateLease   GateState = 3 // Redis was restarted or failed over since the sale was loaded
 	GateEpoch   GateState = 4 // Redis has another epoch than the caller
 	GateBacklog GateState = 5 // the oldest pending order is too old to accept more orders
+	GateExpired GateState = 6 // no worker has renewed it, where Redis can fail over
 )
 
 var gateNames = [...]string{
-	"open", "missing", "shut", "lease lost", "another epoch", "backlog too old",
+	"open", "missing", "shut", "lease lost", "another epoch", "backlog too old", "not renewed",
 }
 
 // String returns the state in words, for logs.

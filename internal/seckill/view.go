@@ -5,7 +5,8 @@ import "time"
 // View is the state of a sale in Redis at one moment. One script reads all of it.
 type View struct {
 	Sale                // Stock and Version are 0, because only MySQL has them
-	Gate      GateState // GateOpen, GateShut or GateLease; GateMissing if MySQL supplied the view
+	Gate      GateState // of a view that MySQL supplied GateMissing
+	Lease     string    // of the master that loaded the sale
 	Available int64     // units that may be reserved
 	Pending   int64     // units reserved and not confirmed as written to MySQL
 	Sold      int64     // units written and active

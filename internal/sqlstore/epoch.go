@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -44,8 +45,8 @@ func (s *Store) BeginEpoch(
 			// A retired sale that is rebuilt is live again for the background workers.
 			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, at.Now.UnixMilli(), nil
 			// Redis refuses the load of an older version than a change has brought.
-			row.Version++
-			q := tx.Select("status", "version", "epoch", "updated_at", "retired_at")
+			row.Version, row.OpenedOn = row.Version+1, ""
+			q := tx.Select("status", "version", "epoch", "opened_on", "updated_at", "retired_at")
 			if err := q.Updates(&row).Error; err != nil {
 				return snap, err
 			}
@@ -65,13 +66,15 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 
-// checkToken fences rebuilds: only the one with the newest token may continue. The first exposure
-// has no token because no rebuild precedes it.
+// checkToken fences rebuilds: only the one with the newest token may continue, after it has ended the
+// opening. The first exposure has no token because no rebuild precedes it.
 func checkToken(row saleRow, token int64, now time.Time) error {
 	switch {
 	case token == rebuild.FirstToken && row.Status != seckill.Draft:
 		return rebuild.ErrFenced
 	case token != rebuild.FirstToken && token != row.RebuildToken:
+		return rebuild.ErrFenced
+	case row.OpenedOn != "" && !strings.HasPrefix(row.OpenedOn, ended):
 		return rebuild.ErrFenced
 	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
 		return seckill.NewError(seckill.Conflict, "the sale's end has passed")

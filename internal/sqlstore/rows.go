@@ -19,6 +19,7 @@ type saleRow struct {
 	Version          int64
 	Epoch            int64
 	RebuildToken     int64
+	OpenedOn         string // see openings.go
 	PerBuyerLimit    int64
 	MaxPerBuyerLimit int64
 	StartAt          int64
@@ -37,8 +38,8 @@ type saleRow struct {
 // TableName implements GORM's Tabler.
 func (saleRow) TableName() string { return "sales" }
 
-// rowOfSale converts a sale. It omits columns without a field in seckill.Sale: the rebuild token,
-// and when the sale was closed and retired. An update takes them from the locked row.
+// rowOfSale converts a sale. It omits columns without a field in seckill.Sale: the rebuild token, the
+// opening, and when the sale was closed and retired. An update takes them from the locked row.
 func rowOfSale(s seckill.Sale) saleRow {
 	return saleRow{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,

@@ -31,6 +31,7 @@ func crossShardMethods() map[string]string {
 		"UnreleasedAfter":  scan,
 		"OpenCuts":         scan,
 		"LateGoods":        scan,
+		"OpenOn":           scan,
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
 		"CountDeadLetters": scan,

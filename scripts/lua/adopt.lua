@@ -15,11 +15,11 @@
 -- The present limit is not applied: it may have been lowered since the reservation.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 4, 4
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'avail', 'pend')
-local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'avail', 'pend')
+local gate, epoch = gate_of(s, ARGV[1])
 if gate == GATE_OPEN and epoch ~= tonumber(ARGV[2]) then gate = GATE_EPOCH end
 if gate ~= GATE_OPEN then return {gate, epoch} end
-local avail, pend, limit = tonumber(s[4]), tonumber(s[5]), tonumber(ARGV[3])
+local avail, pend, limit = tonumber(s[6]), tonumber(s[7]), tonumber(ARGV[3])
 local now = now_ms()
 local was_pending = pend
 

@@ -2,16 +2,22 @@
 --
 -- A sale is open only while Redis holds the state that was loaded for it, on the master that loaded
 -- it. The lease is that master's replication id, which changes with every restart and promotion. A
--- server without one (embedded) gets a token of its process instead.
+-- server without one (embedded) gets a token of its process instead. Where Redis can fail over, a
+-- gate is also open for a limited time only: a master that was replaced without its knowledge sells
+-- no longer than that (see open).
 --
 -- The sale is a hash:
--- gate    0 open, 2 shut by a rebuild    epoch   how often it was built    lease   see above
+-- gate    0 open, 2 shut by a rebuild, 3 loaded and not yet open (see open)
+-- epoch   how often it was built         lease   see above
+-- from, until   Unix ms between which the gate is open; absent where Redis cannot fail over
 -- status  exposed or closed              start, end   the window, Unix ms   limit   units per buyer
 -- total   = avail + pend + sold          since   Unix ms; no pending order is older
 -- fence   no epoch up to this one may be loaded (see shut)
 -- version of MySQL's row, from which status, window, limit and card are (see update)
 -- card    fields that no script reads, JSON
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
+local GATE_EXPIRED = 6
+local OPEN, SHUT, LOADED = '0', '2', '3' -- values of the field gate
 
 local function now_ms()
   local t = redis.call('TIME')
@@ -30,12 +36,18 @@ local function leads(lease, expected)
   return string.find(info, 'master_replid:' .. lease .. '\r', 1, true) ~= nil
 end
 
--- gate_of returns one of the codes above and Redis' epoch (0 = none).
-local function gate_of(gate, epoch, lease, expected_lease)
-  if not epoch then return GATE_MISSING, 0 end
-  if gate ~= '0' then return GATE_SHUT, tonumber(epoch) end
-  if not leads(lease, expected_lease) then return GATE_LEASE, tonumber(epoch) end
-  return GATE_OPEN, tonumber(epoch)
+-- gate_of returns one of the codes above and Redis' epoch (0 = none) from the values of the fields
+-- gate, epoch, lease, from, until.
+local function gate_of(s, expected_lease)
+  local epoch, till = tonumber(s[2] or 0), s[5]
+  if epoch == 0 then return GATE_MISSING, 0 end
+  if s[1] ~= OPEN then return GATE_SHUT, epoch end
+  if not leads(s[3], expected_lease) then return GATE_LEASE, epoch end
+  if till then
+    local now = now_ms()
+    if now >= tonumber(till) or now < tonumber(s[4]) then return GATE_EXPIRED, epoch end
+  end
+  return GATE_OPEN, epoch
 end
 
 -- quantity returns a decimal integer from 1 to 999,999,999, else nil (tonumber alone accepts 0x10,

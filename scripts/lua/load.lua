@@ -1,4 +1,5 @@
--- load: begins an epoch of a sale and opens its gate. It refuses
+-- load: begins an epoch of a sale. Where Redis cannot fail over, it opens the gate; elsewhere open
+-- does, once MySQL has recorded the opening. It refuses
 -- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
 -- - an epoch up to the fence (see shut);
 -- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
@@ -12,14 +13,14 @@
 --       5 moves (set)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
 --       8 available   9 sold   10 card (JSON)   11 number of staged buyers
---       12 version of the row
--- Returns 1 loaded and open, 0 refused.
+--       12 version of the row   13 gate (0 = open it, 3 = do not)
+-- Returns 1 loaded, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence', 'version')
-local gate, epoch = gate_of(has[1], has[2], has[3], ARGV[1])
-local newest, count = math.max(epoch, tonumber(has[4] or 0)), redis.call('HLEN', staged)
+local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
+local gate, epoch = gate_of(has, ARGV[1])
+local newest, count = math.max(epoch, tonumber(has[6] or 0)), redis.call('HLEN', staged)
 if gate == GATE_OPEN or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11])
-  or tonumber(has[5] or 0) > tonumber(ARGV[12]) then
+  or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
   redis.call('UNLINK', staged)
   return 0
 end
@@ -28,7 +29,8 @@ if count > 0 then
   redis.call('RENAME', staged, buyers)
   redis.call('PERSIST', buyers)
 end
-redis.call('HSET', sale, 'gate', GATE_OPEN, 'epoch', ARGV[2], 'lease', current_lease(ARGV[1]),
+redis.call('HDEL', sale, 'from', 'until')
+redis.call('HSET', sale, 'gate', ARGV[13], 'epoch', ARGV[2], 'lease', current_lease(ARGV[1]),
   'status', ARGV[3], 'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7],
   'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0, 'card', ARGV[10],
   'version', ARGV[12])

@@ -13,8 +13,8 @@
 local sale, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FIRST_ARG, STRIDE = 2, 6
 local APPLIED, APPLIED_BEFORE, COVERED, DEFERRED, TOO_LARGE = 1, 0, 2, 3, 4
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease')
-local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until')
+local gate, epoch = gate_of(s, ARGV[1])
 local now = now_ms()
 
 local function return_units(kind, buyer, sn, units)

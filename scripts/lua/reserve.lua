@@ -25,24 +25,24 @@ local MAX_PATH_MS = 65000
 -- A buyer who buys and cancels without end would make one large holding, and every call slow.
 local MAX_HOLDING, MAX_ENDED = 8192, 100
 
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit',
-  'avail', 'pend', 'since')
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'status', 'start',
+  'end', 'limit', 'avail', 'pend', 'since')
 local now, max_backlog = now_ms(), tonumber(ARGV[3])
-local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
+local gate, epoch = gate_of(s, ARGV[1])
 if gate == GATE_OPEN and s[2] ~= ARGV[2] then gate = GATE_EPOCH end
-local avail, pend, since = tonumber(s[8]), tonumber(s[9]), tonumber(s[10])
+local avail, pend, since = tonumber(s[10]), tonumber(s[11]), tonumber(s[12])
 if gate == GATE_OPEN and max_backlog > 0 and pend > 0 and now - since > max_backlog then
   gate = GATE_BACKLOG
 end
 if gate ~= GATE_OPEN then return {gate, epoch, now, 0, '', ''} end
 
 local window
-if s[4] == 'closed' or now >= tonumber(s[6]) then
+if s[6] == 'closed' or now >= tonumber(s[8]) then
   window = TOO_LATE
-elseif now < tonumber(s[5]) then
+elseif now < tonumber(s[7]) then
   window = TOO_EARLY
 end
-local limit = tonumber(s[7])
+local limit = tonumber(s[9])
 
 -- path_of returns the verdict on a path that the release before ADR 68 stored, and its order. The
 -- release of ADR 68 is the last that needs path_of, used, USED_PATH_S and the optional KEYS.

@@ -3,9 +3,9 @@
 -- rebuild. The fence is set even where Redis has nothing else of the sale.
 --
 -- KEYS  1 sale (hash)
--- ARGV  1 MySQL's epoch
--- Returns 1.
+-- ARGV  1 MySQL's epoch   2 lease ('' = read INFO)
+-- Returns this master's lease.
 local has = redis.call('HMGET', KEYS[1], 'epoch', 'fence')
 if tonumber(has[2] or 0) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
-if has[1] then redis.call('HSET', KEYS[1], 'gate', GATE_SHUT) end
-return 1
+if has[1] then redis.call('HSET', KEYS[1], 'gate', SHUT) end
+return current_lease(ARGV[2])

@@ -63,11 +63,12 @@ func Open(
 	reservations := redisstore.New(client, redisstore.Options{
 		MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds(),
 		WaitReplicas:     cfg.Redis.WaitReplicas, WaitTimeout: cfg.Redis.WaitTimeout,
+		FailsOver: cfg.Redis.GateLifetimeOf() > 0,
 	})
 	return &Servers{publisher: publisher, Parts: app.Parts{
 		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
 		DeadLetters: dead{source}, NewQueues: newQueues, Provider: paymentprovider.Test{},
-		Log: log,
+		GateLifetime: cfg.Redis.GateLifetimeOf(), Log: log,
 	}}, nil
 }
 

@@ -38,7 +38,11 @@ func (r *Rebuilder) drain(
 		return nil, ErrRetired
 	}
 	result.Was = sale.Epoch
-	if err := r.Redis.Shut(ctx, sale.GoodsID, sale.Epoch); err != nil {
+	lease, err := r.Redis.Shut(ctx, sale.GoodsID, sale.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.endOpening(ctx, result, token, lease); err != nil {
 		return nil, err
 	}
 	// Purchases reserved before the gate was shut publish within this time or leave their outbox

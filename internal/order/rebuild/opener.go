@@ -15,6 +15,9 @@ type Opener struct {
 	Store          Store
 	Redis          Redis
 	PaymentTimeout time.Duration // how long a parked order that is written may stay unpaid
+	// GateLifetime is for how long a gate is open without a renewal, where Redis can fail over; 0
+	// where it cannot, and a load opens the gate for good.
+	GateLifetime time.Duration
 }
 
 // Open begins an epoch under a fencing token, or with FirstToken the first epoch of a draft, which
@@ -41,6 +44,11 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 	}
 	if !loaded {
 		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, ErrFenced)
+	}
+	if o.GateLifetime > 0 {
+		if err := o.open(ctx, snap.Sale, token); err != nil {
+			return seckill.Sale{}, fmt.Errorf("open epoch %d: %w", snap.Epoch, err)
+		}
 	}
 	return snap.Sale, nil
 }

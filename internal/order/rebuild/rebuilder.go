@@ -24,6 +24,8 @@ type Result struct {
 	Lost      int           `json:"lost"`     // reservations that are dead letters now
 	Attempts  int           `json:"attempts"` // drains of the sale
 	Shut      time.Duration `json:"-"`        // duration for which the gate was shut
+
+	openingOver bool // this rebuild has waited for the end of an opening
 }
 
 // ErrRebuilding means that another process rebuilds the sale.
@@ -91,10 +93,22 @@ func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) stri
 		return "Redis restarted or failed over"
 	case v.Gate == seckill.GateShut:
 		return "an earlier rebuild did not finish"
+	case v.Gate == seckill.GateExpired:
+		return r.reasonOfExpiry(ctx, v)
 	case v.Epoch < sale.Epoch:
 		return "Redis holds an older epoch"
 	}
 	return ""
+}
+
+// reasonOfExpiry returns the reason to rebuild a sale whose gate is not renewed; "" if a renewal will
+// open it again, or MySQL does not answer.
+func (r *Rebuilder) reasonOfExpiry(ctx context.Context, v seckill.View) string {
+	openOn, err := r.Store.OpenedOn(ctx, v.GoodsID)
+	if err != nil || openOn == v.Lease {
+		return ""
+	}
+	return "another Redis was opened, or a rebuild did not finish"
 }
 
 // locked runs work under the rebuild lock of a goods.

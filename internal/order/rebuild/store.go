@@ -33,6 +33,17 @@ type Store interface {
 	// epoch starts from. The error is ErrFenced if the token is not the newest, or is FirstToken
 	// and the sale is no draft.
 	BeginEpoch(ctx context.Context, goodsID, token int64, at Times) (Snapshot, error)
+	// RecordOpening records that the gate of an epoch opens on the master with a lease. The error
+	// is ErrFenced if the token is not the newest, or if another epoch has begun.
+	RecordOpening(ctx context.Context, goodsID, token, epoch int64, lease string) error
+	// EndOpening ends the recorded opening and returns its lease; "" if there is none since the
+	// last epoch began. The error is ErrFenced if the token is not the newest.
+	EndOpening(ctx context.Context, goodsID, token int64) (lease string, err error)
+	// OpenedOn returns the lease of a recorded opening that has not ended; else "".
+	OpenedOn(ctx context.Context, goodsID int64) (lease string, err error)
+	// OpenOn lists the sales whose opening is recorded on a lease, has not ended, and that are not
+	// retired.
+	OpenOn(ctx context.Context, lease string) ([]OpenSale, error)
 	// OverBefore lists sales that ended before a moment and are not retired. It returns those
 	// above a goods id, in ascending order.
 	OverBefore(
@@ -48,8 +59,18 @@ type Store interface {
 type Redis interface {
 	// View reads the current state of a sale; seckill.ErrNotLoaded, with Now set, if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one.
-	Shut(ctx context.Context, goodsID, epoch int64) error
+	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one. It
+	// returns the lease of the master.
+	Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error)
+	// Lease reads the lease and the time of the master of a goods, together.
+	Lease(ctx context.Context, goodsID int64) (Lease, error)
+	// OpenGate opens the gate of a loaded epoch for a time, or renews it; false if it is shut or the
+	// master has another epoch or lease.
+	OpenGate(ctx context.Context, goodsID, epoch int64, t OpenTime) (bool, error)
+	// RenewGates renews the gates that times returns for the lease of each master.
+	RenewGates(
+		ctx context.Context, times func(context.Context, Lease) ([]OpenSale, OpenTime, error),
+	) error
 	// LockRebuild takes the lock and extends it until unlock; ok is false if another holds it. The
 	// lock of a killed process ends after its lifetime.
 	LockRebuild(

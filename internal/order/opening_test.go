@@ -1,0 +1,115 @@
+package order_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+// failsOver makes the fixture's Redis one that can fail over, with the given lease.
+func (h *fixture) failsOver(lease string, lifetime time.Duration) {
+	h.redis = redisstore.New(h.parts.Redis,
+		redisstore.Options{Lease: lease, FailsOver: true})
+	h.parts.RedisStore, h.parts.GateLifetime = h.redis, lifetime
+	h.Services = app.NewServices(h.parts, settings())
+}
+
+// TestRenewer_KeepsGatesOpen checks that a sale goes on for as long as a worker renews its gate,
+// and after a pause again, without a new epoch.
+func TestRenewer_KeepsGatesOpen(t *testing.T) {
+	h := newFixture(t)
+	h.failsOver("one", 500*time.Millisecond)
+	sale := h.exposeSale(10, 5)
+	gateBecomes := func(state seckill.GateState) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			v, err := h.redis.View(t.Context(), sale.GoodsID)
+			return err == nil && v.Gate == state
+		}, within, tick)
+	}
+	gateBecomes(seckill.GateExpired)
+	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 1))
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	stop := h.runWorkers(settings())
+	gateBecomes(seckill.GateOpen)
+	stop()
+	gateBecomes(seckill.GateExpired)
+	h.runWorkers(settings())
+	gateBecomes(seckill.GateOpen)
+	require.Eventually(t, func() bool { // the gate may end again for a moment
+		_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 2))
+		return err == nil
+	}, within, tick)
+	require.EqualValues(t, 1, h.ledger(sale.GoodsID).Epoch)
+}
+
+// watchedStore calls before ahead of each epoch.
+type watchedStore struct {
+	*sqlstore.Store
+	before func()
+}
+
+func (s watchedStore) BeginEpoch(
+	ctx context.Context, goodsID, token int64, at rebuild.Times,
+) (rebuild.Snapshot, error) {
+	s.before()
+	return s.Store.BeginEpoch(ctx, goodsID, token, at)
+}
+
+// TestRebuild_WaitsForTheGateOfAnotherMaster checks that no epoch begins while a master that was
+// replaced without its knowledge still sells. What it sold is written before that.
+func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
+	h := newFixture(t)
+	const lifetime = 500 * time.Millisecond
+	h.failsOver("one", lifetime)
+	sale := h.exposeSale(10, 5)
+	replaced := h.redis
+	require.NoError(t, renew(t, h, lifetime))
+
+	mini := miniredis.RunT(t)
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
+	t.Cleanup(func() { _ = client.Close() })
+	h.parts.Redis = client
+	h.failsOver("two", lifetime)
+	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	began := 0
+	rebuilder := rebuild.Rebuilder{
+		Opener: rebuild.Opener{
+			Store: watchedStore{h.store, func() {
+				began++
+				_, err := replaced.Reserve(t.Context(), sale.GoodsID, 1, []reservation.Reservation{{
+					OrderLine: h.numbered(sale.GoodsID, 1, 9), PathEnd: time.Now().Add(time.Minute),
+				}})
+				require.ErrorContains(t, err, seckill.GateExpired.String())
+			}},
+			Redis: h.redis, PaymentTimeout: time.Hour, GateLifetime: lifetime,
+		},
+		Outbox: &outbox.Publisher{Store: h.redis, Queue: h.queue, Timeout: time.Second},
+		Queue:  h.queue, PublishTimeout: time.Millisecond, Log: h.parts.Log,
+	}
+	_, err := rebuilder.Rebuild(t.Context(), sale.GoodsID, "test")
+	require.NoError(t, err)
+	require.Equal(t, 1, began)
+	h.settles(sale.GoodsID, 10, 0)
+}
+
+// renew renews the gates of the fixture's Redis once.
+func renew(t *testing.T, h *fixture, lifetime time.Duration) error {
+	t.Helper()
+	r := rebuild.Renewer{
+		Store: h.store, Redis: h.redis, GateLifetime: lifetime, Log: h.parts.Log,
+	}
+	return r.RunOnce(t.Context())
+}

@@ -1,0 +1,73 @@
+package sqlstore
+
+import (
+	"context"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order/rebuild"
+)
+
+// ended marks an opening in sales.opened_on that nobody renews any more.
+const ended = "-"
+
+// RecordOpening records that the gate of an epoch opens on the master with a lease. It returns
+// rebuild.ErrFenced for a token that is not the newest, and if another epoch has begun.
+func (s *Store) RecordOpening(
+	ctx context.Context, goodsID, token, epoch int64, lease string,
+) error {
+	_, err := inSaleTx(ctx, s, "record an opening", goodsID,
+		func(tx *gorm.DB, row saleRow) (none struct{}, err error) {
+			if row.RebuildToken != token || row.Epoch != epoch {
+				return none, rebuild.ErrFenced
+			}
+			return none, setOpenedOn(tx, row, lease)
+		})
+	return err
+}
+
+// EndOpening ends the recorded opening of a sale and returns its lease, also if it has ended before;
+// "" if there is none since the last epoch began. It returns rebuild.ErrFenced for a token that is
+// not the newest.
+func (s *Store) EndOpening(ctx context.Context, goodsID, token int64) (string, error) {
+	return inSaleTx(ctx, s, "end an opening", goodsID,
+		func(tx *gorm.DB, row saleRow) (string, error) {
+			if row.RebuildToken != token {
+				return "", rebuild.ErrFenced
+			}
+			return strings.TrimPrefix(row.OpenedOn, ended), endOpening(tx, row)
+		})
+}
+
+// endOpening ends the opening of a sale whose row is locked.
+func endOpening(tx *gorm.DB, row saleRow) error {
+	if row.OpenedOn == "" || strings.HasPrefix(row.OpenedOn, ended) {
+		return nil
+	}
+	return setOpenedOn(tx, row, ended+row.OpenedOn)
+}
+
+func setOpenedOn(tx *gorm.DB, row saleRow, lease string) error {
+	return tx.Model(&saleRow{}).Where("goods_id = ?", row.GoodsID).
+		Update("opened_on", lease).Error
+}
+
+// OpenedOn returns the lease of a recorded opening that has not ended; else "".
+func (s *Store) OpenedOn(ctx context.Context, goodsID int64) (lease string, err error) {
+	err = s.read(ctx).Model(&saleRow{}).Where("goods_id = ?", goodsID).
+		Pluck("opened_on", &lease).Error
+	if strings.HasPrefix(lease, ended) {
+		lease = ""
+	}
+	return lease, wrapError("read an opening", err)
+}
+
+// OpenOn lists the sales whose opening is recorded on a lease and has not ended. Retiring a sale
+// ends its opening.
+func (s *Store) OpenOn(ctx context.Context, lease string) ([]rebuild.OpenSale, error) {
+	var sales []rebuild.OpenSale
+	err := s.read(ctx).Model(&saleRow{}).Select("goods_id", "epoch").Order("goods_id").
+		Where("opened_on = ?", lease).Scan(&sales).Error
+	return sales, wrapError("list open sales", err)
+}
