@@ -85,7 +85,7 @@ func (h fixture) TestParkedOrder_EndsWithItsRow(t *testing.T) {
 	again := repeated
 	again.Epoch, again.Quantity = now.Epoch, 3
 	require.Equal(t, []string{again.OrderSn}, h.writeAll(sale.GoodsID, again).Created)
-	// The present epoch's message does not look for parked orders; their own next try does.
+	// The present epoch's message does not search for parked orders; their own next try does.
 	require.Contains(t, h.write(parking(sale.GoodsID, late...)).Existing, repeated.OrderSn)
 	require.Empty(t, h.parked(sale.GoodsID))
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))

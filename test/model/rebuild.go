@@ -88,12 +88,12 @@ func (w *world) runRenewer(p *proc) {
 			continue
 		}
 		open := w.db.openOn(replid)
-		if w.omits(OpeningFromBefore) {
-			until = w.now + openFor
-		}
 		p.step()
 		if w.rnd.IntN(16) == 0 {
 			p.sleep(w.rnd.IntN(100))
+		}
+		if w.omits(OpeningFromBefore) {
+			until = w.now + openFor
 		}
 		for _, goods := range sorted(open) {
 			s.renew(goods, open[goods], until)

@@ -106,6 +106,7 @@ type server struct {
 
 func (w *world) newServer() *server {
 	s := &server{w: w, replid: w.id(), up: true}
+	w.servers = append(w.servers, s)
 	s.empty()
 	return s
 }

@@ -45,6 +45,7 @@ type world struct {
 
 	// current is the Redis that is master. A host may still be connected to the previous one.
 	current *server
+	servers []*server
 	broker  broker
 	db      *mysql
 	apis    []*host
