@@ -105,7 +105,7 @@ func NewServices(p Parts, s Settings) Services {
 	sales := &inventory.SaleService{
 		Stores: releaser.Stores, Opener: rebuild.Opener{Store: p.Store, Redis: p.RedisStore},
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
-		CheckRate: CheckRate,
+		CheckRate: CheckRate, Exposed: reader.Exposed,
 	}
 	orders := query.NewService(query.Deps{
 		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Keys: keys,
