@@ -19,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -179,6 +180,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&payment.Refunder{Store: p.Store, Provider: p.Provider, Log: p.Log},
 		&inventory.ChangeSyncer{Stores: releaser.Stores, Live: live},
 		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
+		&retention.Worker{Store: p.Store, Log: p.Log},
 	}
 	if p.DeadLetters != nil {
 		// Undeliverable messages are tried again one by one, because another message of the batch

@@ -17,9 +17,9 @@ func (s *Store) OverBefore(
 	ctx context.Context, moment time.Time, above int64, limit int,
 ) ([]seckill.Sale, error) {
 	ms := moment.UnixMilli()
-	q := s.read(ctx).Where("(status = ? AND end_at <= ? OR closed_at <= ?)", seckill.Exposed, ms,
-		ms).
-		Where("retired_at IS NULL AND goods_id > ?", above)
+	q := live(s.read(ctx)).
+		Where("(status = ? AND end_at <= ? OR closed_at <= ?)", seckill.Exposed, ms, ms).
+		Where("goods_id > ?", above)
 	return list("list sales that are over", q.Order("goods_id").Limit(limit), saleRow.sale)
 }
 
