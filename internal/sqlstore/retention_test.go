@@ -133,8 +133,7 @@ func (h fixture) rowsRead(calls func(*Store)) (read int64) {
 }
 
 // TestWorkerLists_ReadWhatTheyReturn has 131,072 retired sales, ten live ones, and as many stock
-// moves of one sale. The lists of the workers examine few rows of these. The counters of the server
-// tell.
+// moves of one sale. By the server's counters the lists of the workers examine few of these rows.
 func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
 	const doublings, live = 17, 10
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
@@ -144,8 +143,8 @@ func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
 			require.NoError(t, h.db.Exec(statement, args...).Error)
 		}
 		do("UPDATE sales SET goods_id = 1, retired_at = ?", today.UnixMilli())
-		do(`INSERT INTO stock_moves (goods_id, id, epoch, buyer_id, order_sn, quantity, kind, made_at)
-			VALUES (?, '1', 1, 1, 'x', 1, 'cancel', 1)`, goods)
+		do(`INSERT INTO stock_moves (goods_id, id, epoch, buyer_id, order_sn, quantity, kind,
+			made_at) VALUES (?, '1', 1, 1, 'x', 1, 'cancel', 1)`, goods)
 		for i := range doublings {
 			columns := "merchant_id, title, price, total, stock, version, epoch, rebuild_token, " +
 				"per_buyer_limit, max_per_buyer_limit, start_at, end_at, rate_algorithm, " +

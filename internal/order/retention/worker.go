@@ -54,13 +54,14 @@ func (w *Worker) Run(ctx context.Context) error {
 // one does not delay the others. A kind that fails waits for the next round.
 func (w *Worker) runOnce(ctx context.Context) {
 	now := time.Now()
+	work := now.Add(-KeepWork)
 	kinds := map[string]func() (int, error){
 		"keys": func() (int, error) {
 			return w.Store.ForgetKeys(ctx, now.Add(-salechange.IdempotencyTTL), batch)
 		},
-		"moves":      func() (int, error) { return w.Store.ForgetMoves(ctx, now.Add(-KeepWork), batch) },
-		"cuts":       func() (int, error) { return w.Store.ForgetCuts(ctx, now.Add(-KeepWork), batch) },
-		"barriers":   func() (int, error) { return w.Store.ForgetBarriers(ctx, now.Add(-KeepWork), batch) },
+		"moves":      func() (int, error) { return w.Store.ForgetMoves(ctx, work, batch) },
+		"cuts":       func() (int, error) { return w.Store.ForgetCuts(ctx, work, batch) },
+		"barriers":   func() (int, error) { return w.Store.ForgetBarriers(ctx, work, batch) },
 		"tombstones": func() (int, error) { return w.forgetTombstones(ctx, now) },
 	}
 	for len(kinds) > 0 && ctx.Err() == nil {
