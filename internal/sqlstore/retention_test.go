@@ -172,7 +172,7 @@ func TestWorkerLists_ReadWhatTheyReturn(t *testing.T) {
 				return len(must.Get(s.OverBefore(ctx, later, 0, 100))(t))
 			},
 			"sales to remove": func(s *Store) int {
-				return live + len(must.Get(s.RetiredBetween(ctx, later, later))(t))
+				return live + len(must.Get(s.RetiredBetween(ctx, later, later, 0, 100))(t))
 			},
 			"goods with moves": func(s *Store) int {
 				next := must.Get(s.UnreleasedAfter(ctx, 0, later))(t)
