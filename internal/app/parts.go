@@ -19,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -107,7 +108,7 @@ func NewServices(p Parts, s Settings) Services {
 	sales := &inventory.SaleService{
 		Stores: releaser.Stores, Opener: p.opener(s),
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
-		CheckRate: CheckRate,
+		CheckRate: CheckRate, Exposed: reader.Exposed,
 	}
 	orders := query.NewService(query.Deps{
 		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Keys: keys,
@@ -201,6 +202,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&payment.Refunder{Store: p.Store, Provider: p.Provider, Log: p.Log},
 		&inventory.ChangeSyncer{Stores: releaser.Stores, Live: live},
 		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
+		&retention.Worker{Store: p.Store, Log: p.Log},
 	}
 	workers = append(workers, p.renewers()...)
 	if p.DeadLetters != nil {

@@ -82,9 +82,10 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
 	sn := h.buys(buyer(1), goods, "2")
-	r, _ := h.callback("p-1", sn, 1)
-	require.Equal(t, "CONFLICT", r.Reason, "the amount differs from the order's")
-	r, _ = h.callback("p-1", strings.ToUpper(sn), 2*1999)
+	_, wrong := h.callback("p-0", sn, 1)
+	require.Equal(t,
+		paid{PaymentID: "p-0", State: "refunding", Reason: "AMOUNT", OrderStatus: "created"}, wrong)
+	r, _ := h.callback("p-1", strings.ToUpper(sn), 2*1999)
 	require.Equal(t, "NOT_FOUND", r.Reason)
 	for range 3 {
 		_, p := h.callback("p-1", sn, 2*1999)
@@ -101,6 +102,8 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 	require.Equal(t, "PAID", p.Reason, "the second payment must be refunded")
 	h.eventually(func() bool { return h.bank.refundsOf("p-2") == 1 },
 		"the second payment was not refunded")
+	h.eventually(func() bool { return h.bank.refundsOf("p-0") == 1 },
+		"the payment of a wrong amount was not refunded")
 	h.exact(goods, 5, 1, 4)
 	require.Zero(t, h.bank.refundsOf("p-1"))
 }

@@ -47,7 +47,7 @@ func TestPaymentCallback_RefusesBadFields(t *testing.T) {
 		strings.Replace(good, "}", `,"paymentId":"p-2"}`, 1):                         "BAD_REQUEST",
 		`{"paymentId":"p-1","orderSn":"order-9","amount":1}`:                         "NOT_FOUND",
 		`{"paymentId":"p-1","orderSn":"` + strings.Repeat("o", 65) + `","amount":1}`: "NOT_FOUND",
-		strings.Replace(good, "199900", "1", 1):                                      "CONFLICT",
+		strings.Replace(good, "199900", "0", 1):                                      "CONFLICT",
 	} {
 		require.Equal(t, want, h.pays(callback, body).Reason, body)
 	}

@@ -43,7 +43,8 @@ func writeFailed(
 	now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
-	if errors.Is(err, seckill.ErrNoSuchGoods) {
+	unknown := errors.Is(err, seckill.ErrNoSuchGoods)
+	if unknown {
 		// The buyer was promised this number, so it ends as a row even where its sale is unknown.
 		sale, err = saleRow{GoodsID: goodsID, Epoch: line.Epoch}, nil
 	}
@@ -62,6 +63,9 @@ func writeFailed(
 	case len(existing) > 0:
 	default:
 		p.addFailed(line, deadLetter)
+	}
+	if unknown {
+		p.out.Moves = nil // Redis never has this sale, so the releaser would try without end
 	}
 	if err := unpark(tx, goodsID, []string{line.OrderSn}); err != nil {
 		return order.Outcome{}, err

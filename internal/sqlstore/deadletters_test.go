@@ -48,11 +48,12 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 }
 
 // TestWriteFailed_AcceptsUnknownGoods checks that an order of a sale that does not exist can be
-// written as failed.
+// written as failed. It writes no stock move, which no worker could ever release.
 func (h fixture) TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
 	l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
 	require.EqualValues(t, 7, h.writeFailed(404, l, order.FailedNoSale).Epoch)
 	require.Equal(t, order.FailedNoSale, h.order(404, l.OrderSn).FailureReason)
+	require.Empty(t, h.moves(404))
 }
 
 func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {

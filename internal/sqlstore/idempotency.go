@@ -101,9 +101,3 @@ func saveAnswer(
 	}
 	return tx.Create(&row).Error
 }
-
-// ForgetKeys deletes keys made before a moment.
-func (s *Store) ForgetKeys(ctx context.Context, before time.Time) error {
-	err := s.read(ctx).Where("made_at < ?", before.UnixMilli()).Delete(&idempotencyRow{}).Error
-	return wrapError("delete idempotency keys", err)
-}

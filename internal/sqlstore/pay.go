@@ -47,10 +47,11 @@ func (r paymentRow) refund() payment.Refund {
 
 // Receive stores payments of a goods and marks their created orders as paid under the orders'
 // locks, in one transaction. If the database refuses that transaction, each payment gets its own. A
-// payment that its order cannot keep, for example at payBy or later, is stored for a refund. A
-// repeated payment changes nothing. The result has one entry per payment, in their order. Its Err
-// is a Conflict where the amount differs from the order's or the number belongs to another payment,
-// order.ErrNoSuchOrder, or of invalid data. An error of Receive itself wraps order.ErrTryAgain.
+// payment that its order cannot keep, for example at payBy or later, or of another amount, is
+// stored for a refund. A repeated payment changes nothing. The result has one entry per payment, in
+// their order. Its Err is a Conflict where the number belongs to another payment or the amount is 0
+// and the order's is not, order.ErrNoSuchOrder, or of invalid data. An error of Receive itself
+// wraps order.ErrTryAgain.
 func (s *Store) Receive(
 	ctx context.Context, goodsID int64, payments []payment.Payment, now time.Time,
 ) ([]payment.Receipt, error) {
@@ -127,8 +128,7 @@ func (r *receiver) receive(p payment.Payment) payment.Receipt {
 		return payment.Receipt{Err: order.ErrNoSuchOrder}
 	case known && row.payment() != p:
 		return payment.Receipt{Err: newNumberTaken()}
-	case !known && p.Amount != o.Amount:
-		// A mistake of the provider or an attack. This code cannot decide about a refund of it.
+	case !known && p.Amount == 0 && o.Amount != 0: // no money was charged, so none can go back
 		return payment.Receipt{
 			Err: seckill.NewError(seckill.Conflict, "the amount is not the order's"),
 		}
@@ -145,7 +145,7 @@ func (r *receiver) add(o *orderRow, p payment.Payment) paymentRow {
 		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
 		ReceivedAt: r.now.UnixMilli(),
 	}
-	if row.Reason = payment.RefundReasonFor(o.order(), r.now); row.Reason == "" {
+	if row.Reason = payment.RefundReasonOf(o.order(), p.Amount, r.now); row.Reason == "" {
 		one := int64(1)
 		row.State, row.Kept = payment.Kept, &one
 		o.Status, o.PaidAt = order.Paid, millis(r.now)

@@ -57,10 +57,19 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		require.Equal(t, c.status, r.Order.Status, c.id)
 		require.Equal(t, p, r.Payment)
 	}
+	for _, amount := range []int64{1, sale.Price - 1, sale.Price + 1} {
+		p := h.payment(sale, fmt.Sprintf("wrong-%d", amount), late)
+		p.Amount = amount
+		for range 2 {
+			r := must.Get(h.receiveOne(p, now))(t)
+			require.Equal(t, payment.Refunding, r.State)
+			require.Equal(t, payment.RefundAmount, r.Reason)
+			require.Equal(t, order.Created, r.Order.Status)
+		}
+		require.Contains(t, must.Get(h.DueRefunds(t.Context(), now, 100))(t),
+			payment.Refund{Payment: p, Reason: payment.RefundAmount}, "the amount that was paid")
+	}
 	for name, p := range map[string]payment.Payment{
-		"another amount": {
-			ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late, Amount: sale.Price + 1,
-		},
 		"nothing":                {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late},
 		"another order's number": h.payment(sale, "p-1", late),
 		"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},
@@ -102,7 +111,7 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 		batch := []member{
 			{named("b", one), payment.Kept, ""},
 			{named("a", one), payment.Refunding, payment.RefundSecond},
-			{wrong, "", ""},
+			{wrong, payment.Refunding, payment.RefundAmount},
 			{named("b", one), payment.Kept, ""},
 			{named("a", two), "", ""},
 			{named("lost", "0"), "", ""},
@@ -128,13 +137,15 @@ func (h fixture) TestReceive_BatchHasOneReceiptEach(t *testing.T) {
 				default:
 					require.NoError(t, r.Err)
 					require.Equal(t, batch[i].Payment, r.Payment)
-					require.Equal(t, order.Paid, r.Order.Status)
+					if r.Reason != payment.RefundAmount { // decided before the order was paid
+						require.Equal(t, order.Paid, r.Order.Status)
+					}
 				}
 			}
 		}
 		h.requireBalanced(sale.GoodsID)
 	}
-	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), len(refused))
+	require.Len(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t), 2*len(refused))
 }
 
 // TestClaimRefund_HasOneWinner checks that one of several concurrent callers gets the attempt of a

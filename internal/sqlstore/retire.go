@@ -17,16 +17,19 @@ func (s *Store) OverBefore(
 	ctx context.Context, moment time.Time, above int64, limit int,
 ) ([]seckill.Sale, error) {
 	ms := moment.UnixMilli()
-	q := s.read(ctx).Where("(status = ? AND end_at <= ? OR closed_at <= ?)", seckill.Exposed, ms,
-		ms).
-		Where("retired_at IS NULL AND goods_id > ?", above)
+	q := live(s.read(ctx)).
+		Where("(status = ? AND end_at <= ? OR closed_at <= ?)", seckill.Exposed, ms, ms).
+		Where("goods_id > ?", above)
 	return list("list sales that are over", q.Order("goods_id").Limit(limit), saleRow.sale)
 }
 
-// RetiredBetween lists sales that were retired in [from, to).
-func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error) {
-	q := s.read(ctx).Where("retired_at >= ? AND retired_at < ?", from.UnixMilli(), to.UnixMilli())
-	return list("list retired sales", q.Order("goods_id"), saleRow.sale)
+// RetiredBetween lists at most limit sales that were retired in [from, to), in the same order.
+func (s *Store) RetiredBetween(
+	ctx context.Context, from, to time.Time, above int64, limit int,
+) ([]seckill.Sale, error) {
+	q := s.read(ctx).Where("retired_at >= ? AND retired_at < ? AND goods_id > ?", from.UnixMilli(),
+		to.UnixMilli(), above)
+	return list("list retired sales", q.Order("goods_id").Limit(limit), saleRow.sale)
 }
 
 // Retire marks a sale that ended or was closed before a moment as over for good. It reports false

@@ -44,10 +44,16 @@ func (s *Store) ExposedSales(
 // closedSince or later (zero: all), until they are retired.
 func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
 	// One statement, so that a sale closed meanwhile is listed exactly once.
-	q := s.read(ctx).
-		Where("(status = ? OR closed_at >= ?) AND retired_at IS NULL", seckill.Exposed,
-			closedSince.UnixMilli())
+	q := live(s.read(ctx)).
+		Where("(status = ? OR closed_at >= ?)", seckill.Exposed, closedSince.UnixMilli())
 	return list("list live goods", q.Order("goods_id"), saleRow.sale)
+}
+
+// live selects the sales that are not retired. With the condition on the status it reads no others,
+// by the index sales_live.
+func live(q *gorm.DB) *gorm.DB {
+	return q.Where("retired_at IS NULL AND status IN ?",
+		[]seckill.Status{seckill.Exposed, seckill.Closed})
 }
 
 // CloseSale closes an exposed sale and returns it. It returns a closed sale unchanged; a draft is a

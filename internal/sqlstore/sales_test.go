@@ -188,8 +188,8 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 
 	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
 	require.Empty(t, must.Get(h.LiveGoods(ctx, time.Unix(0, 0)))(t))
-	require.Empty(t, must.Get(h.RetiredBetween(ctx, today, later))(t))
-	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second)))(t), 1)
+	require.Empty(t, must.Get(h.RetiredBetween(ctx, today, later, 0, 10))(t))
+	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second), 0, 10))(t), 1)
 }
 
 // TestRetire_AnyChangeUndoesIt checks that every later change of the sale or its orders makes the

@@ -21,6 +21,7 @@ import (
 // calls.
 func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, at most once a second: an index on each shard"
+	const forget = "once a minute, on each shard"
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged, or a lookup",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
@@ -38,7 +39,11 @@ func crossShardMethods() map[string]string {
 		"DeadLetter":       "an operator reads one: a lookup by id, or all shards",
 		"RemoveDeadLetter": "an operator resolves one: the same",
 		"Answered":         "by the asker: the keys live on shards of their own (actor_id)",
-		"ForgetKeys":       "once a minute, on each shard of the keys",
+		"ForgetKeys":       forget,
+		"ForgetMoves":      forget,
+		"ForgetCuts":       forget,
+		"ForgetBarriers":   forget,
+		"ForgetTombstones": forget,
 		"CreateSale":       "the key of the request lives by actor_id; all else by the goods",
 		"Change":           "the same",
 		"DeleteDraft":      "the same",

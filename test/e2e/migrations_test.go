@@ -18,7 +18,7 @@ import (
 func contracts() map[string]string {
 	return map[string]string{
 		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL": "wider: what fitted fits",
-		"DROP INDEX stock_moves_not_given ON stock_moves":      "stock_moves_by_goods serves as well",
+		"DROP INDEX stock_moves_not_given ON stock_moves":       "stock_moves_by_goods serves as well",
 	}
 }
 

@@ -19,6 +19,8 @@ type SaleService struct {
 	Ledgers reconcile.LedgerReader
 	// CheckRate returns a BadRequest for a rate that no limiter accepts.
 	CheckRate func(seckill.Rate) error
+	// Exposed receives each sale that may be exposed now, before its merchant has the answer.
+	Exposed func(goodsID int64)
 }
 
 // Create inserts a draft that belongs to the actor. The same idempotency key returns the first
@@ -98,9 +100,11 @@ func (s *SaleService) Expose(
 			"the sale is over and can't be exposed")
 	}
 	if sale.Status == seckill.Exposed {
-		return sale, nil // the rebuilder restores it if Redis lost it
+		s.Exposed(goodsID) // by another node
+		return sale, nil   // the rebuilder restores it if Redis lost it
 	}
 	opened, err := s.Opener.Open(seckill.WithActor(ctx, by), goodsID, rebuild.FirstToken)
+	s.Exposed(goodsID) // also after an error: its outcome may be unknown
 	if errors.Is(err, rebuild.ErrFenced) {
 		return s.Get(ctx, by, goodsID) // a concurrent call exposed it first
 	}

@@ -42,8 +42,6 @@ type Store interface {
 	// OpenCuts lists open cuts that were begun before a moment, oldest first, after an id ("": from
 	// the oldest).
 	OpenCuts(ctx context.Context, before time.Time, after string, limit int) ([]StockCut, error)
-	// ForgetKeys deletes idempotency keys made before a moment.
-	ForgetKeys(ctx context.Context, before time.Time) error
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// AuditOf lists a sale's changes, newest first, below an id ("": from the top).

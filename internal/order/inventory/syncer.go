@@ -7,7 +7,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -32,8 +31,7 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
 	s.syncFields(ctx)
-	err := errors.Join(s.finishCuts(ctx),
-		s.Store.ForgetKeys(ctx, time.Now().Add(-salechange.IdempotencyTTL)))
+	err := s.finishCuts(ctx)
 	if err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
 	}

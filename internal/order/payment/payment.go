@@ -47,6 +47,7 @@ const (
 	RefundCancelled RefundReason = "CANCELLED" // the buyer had cancelled the order
 	RefundFailed    RefundReason = "FAILED"    // the order could not be written
 	RefundSecond    RefundReason = "PAID"      // another payment had paid the order
+	RefundAmount    RefundReason = "AMOUNT"    // the amount was not the order's
 )
 
 // Receipt is the outcome of a payment and the state of its order.
@@ -55,13 +56,24 @@ type Receipt struct {
 	State  State
 	Reason RefundReason // of one that is not kept
 	Order  order.Order
-	// Err is Conflict if the amount is not the order's or the id belongs to another payment, or
-	// ErrNoSuchOrder. Any other error is of invalid data. Nothing is recorded then.
+	// Err is Conflict if the id belongs to another payment or no money was charged for an order
+	// that costs some, or ErrNoSuchOrder. Any other error is of invalid data. Nothing is recorded
+	// then.
 	Err error
 }
 
-// RefundReasonFor returns the reason for which an order can't keep a payment at a moment, or "" if
-// it can. Only a created order before PayBy keeps a payment.
+// RefundReasonOf returns the reason for which an order can't keep a payment of an amount at a
+// moment, or "" if it can. Only a created order before PayBy keeps a payment, and only of its own
+// amount.
+func RefundReasonOf(o order.Order, amount int64, now time.Time) RefundReason {
+	reason := RefundReasonFor(o, now)
+	if reason == "" && amount != o.Amount {
+		return RefundAmount
+	}
+	return reason
+}
+
+// RefundReasonFor is RefundReasonOf for a payment of the order's amount.
 func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 	switch {
 	case o.Status == order.Created && now.Before(o.PayBy):

@@ -83,8 +83,8 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 }
 
 // Receive records a provider's verified report that it charged a buyer. The order becomes paid, or
-// the payment is refunded. The same report again returns the recorded outcome. A queued order is a
-// Conflict with a retry after one second, and a wrong amount is a Conflict. An unknown order is
+// the payment is refunded, as one of a wrong amount is. The same report again returns the recorded
+// outcome. A queued order is a Conflict with a retry after one second. An unknown order is
 // NotFound. A refusal records nothing and is logged.
 func (s *Service) Receive(
 	ctx context.Context, paymentID, orderSn string, amount int64,

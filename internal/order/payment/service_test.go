@@ -34,8 +34,8 @@ func (s *heldStore) Receive(
 }
 
 // TestService_ConcurrentPaymentsShareTransaction checks that payments of a goods wait for the
-// transaction in flight and then share one. The payment of a caller that has left is recorded all the
-// same. A refusal affects only its own caller.
+// transaction in flight and then share one. The payment of a caller that has left is recorded all
+// the same. A refusal affects only its own caller.
 func TestService_ConcurrentPaymentsShareTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldStore{started: make(chan []string)}

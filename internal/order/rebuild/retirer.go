@@ -77,10 +77,17 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Tim
 // remove removes retired sales from Redis, also those that a crashed process left behind.
 func (r *Retirer) remove(ctx context.Context) error {
 	now := time.Now()
-	sales, err := r.Store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter))
-	for _, sale := range sales {
-		_, failed := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch)
-		err = errors.Join(err, failed)
+	var errs []error
+	for above := int64(0); ; {
+		sales, err := r.Store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter),
+			above, retireChunk)
+		if err != nil || len(sales) == 0 {
+			return errors.Join(append(errs, err)...)
+		}
+		for _, sale := range sales {
+			_, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch)
+			errs = append(errs, err)
+		}
+		above = sales[len(sales)-1].GoodsID
 	}
-	return err
 }

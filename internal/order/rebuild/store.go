@@ -49,8 +49,10 @@ type Store interface {
 	OverBefore(
 		ctx context.Context, moment time.Time, above int64, limit int,
 	) ([]seckill.Sale, error)
-	// RetiredBetween lists sales retired in the half-open interval [from, to).
-	RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error)
+	// RetiredBetween lists sales retired in the half-open interval [from, to), in the same way.
+	RetiredBetween(
+		ctx context.Context, from, to time.Time, above int64, limit int,
+	) ([]seckill.Sale, error)
 	// Retire marks a sale as over for good; false if it is not.
 	Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error)
 }

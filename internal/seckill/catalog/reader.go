@@ -31,9 +31,10 @@ type SaleStore interface {
 // SaleReader reads the current state of sales. Concurrent callers of one sale share one call to
 // Redis, which starts after the last of them called. It is safe for concurrent use.
 type SaleReader struct {
-	redis Redis
-	store SaleStore
-	views *batcher.Batcher[int64, struct{}, sharedView]
+	redis   Redis
+	store   SaleStore
+	views   *batcher.Batcher[int64, struct{}, sharedView]
+	missing missingSales
 }
 
 // sharedView is a view with the facts that the view cache needs.
@@ -65,14 +66,20 @@ func (r *SaleReader) readBatch(
 }
 
 // Sale returns the current state of one sale. It returns NotFound for an unknown sale and for a
-// draft. It reads a sale that Redis no longer has from MySQL.
+// draft, and remembers that for MissingTTL. It reads a sale that Redis no longer has from MySQL.
 func (r *SaleReader) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
 	v, err := r.read(ctx, goodsID)
 	return v.View, err
 }
 
+// Exposed makes a sale visible at once that this node has exposed.
+func (r *SaleReader) Exposed(goodsID int64) { r.missing.forget(goodsID) }
+
 // read returns a view from Redis, or from MySQL if Redis has none.
 func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error) {
+	if r.missing.has(goodsID) {
+		return sharedView{}, seckill.NewNoSuchSale()
+	}
 	v, err := r.views.Do(ctx, goodsID, struct{}{})
 	switch {
 	case err == nil:
@@ -87,9 +94,11 @@ func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error
 
 // readStored reads a sale of which Redis has no state.
 func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.View, error) {
+	began := r.missing.began()
 	sale, err := r.store.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNoSuchGoods), err == nil && sale.Status == seckill.Draft:
+		r.missing.put(goodsID, began)
 		return seckill.View{}, seckill.NewNoSuchSale()
 	case err != nil:
 		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)

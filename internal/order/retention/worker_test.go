@@ -1,0 +1,92 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill/salechange"
+)
+
+// fakeStore has old rows of each kind. It fails for barriers.
+type fakeStore struct {
+	rows   map[string]int
+	before map[string]time.Time
+	calls  []string
+	above  []int64 // of the calls for tombstones
+}
+
+func (s *fakeStore) forget(kind string, before time.Time, limit int) (int, error) {
+	s.before[kind], s.calls = before, append(s.calls, kind)
+	found := min(s.rows[kind], limit)
+	s.rows[kind] -= found
+	return found, nil
+}
+
+func (s *fakeStore) ForgetKeys(_ context.Context, before time.Time, limit int) (int, error) {
+	return s.forget("keys", before, limit)
+}
+
+func (s *fakeStore) ForgetMoves(_ context.Context, before time.Time, limit int) (int, error) {
+	return s.forget("moves", before, limit)
+}
+
+func (s *fakeStore) ForgetCuts(_ context.Context, before time.Time, limit int) (int, error) {
+	return s.forget("cuts", before, limit)
+}
+
+func (s *fakeStore) ForgetTombstones(
+	_ context.Context, before time.Time, above int64, limit int,
+) (int, int64, error) {
+	s.above = append(s.above, above)
+	found, err := s.forget("tombstones", before, limit)
+	return found, (above + 1) % 3, err
+}
+
+func (s *fakeStore) ForgetBarriers(context.Context, time.Time, int) (int, error) {
+	s.calls = append(s.calls, "barriers")
+	return 0, errors.New("down")
+}
+
+// TestWorker_TombstonesSaleBySale checks that each round goes on with the sales after the last
+// ones, that it repeats sales with more tombstones than a batch, and begins again after the last
+// sale.
+func TestWorker_TombstonesSaleBySale(t *testing.T) {
+	s := &fakeStore{rows: map[string]int{"tombstones": 2*batch + 1}, before: map[string]time.Time{}}
+	w := Worker{Store: s, Log: slog.New(slog.DiscardHandler)}
+	for range 4 {
+		w.runOnce(t.Context())
+	}
+	require.Equal(t, []int64{0, 0, 0, 1, 2, 0}, s.above)
+}
+
+// TestWorker_KindsTakeTurns checks that a round deletes all old rows in batches, that a backlog of
+// one kind delays no other, that a failing kind is called once, and how old the rows of each kind
+// are.
+func TestWorker_KindsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeStore{
+			rows: map[string]int{
+				"keys": 1, "moves": 10*batch + 1, "cuts": batch, "tombstones": 0,
+			},
+			before: map[string]time.Time{},
+		}
+		w := Worker{Store: s, Log: slog.New(slog.DiscardHandler)}
+		w.runOnce(t.Context())
+		require.Equal(t, map[string]int{"keys": 0, "moves": 0, "cuts": 0, "tombstones": 0}, s.rows)
+		require.ElementsMatch(t, []string{"keys", "moves", "cuts", "barriers", "tombstones"},
+			s.calls[:5], "each kind once before any a second time")
+		require.Len(t, s.calls, 1+11+2+1+1)
+		now := time.Now()
+		require.Equal(t, map[string]time.Time{
+			"keys":  now.Add(-salechange.IdempotencyTTL),
+			"moves": now.Add(-KeepWork), "cuts": now.Add(-KeepWork),
+			"tombstones": now.Add(-KeepTombstones),
+		}, s.before)
+	})
+}

@@ -1,0 +1,59 @@
+package catalog
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// MissingTTL is how long a node answers "no such sale" from memory. A sale that another node
+	// exposes is visible after that time at the latest.
+	MissingTTL = time.Second
+	// maxMissing bounds the table, because callers choose the ids: some 40 bytes each.
+	maxMissing = 10_000
+)
+
+// missingSales remembers goods ids that name no exposed sale, so that a repeated one costs neither
+// a script nor a query. It is safe for concurrent use.
+type missingSales struct {
+	mu       sync.Mutex
+	exposed  int // counts the calls of forget
+	absentAt map[int64]time.Time
+}
+
+// has reports whether a goods id was missing a moment ago.
+func (m *missingSales) has(goodsID int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, found := m.absentAt[goodsID]
+	return found && time.Since(at) < MissingTTL
+}
+
+// began returns what put needs to know of the time before a read.
+func (m *missingSales) began() (exposed int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.exposed
+}
+
+// put remembers a missing goods id, unless this node has exposed a sale since the read began. A
+// full table starts again.
+func (m *missingSales) put(goodsID int64, began int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.exposed != began {
+		return
+	}
+	if m.absentAt == nil || len(m.absentAt) >= maxMissing {
+		m.absentAt = make(map[int64]time.Time)
+	}
+	m.absentAt[goodsID] = time.Now()
+}
+
+// forget forgets one goods id, which is exposed now.
+func (m *missingSales) forget(goodsID int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.exposed++
+	delete(m.absentAt, goodsID)
+}

@@ -1,0 +1,107 @@
+package catalog_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
+)
+
+// drafts is a Redis without sales and a MySQL with one draft. The draft may become exposed.
+type drafts struct {
+	catalog.SaleStore
+	exposed        atomic.Bool
+	views, queries atomic.Int64
+	reading        func() // runs between the read of the row and its answer
+}
+
+func (d *drafts) View(context.Context, int64) (seckill.View, error) {
+	d.views.Add(1)
+	return seckill.View{}, seckill.ErrNotLoaded
+}
+
+func (d *drafts) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
+	d.queries.Add(1)
+	sale, err := seckill.Sale{GoodsID: goodsID, Status: seckill.Draft}, error(nil)
+	switch {
+	case goodsID != 42:
+		err = seckill.ErrNoSuchGoods
+	case d.exposed.Load():
+		sale.Status = seckill.Exposed
+	}
+	d.reading()
+	return sale, err
+}
+
+// TestSaleReader_RemembersMissingSales checks that an unknown id and a draft cost one script and
+// one query in MissingTTL, however often they are asked for.
+func TestSaleReader_RemembersMissingSales(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drafts{reading: func() {}}
+		reader := catalog.NewSaleReader(d, d)
+		ask := func(goodsID int64) seckill.Reason {
+			_, err := reader.Sale(t.Context(), goodsID)
+			return seckill.ReasonOf(err)
+		}
+		for _, id := range []int64{42, 43} {
+			d.views.Store(0)
+			d.queries.Store(0)
+			for range 1000 {
+				require.Equal(t, seckill.NotFound, ask(id))
+			}
+			require.EqualValues(t, []int64{1, 1}, []int64{d.views.Load(), d.queries.Load()})
+		}
+		d.exposed.Store(true) // by another node
+		time.Sleep(catalog.MissingTTL - time.Nanosecond)
+		require.Equal(t, seckill.NotFound, ask(42))
+		time.Sleep(time.Nanosecond)
+		require.Empty(t, ask(42), "visible after MissingTTL")
+	})
+}
+
+// TestSaleReader_OwnExposureIsVisibleAtOnce checks that a sale that this node exposes is visible,
+// also to callers after a read that began before the exposure and ended after it.
+func TestSaleReader_OwnExposureIsVisibleAtOnce(t *testing.T) {
+	for name, during := range map[string]bool{"during a read": true, "after a read": false} {
+		t.Run(name, func(t *testing.T) {
+			d := &drafts{}
+			reader := catalog.NewSaleReader(d, d)
+			expose := func() {
+				d.exposed.Store(true)
+				reader.Exposed(42)
+			}
+			d.reading = func() {
+				if during && !d.exposed.Load() {
+					expose()
+				}
+			}
+			_, err := reader.Sale(t.Context(), 42)
+			require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+			if !during {
+				expose()
+			}
+			_, err = reader.Sale(t.Context(), 42)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestSaleReader_BoundsTheMissingSales asks for more unknown ids than the reader remembers. It has
+// forgotten the first.
+func TestSaleReader_BoundsTheMissingSales(t *testing.T) {
+	d := &drafts{reading: func() {}}
+	reader := catalog.NewSaleReader(d, d)
+	for id := int64(100); id <= 10_100; id++ {
+		_, err := reader.Sale(t.Context(), id)
+		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+	}
+	before := d.queries.Load()
+	_, _ = reader.Sale(t.Context(), 100)
+	require.Equal(t, before+1, d.queries.Load())
+}

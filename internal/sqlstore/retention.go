@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
+)
+
+// oldRows chooses the rows of a table that are deleted. Shard and id are columns that name a row.
+type oldRows struct {
+	table, shard, id string
+	where            string
+	args             []any
+}
+
+// ForgetKeys deletes idempotency keys made before a moment, at most limit in a call, as the methods
+// below do. It returns how many it found.
+func (s *Store) ForgetKeys(ctx context.Context, before time.Time, limit int) (int, error) {
+	return s.forget(ctx, oldRows{
+		table: "idempotency_keys", shard: "actor_id", id: "idempotency_key", where: "made_at < ?",
+		args: []any{before.UnixMilli()},
+	}, limit)
+}
+
+// ForgetMoves deletes stock moves that were released before a moment.
+func (s *Store) ForgetMoves(ctx context.Context, before time.Time, limit int) (int, error) {
+	return s.forget(ctx, oldRows{
+		table: "stock_moves", shard: "goods_id", id: "id", where: "given_at < ?",
+		args: []any{before.UnixMilli()},
+	}, limit)
+}
+
+// ForgetCuts deletes stock cuts that were made before a moment and have ended.
+func (s *Store) ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error) {
+	return s.forget(ctx, oldRows{
+		table: "stock_cuts", shard: "goods_id", id: "id", where: "state IN ? AND made_at < ?",
+		args: []any{
+			[]inventory.CutState{inventory.CutDone, inventory.CutUndone}, before.UnixMilli(),
+		},
+	}, limit)
+}
+
+// ForgetBarriers deletes barriers that were reached before a moment. No rebuild waits for them.
+func (s *Store) ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error) {
+	return s.forget(ctx, oldRows{
+		table: "barriers", shard: "goods_id", id: "token", where: "reached_at < ?",
+		args: []any{before.UnixMilli()},
+	}, limit)
+}
+
+// ForgetTombstones deletes tombstones that no message has filled, of the next limit sales after a
+// goods id that were retired before a moment. It returns also the last of these sales, or 0 after
+// the last of all. A later query of such a number writes its tombstone again.
+func (s *Store) ForgetTombstones(
+	ctx context.Context, before time.Time, above int64, limit int,
+) (found int, last int64, err error) {
+	var goods []int64
+	err = s.read(ctx).Model(&saleRow{}).
+		Where("goods_id > ? AND retired_at < ?", above, before.UnixMilli()).
+		Order("goods_id").Limit(limit).Pluck("goods_id", &goods).Error
+	if err != nil || len(goods) == 0 {
+		return 0, 0, wrapError("find retired sales", err)
+	}
+	found, err = s.forget(ctx, oldRows{
+		table: "orders", shard: "goods_id", id: "order_sn",
+		where: `goods_id IN ? AND status = ? AND quantity = 0 AND failure_reason = ?
+			AND closed_at < ?`,
+		args: []any{goods, order.Failed, order.FailedLost, before.UnixMilli()},
+	}, limit)
+	return found, goods[len(goods)-1], err
+}
+
+// forget finds old rows and deletes them by their keys, because Vitess deletes by no limit. It
+// checks the condition again: a row may have changed.
+func (s *Store) forget(ctx context.Context, old oldRows, limit int) (int, error) {
+	op := "delete old rows of " + old.table
+	var found []struct {
+		Shard int64
+		ID    string
+	}
+	err := s.read(ctx).Table(old.table).Select(old.shard+" AS shard, "+old.id+" AS id").
+		Where(old.where, old.args...).Limit(limit).Scan(&found).Error
+	if err != nil {
+		return 0, wrapError(op, err)
+	}
+	ids := make(map[int64][]string)
+	for _, row := range found {
+		ids[row.Shard] = append(ids[row.Shard], row.ID)
+	}
+	for shard, all := range ids {
+		for part := range slices.Chunk(all, chunkOf(s.db)) {
+			err := s.read(ctx).Exec("DELETE FROM "+old.table+" WHERE "+old.shard+" = ? AND "+old.id+
+				" IN ? AND "+old.where, append([]any{shard, part}, old.args...)...).Error
+			if err != nil {
+				return 0, wrapError(op, err)
+			}
+		}
+	}
+	return len(found), nil
+}
