@@ -56,8 +56,7 @@ func New(rules ...Rule) (*Rulebook, error) {
 // ForRoute names the rules of a route: those of scope node first, and otherwise in the order of the
 // file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
 // the shared limits.
-func (b *Rulebook) ForRoute(method, route string) []string {
-	names := make([]string, 0, len(b.order))
+func (b *Rulebook) ForRoute(method, route string) (names []string) {
 	for _, name := range b.order {
 		if b.rules[name].matches(method, route) {
 			names = append(names, name)
