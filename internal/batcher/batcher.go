@@ -24,86 +24,96 @@ type Batcher[K comparable, Q, A any] struct {
 	max     int
 
 	mu     sync.Mutex
-	queues map[K][]*call[Q, A] // the next batch of each key that has a batch in flight
+	queues map[K][]*batch[Q, A] // the next batches of each key that has a batch in flight
 }
 
-// call is one request with its answer, which is valid after done is closed.
-type call[Q, A any] struct {
-	ctx     context.Context // belongs to one call in flight and ends with it
-	request Q
-	answer  A
+// batch is calls that are executed together. One channel wakes all their callers. The outcome is
+// valid after done is closed.
+type batch[Q, A any] struct {
+	callers  []context.Context
+	requests []Q
+	done     chan struct{}
+
+	places  []int // of each call's answer; -1 if the caller had left before
+	answers []A
 	err     error
-	done    chan struct{}
 }
 
 // New returns a Batcher whose batches hold at most limit requests (> 0).
 func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q, A] {
-	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K][]*call[Q, A])}
+	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K][]*batch[Q, A])}
 }
 
 // Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
 // its cause. The batcher then drops a waiting request, and executes one in flight without a reader.
-func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) {
-	c := &call[Q, A]{ctx: ctx, request: request, done: make(chan struct{})}
-	b.add(key, c)
+func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (answer A, err error) {
+	joined, call := b.add(ctx, key, request)
 	select {
-	case <-c.done:
-		return c.answer, c.err
+	case <-joined.done:
+		if place := joined.places[call]; place >= 0 {
+			if joined.err == nil {
+				answer = joined.answers[place]
+			}
+			return answer, joined.err
+		}
 	case <-ctx.Done():
-		var none A
-		return none, context.Cause(ctx)
 	}
+	return answer, context.Cause(ctx)
 }
 
-// add queues a call, or starts a goroutine for a key without a batch in flight.
-func (b *Batcher[K, Q, A]) add(key K, c *call[Q, A]) {
+// add appends a call to the last waiting batch, or starts a goroutine for a key without a batch in
+// flight. It returns the call's batch and its index there.
+func (b *Batcher[K, Q, A]) add(ctx context.Context, key K, request Q) (*batch[Q, A], int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting, inFlight := b.queues[key]
-	b.queues[key] = append(waiting, c)
-	if !inFlight {
-		go b.run(context.WithoutCancel(c.ctx), key)
+	n := len(waiting)
+	if n == 0 || len(waiting[n-1].requests) == b.max {
+		waiting = append(waiting, &batch[Q, A]{done: make(chan struct{})})
+		b.queues[key] = waiting
+		n++
 	}
+	last := waiting[n-1]
+	last.callers, last.requests = append(last.callers, ctx), append(last.requests, request)
+	if !inFlight {
+		go b.run(context.WithoutCancel(ctx), key)
+	}
+	return last, len(last.requests) - 1
 }
 
 // run executes batches of a key until no call waits.
 func (b *Batcher[K, Q, A]) run(ctx context.Context, key K) {
-	for batch := b.next(key); batch != nil; batch = b.next(key) {
-		b.finish(ctx, key, batch)
+	for next := b.next(key); next != nil; next = b.next(key) {
+		if requests := next.wanted(); len(requests) > 0 {
+			next.answers, next.err = b.execute(ctx, key, requests)
+		}
+		close(next.done)
 	}
 }
 
-// next removes up to max waiting calls from the queue and drops those whose context has ended.
-func (b *Batcher[K, Q, A]) next(key K) (batch []*call[Q, A]) {
+// next removes the first waiting batch from the queue; nil if there is none.
+func (b *Batcher[K, Q, A]) next(key K) *batch[Q, A] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting := b.queues[key]
-	for len(waiting) > 0 && len(batch) < b.max {
-		if c := waiting[0]; c.ctx.Err() == nil {
-			batch = append(batch, c)
-		}
-		waiting = waiting[1:]
-	}
-	b.queues[key] = waiting
-	if batch == nil {
+	if len(waiting) == 0 {
 		delete(b.queues, key)
+		return nil
 	}
-	return batch
+	b.queues[key] = waiting[1:]
+	return waiting[0]
 }
 
-// finish executes a batch and wakes its callers.
-func (b *Batcher[K, Q, A]) finish(ctx context.Context, key K, batch []*call[Q, A]) {
-	requests := make([]Q, len(batch))
-	for i, c := range batch {
-		requests[i] = c.request
-	}
-	answers, err := b.execute(ctx, key, requests)
-	for i, c := range batch {
-		if err != nil {
-			c.err = err
-		} else {
-			c.answer = answers[i]
+// wanted returns the requests whose callers still wait, and notes the places of their answers.
+func (b *batch[Q, A]) wanted() []Q {
+	wanted := b.requests[:0]
+	b.places = make([]int, len(b.callers))
+	for i, ctx := range b.callers {
+		b.places[i] = -1
+		if ctx.Err() == nil {
+			b.places[i] = len(wanted)
+			wanted = append(wanted, b.requests[i])
 		}
-		close(c.done)
 	}
+	return wanted
 }

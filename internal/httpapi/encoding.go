@@ -1,12 +1,13 @@
 package httpapi
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // jsonAppender is data that encodes itself. The responses of a purchase's steps implement it,
@@ -57,27 +58,13 @@ func appendTimestamp(b []byte, t timestamp) []byte {
 	return append(b, '"')
 }
 
-// errorData is an error's data by field name. It encodes itself because SOLD_OUT and NOT_STARTED
-// are the most frequent responses of a rush.
-type errorData map[string]any
+// errorData is an error's data: one field. It encodes itself because SOLD_OUT and NOT_STARTED are
+// the most frequent responses of a rush.
+type errorData seckill.Detail
 
 func (d errorData) appendJSON(b []byte) ([]byte, error) {
-	names := make([]string, 0, 4) // a constant capacity stays on the stack
-	for name := range d {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	b = append(b, '{')
-	for i, name := range names {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendValue(append(appendText(b, name), ':'), d[name]); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
+	b, err := appendValue(append(appendText(append(b, '{'), d.Name), ':'), d.Value)
+	return append(b, '}'), err
 }
 
 func (p pathResponse) appendJSON(b []byte) ([]byte, error) {

@@ -43,8 +43,7 @@ func TestErrorMapping_CoversEveryReason(t *testing.T) {
 	limited := seckill.NewError(seckill.RateLimited, "too many")
 	limited.RetryAfter = 1001 * time.Millisecond
 	own := &LimitError{Err: limited, Code: 888}
-	reached := seckill.NewError(seckill.LimitReached, "no more")
-	reached.Data = map[string]any{"orderSns": []string{"a"}}
+	reached := seckill.NewError(seckill.LimitReached, "no more").With("orderSns", []string{"a"})
 	for _, c := range []struct {
 		err    error
 		status int

@@ -73,12 +73,12 @@ func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 // errorDataOf returns the envelope's data of an error.
 func errorDataOf(e *seckill.Error) any {
 	if e.Field != "" {
-		return errorData{"field": e.Field}
+		return errorData{"field", e.Field}
 	}
-	if len(e.Data) == 0 {
-		return nil
+	if e.Detail.Name == "" {
+		return e.Detail.Value
 	}
-	return errorData(e.Data)
+	return errorData(e.Detail)
 }
 
 // setErrorHeaders sets the headers that a status requires. A 401 names a scheme (RFC 9110, 11.6.1).

@@ -26,9 +26,7 @@ func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Ready(ctx)
 	data := map[string]any{"ready": ready, "parts": parts}
 	if !ready {
-		e := seckill.NewError(seckill.Unavailable, "not ready")
-		e.Data = data
-		return response{}, e
+		return response{}, seckill.NewError(seckill.Unavailable, "not ready").With("", data)
 	}
 	return response{reason: reasonOK, data: data, public: true}, nil
 }

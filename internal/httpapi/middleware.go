@@ -12,7 +12,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -22,9 +21,11 @@ const maxRequestID = 64
 // recovery from panics.
 func (a *api) requestMiddleware(c *gin.Context) {
 	started := time.Now()
-	rc := &requestContext{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
-	ctx := context.WithValue(
-		logging.WithRequestID(c.Request.Context(), rc.requestID), requestContextKey{}, rc)
+	rc := &requestContext{
+		Context: c.Request.Context(), gin: c,
+		requestID: requestID(c.Request.Header["X-Request-Id"]),
+	}
+	ctx := context.Context(rc)
 	if a.Trace != nil {
 		traced, end := a.Trace(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
 		ctx = traced

@@ -137,13 +137,13 @@ func limitErrorOf(header http.Header, r *gate.Result) error {
 // (draft-ietf-httpapi-ratelimit-headers). It writes the map with Go's canonical names.
 // http.Header.Set would convert the names for each request.
 func setRateLimitHeaders(header http.Header, results []gate.Result) {
-	var limit, policy []byte
+	limit, policy := make([]byte, 0, 128), make([]byte, 0, 128) // on the stack
 	for i := range results {
 		limit, policy = results[i].AppendHeaders(limit, policy)
 	}
-	if limit != nil {
-		header["Ratelimit"] = []string{string(limit)}
-		header["Ratelimit-Policy"] = []string{string(policy)}
+	if len(limit) > 0 {
+		values := []string{string(limit), string(policy)}
+		header["Ratelimit"], header["Ratelimit-Policy"] = values[:1:1], values[1:]
 	}
 }
 

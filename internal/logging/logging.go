@@ -6,16 +6,12 @@ import (
 	"log/slog"
 )
 
-type requestIDKey struct{}
-
-// WithRequestID returns a context whose log records have a request's id.
-func WithRequestID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, requestIDKey{}, id)
-}
+// RequestIDKey is the key of a context's value whose log records have a request's id: a string.
+type RequestIDKey struct{}
 
 // RequestID returns the request's id of a context, or "".
 func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
+	id, _ := ctx.Value(RequestIDKey{}).(string)
 	return id
 }
 

@@ -40,7 +40,9 @@ var ErrMalformed = errors.New("malformed message")
 // EncodeLine encodes one entry as JSON. It writes the names of the struct itself, because encoding
 // by reflection is slower. Broken UTF-8 becomes U+FFFD.
 func EncodeLine(l reservation.OrderLine) []byte {
-	b := appendText([]byte(`{"orderSn":`), l.OrderSn)
+	const members = 96 // more than the names and numbers need
+	b := make([]byte, 0, members+len(l.OrderSn)+len(l.Name)+len(l.Phone))
+	b = appendText(append(b, `{"orderSn":`...), l.OrderSn)
 	b = strconv.AppendInt(append(b, `,"buyerId":`...), l.BuyerID, 10)
 	b = strconv.AppendInt(append(b, `,"quantity":`...), l.Quantity, 10)
 	if l.Epoch != 0 {

@@ -143,8 +143,14 @@ func NewKeys(secrets ...[]byte) *Keys {
 // pathKey keeps states of HMAC that have hashed the key.
 type pathKey struct{ macs sync.Pool }
 
+// pathMAC is a state with room for what it hashes, and for its sum.
+type pathMAC struct {
+	hash.Hash
+	room [24]byte
+}
+
 func newPathKey(key []byte) *pathKey {
-	return &pathKey{sync.Pool{New: func() any { return hmac.New(md5.New, key) }}}
+	return &pathKey{sync.Pool{New: func() any { return &pathMAC{Hash: hmac.New(md5.New, key)} }}}
 }
 
 func derive(secret []byte, purpose string) []byte {
@@ -163,11 +169,11 @@ func (k *Keys) Issue(goodsID, buyerID int64, now time.Time) Number {
 // VerifyPath returns the number of a buyer's path to a goods, or ErrForeign. The number may have
 // expired. now only chooses the period of the time of issue, and may be wrong by days.
 func (k *Keys) VerifyPath(path string, goodsID, buyerID int64, now time.Time) (Number, error) {
-	n := Number{GoodsID: goodsID}
-	b, _ := hex.DecodeString(path)
-	if copy(n.path[:], b); n.Path() != path {
+	if !IsPath(path) {
 		return Number{}, ErrForeign
 	}
+	n := Number{GoodsID: goodsID}
+	_, _ = hex.Decode(n.path[:], []byte(path)) // which IsPath has checked
 	latest, second := now.Unix()+1<<(secondBits-1), n.IssuedAt().Unix()
 	n.period = uint16((latest - second) >> secondBits)
 	for range maxAge {
@@ -217,14 +223,14 @@ func (k *Keys) verifies(n Number, buyerID int64) bool {
 // signed returns the number with the MAC of a key for a buyer: all of the path but its first 44
 // bits.
 func (n Number) signed(key *pathKey, buyerID int64) Number {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(n.GoodsID))
+	mac := key.macs.Get().(*pathMAC)
+	defer key.macs.Put(mac)
+	b := binary.BigEndian.AppendUint64(mac.room[:0], uint64(n.GoodsID))
 	b = binary.BigEndian.AppendUint64(b, uint64(buyerID))
 	b = binary.BigEndian.AppendUint16(b, n.period)
-	mac := key.macs.Get().(hash.Hash)
-	defer key.macs.Put(mac)
 	mac.Reset()
 	mac.Write(append(append(b, n.path[:5]...), n.path[5]&0xf0))
-	sum := mac.Sum(make([]byte, 0, md5.Size))
+	sum := mac.Sum(mac.room[:0])
 	n.path[5] = n.path[5]&0xf0 | sum[5]&0x0f
 	copy(n.path[6:], sum[6:])
 	return n

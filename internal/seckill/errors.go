@@ -29,11 +29,17 @@ const (
 // on the server.
 type Error struct {
 	Reason     Reason
-	Message    string         // a sentence for the user
-	Field      string         // dotted path of the bad field of a BadRequest; else empty
-	Data       map[string]any // details for programs (available, orderSns); else nil
-	RetryAfter time.Duration  // earliest useful retry; 0 if unknown
-	Err        error          // the cause, for the log only
+	Message    string        // a sentence for the user
+	Field      string        // dotted path of the bad field of a BadRequest; else empty
+	Detail     Detail        // for programs (available, orderSns); else zero
+	RetryAfter time.Duration // earliest useful retry; 0 if unknown
+	Err        error         // the cause, for the log only
+}
+
+// Detail is the data of an Error: one field, or without a name the whole data.
+type Detail struct {
+	Name  string
+	Value any
 }
 
 // Error returns the reason, the message and the cause.
@@ -45,9 +51,9 @@ func (e *Error) Error() string {
 	return s
 }
 
-// With adds a detail for programs and returns the error.
-func (e *Error) With(key string, value any) *Error {
-	e.Data = map[string]any{key: value}
+// With sets the detail for programs and returns the error.
+func (e *Error) With(name string, value any) *Error {
+	e.Detail = Detail{name, value}
 	return e
 }
 

@@ -35,7 +35,7 @@ func start(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 
 func TestBegin_LinksTheTracesOfABatch(t *testing.T) {
 	tr, c, end := start(t, 1)
-	ctx, answered := tr.Request(logging.WithRequestID(t.Context(), "first"),
+	ctx, answered := tr.Request(context.WithValue(t.Context(), logging.RequestIDKey{}, "first"),
 		httptest.NewRequest("POST", "/x/decrStock", nil), "/:randomPath/decrStock")
 	other, otherAnswered := tr.Request(t.Context(),
 		httptest.NewRequest("POST", "/y/decrStock", nil), "/:randomPath/decrStock")

@@ -30,11 +30,16 @@ type field struct {
 type Fields struct {
 	allowed []string
 	fields  []field
+	first   [3]field // room for the fields of a purchase
 	err     error
 }
 
 // New returns an empty set that accepts the given names from a query or a body.
-func New(allowed []string) *Fields { return &Fields{allowed: allowed} }
+func New(allowed []string) *Fields {
+	f := &Fields{allowed: allowed}
+	f.fields = f.first[:0]
+	return f
+}
 
 // AddPath adds a parameter of the route's pattern. The router has matched it, so its name needs no
 // check; its text may still be any bytes.

@@ -43,7 +43,7 @@ func (s *SaleService) Change(
 		b, err = s.Store.Change(ctx, goodsID, c, key, time.Now())
 		return err
 	})
-	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Data["available"] != nil {
+	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Detail.Name == "available" {
 		// MySQL counts pending units as unsold; only Redis has the number of available ones.
 		return sale, s.stockDeltaError(ctx, goodsID)
 	}

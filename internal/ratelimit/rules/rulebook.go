@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -19,7 +21,7 @@ const AnyKey = "*"
 // as a whole. It is safe for many goroutines. Readers take no lock, because every request reads it.
 type Rulebook struct {
 	rules map[string]*Compiled
-	order []string // in the order of the file
+	order []string // those of scope node first, and otherwise in the order of the file
 	set   atomic.Pointer[overrides]
 }
 
@@ -45,24 +47,22 @@ func New(rules ...Rule) (*Rulebook, error) {
 		}
 		b.rules[rule.Name] = c
 	}
+	slices.SortStableFunc(b.order, func(x, y string) int {
+		return cmp.Compare(b.rules[y].Scope, b.rules[x].Scope) // "node" before "global"
+	})
 	return b, nil
 }
 
 // ForRoute names the rules of a route: those of scope node first, and otherwise in the order of the
 // file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
 // the shared limits.
-func (b *Rulebook) ForRoute(method, route string) []string {
-	var here, shared []string
+func (b *Rulebook) ForRoute(method, route string) (names []string) {
 	for _, name := range b.order {
-		switch rule := b.rules[name]; {
-		case !rule.matches(method, route):
-		case rule.Scope == ScopeNode:
-			here = append(here, name)
-		default:
-			shared = append(shared, name)
+		if b.rules[name].matches(method, route) {
+			names = append(names, name)
 		}
 	}
-	return append(here, shared...)
+	return names
 }
 
 // Find returns a rule, or ErrNoRule.

@@ -69,9 +69,8 @@ func (v Verdict) Err() error {
 	case TooLate:
 		return seckill.NewError(seckill.Ended, "the sale is over")
 	case OverLimit:
-		e := seckill.NewError(seckill.LimitReached, "this would be more than one buyer may have")
-		e.Data = map[string]any{"orderSns": v.OrderSns}
-		return e
+		return seckill.NewError(seckill.LimitReached, "this would be more than one buyer may have").
+			With("orderSns", v.OrderSns)
 	case TooFew:
 		return seckill.NewSoldOut(v.Available)
 	default:
