@@ -49,7 +49,8 @@ func (e *entry) connect(p *Proxy, client net.Conn) {
 		p.drop(client)
 		return
 	}
-	p.running.Go(func() { p.copy(server, client, &renamed{Reader: client, names: &e.requests}, true) })
+	requests := &renamed{Reader: client, names: &e.requests}
+	p.running.Go(func() { p.copy(server, client, requests, true) })
 	p.copy(client, server, &renamed{Reader: server, names: &e.answers}, false)
 }
 
