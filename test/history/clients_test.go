@@ -86,12 +86,15 @@ func (c *client) do(ctx context.Context, in request, a attempt) {
 	}
 }
 
-// patienceFor draws whether the client asks again.
+// patienceFor draws whether the client asks again. The merchant always repeats a close, because a
+// sale that is closed in MySQL alone refuses changes and still sells. It always repeats a cut,
+// because a close undoes a cut that Redis has applied and MySQL has not.
 func (c *client) patienceFor(in request) time.Duration {
-	if in.Drained || c.rng.Float64() >= givesUp {
-		return patience
+	always := in.Drained || in.Kind == closing || in.Kind == cut
+	if !always && c.rng.Float64() < givesUp {
+		return 0
 	}
-	return 0
+	return patience
 }
 
 // answered records an operation whose last attempt was called at a time and has an answer.
@@ -241,12 +244,10 @@ func (c *client) amend(ctx context.Context, k kind, sale, n, units int) {
 	})
 }
 
-// closeSale closes a sale. It asks until there is an answer, because a sale that is closed in MySQL
-// alone refuses changes and still sells.
+// closeSale closes a sale.
 func (c *client) closeSale(ctx context.Context, sale int) {
-	in := request{Kind: closing, Sale: sale, Drained: true}
 	path := "/admin/sales/" + c.goods[sale] + "/close"
-	c.do(ctx, in, attempt{method: http.MethodPost, path: path})
+	c.do(ctx, request{Kind: closing, Sale: sale}, attempt{method: http.MethodPost, path: path})
 }
 
 // readLedger reads the ledger of a sale.
