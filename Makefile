@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-browser shots test-unit test-store lint fmt bench bench-record calibrate profile build demo faults model loadtest fuzz release release-check compose-test
+.PHONY: help services test test-browser shots test-unit test-store lint fmt bench bench-record calibrate profile build demo faults model history loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -79,6 +79,11 @@ faults: ## test every fault, or FAULTS=a,b, with SEEDS (5) seeds and 6,000 buyer
 model: ## check the simulated protocol on 20,000 schedules, then without each rule (1 minute)
 	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000
 	$(GO) test ./test/model -count=1 -run EachRule
+
+# It draws rejected histories in reports/_artifacts.
+history: ## judge histories of concurrent clients with porcupine, SEEDS (5) from SEED (5 minutes)
+	$(GO) test ./test/history -count=1 -timeout 12h -v -history.all -history.seed=$(SEED) \
+		-history.seeds=$(SEEDS) -artifacts -outputdir=$(CURDIR)/reports
 
 profile: ## write CPU profiles of the API, sold out and selling, to profiles/ (for go tool pprof)
 	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted' -benchtime 1x ./test/bench/

@@ -73,7 +73,7 @@ func StartCluster(t testing.TB, host string, nodes ...string) *Proxy {
 		require.Len(t, host, len(own), "Redis' protocol counts the bytes of a name")
 		e, err := listen(net.JoinHostPort(host, port), node)
 		require.NoError(t, err)
-		e.names = renaming{from: []byte(own), to: []byte(host)}
+		e.answers.Store(&renaming{from: []byte(own), to: []byte(host)})
 		entries = append(entries, e)
 	}
 	p := newProxy(entries...)
@@ -119,6 +119,13 @@ func (p *Proxy) Lag(d time.Duration) { p.set(func() { p.lag = d }) }
 
 // Set sets a trap.
 func (p *Proxy) Set(trap *Trap) { p.set(func() { p.trap = trap }) }
+
+// Alter replaces a text in later requests with one of the same length. Two empty texts end that.
+func (p *Proxy) Alter(from, to string) {
+	for _, e := range p.entries {
+		e.requests.Store(&renaming{from: []byte(from), to: []byte(to)})
+	}
+}
 
 // Drop closes all connections, as the end of one side's process does.
 func (p *Proxy) Drop() { p.set(func() { p.dropIf(func(string) bool { return true }) }) }

@@ -95,6 +95,12 @@ func TestProxy_InjectsEachFaultAndRecovers(t *testing.T) {
 	p.Restore()
 	require.NoError(t, c.hear("e", long))
 
+	p.Alter("old", "new")
+	_, _ = io.WriteString(c, "an old text\n")
+	require.NoError(t, c.hear("an new text", long))
+	p.Alter("", "")
+	require.NoError(t, c.ask("an old text", long))
+
 	p.Block("127.0.0.9")
 	require.NoError(t, c.ask("f", long), "Block must not affect another source")
 	p.Block("127.0.0.1")

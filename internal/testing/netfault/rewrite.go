@@ -3,24 +3,18 @@ package netfault
 import (
 	"bytes"
 	"io"
+	"sync/atomic"
 )
 
-// renaming replaces one name with another of the same length. The zero value replaces no name.
+// renaming replaces one name with another of the same length.
 type renaming struct{ from, to []byte }
 
-func (r renaming) reader(of io.Reader) io.Reader {
-	if len(r.from) == 0 {
-		return of
-	}
-	return &renamed{Reader: of, names: r}
-}
-
-// renamed is a stream with a replaced name. Two reads may split a name, so Read keeps back the end
-// of a read that may start a name. Read never delays a complete answer of Redis, because each
-// answer ends with a newline.
+// renamed is a stream with a replaced name; without names it is unchanged. Two reads may split a
+// name, so Read keeps back the end of a read that may start a name. Read never delays a complete
+// request or answer of Redis, because each ends with a newline.
 type renamed struct {
 	io.Reader
-	names renaming
+	names *atomic.Pointer[renaming]
 	held  []byte
 }
 
@@ -28,10 +22,12 @@ func (r *renamed) Read(p []byte) (int, error) {
 	held := copy(p, r.held)
 	n, err := r.Reader.Read(p[held:])
 	all := p[:held+n]
-	copy(all, bytes.ReplaceAll(all, r.names.from, r.names.to))
-	keep := 0
-	if err == nil {
-		keep = begun(all, r.names.from)
+	names, keep := r.names.Load(), 0
+	if names != nil {
+		copy(all, bytes.ReplaceAll(all, names.from, names.to))
+	}
+	if names != nil && err == nil {
+		keep = begun(all, names.from)
 	}
 	r.held = bytes.Clone(all[len(all)-keep:])
 	return len(all) - keep, err

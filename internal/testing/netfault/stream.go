@@ -11,7 +11,8 @@ import (
 // entry is one listener of a proxy and the servers behind it.
 type entry struct {
 	listener net.Listener
-	names    renaming // addresses to rewrite in answers
+	answers  atomic.Pointer[renaming] // addresses to rewrite in answers
+	requests atomic.Pointer[renaming] // see Alter
 	servers  atomic.Pointer[[]string]
 	turn     atomic.Int64
 }
@@ -48,8 +49,9 @@ func (e *entry) connect(p *Proxy, client net.Conn) {
 		p.drop(client)
 		return
 	}
-	p.running.Go(func() { p.copy(server, client, client, true) })
-	p.copy(client, server, e.names.reader(server), false)
+	requests := &renamed{Reader: client, names: &e.requests}
+	p.running.Go(func() { p.copy(server, client, requests, true) })
+	p.copy(client, server, &renamed{Reader: server, names: &e.answers}, false)
 }
 
 // dial connects to the next server in rotation, or to the first after it that accepts.
