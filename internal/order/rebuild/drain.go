@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/workers"
 )
 
 const (
@@ -47,7 +46,9 @@ func (r *Rebuilder) drain(
 	}
 	// Purchases reserved before the gate was shut publish within this time or leave their outbox
 	// entry to the relay.
-	workers.Sleep(ctx, r.PublishTimeout)
+	if err := r.slots.sleep(ctx, r.PublishTimeout); err != nil {
+		return nil, err
+	}
 	relayed, err := r.Outbox.PublishUnconfirmed(ctx, sale.GoodsID, 0)
 	if result.Relayed += relayed; err != nil {
 		return nil, fmt.Errorf("publish the outbox: %w", err)
@@ -78,8 +79,7 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barr
 		if err == nil && reached {
 			return nil
 		}
-		workers.Sleep(ctx, barrierPoll)
-		if ctx.Err() != nil {
+		if r.slots.sleep(ctx, barrierPoll) != nil {
 			err = errors.Join(context.Cause(ctx), err)
 			return fmt.Errorf("wait for the barrier: %w", err)
 		}

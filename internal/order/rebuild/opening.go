@@ -69,9 +69,9 @@ func (r *Rebuilder) endOpening(
 	}
 	r.Log.WarnContext(ctx, "waiting for the end of a gate that another master may have open",
 		"goods_id", result.GoodsID, "seconds", r.GateLifetime.Seconds())
-	workers.Sleep(ctx, r.GateLifetime+gateMargin)
-	result.openingOver = true
-	return ctx.Err()
+	err = r.slots.sleep(ctx, r.GateLifetime+gateMargin)
+	result.openingOver = err == nil
+	return err
 }
 
 // Renewer renews the gates of all sales, where Redis can fail over. Several processes may run it; a

@@ -47,6 +47,7 @@ type Rebuilder struct {
 	// PublishTimeout is the longest time from reserving to the end of publishing, of all nodes.
 	PublishTimeout time.Duration
 	Log            *slog.Logger
+	slots          slots // of the Worker
 }
 
 // Rebuild begins a new epoch of a sale: it shuts the gate, drains everything in flight into MySQL
@@ -66,6 +67,8 @@ func (r *Rebuilder) Rebuild(
 // may have rebuilt it meanwhile.
 func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 	why := ""
+	r.slots.take()
+	defer r.slots.free()
 	err := r.locked(ctx, sale.GoodsID, func() error {
 		if why = r.reasonToRebuild(ctx, sale); why == "" {
 			return nil

@@ -1,0 +1,99 @@
+package rebuild
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// lostSales are sales that a restarted Redis has lost. It records the order in which rebuilds shut
+// their gates.
+type lostSales struct {
+	Store
+	sales []seckill.Sale
+	mu    sync.Mutex
+	shut  []int64
+}
+
+// lostRedis is the Redis of lostSales.
+type lostRedis struct {
+	Redis
+	lost *lostSales
+}
+
+func (l *lostSales) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+	return l.sales, nil
+}
+
+func (lostRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
+	return seckill.View{Gate: seckill.GateLease, Sale: seckill.Sale{GoodsID: goodsID}}, nil
+}
+
+func (lostRedis) LockRebuild(
+	context.Context, int64, time.Duration,
+) (func(), bool, error) {
+	return func() {}, true, nil
+}
+
+func (l *lostSales) NextRebuildToken(context.Context, int64) (int64, error) { return 1, nil }
+
+func (l *lostSales) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
+	return seckill.Sale{GoodsID: goodsID}, nil
+}
+
+func (l *lostSales) EndOpening(context.Context, int64, int64) (string, error) { return "", nil }
+
+func (r lostRedis) Shut(_ context.Context, goodsID, _ int64) (string, error) {
+	r.lost.mu.Lock()
+	defer r.lost.mu.Unlock()
+	r.lost.shut = append(r.lost.shut, goodsID)
+	return "", nil
+}
+
+func (l *lostSales) order() []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]int64(nil), l.shut...)
+}
+
+// run runs a worker whose rebuilds wait for an hour once they have shut their gates.
+func (l *lostSales) run(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	list := &livesales.List{Store: l, Log: log}
+	list.Refresh(t.Context())
+	w := Worker{Live: list, Rebuilder: &Rebuilder{
+		Opener: Opener{Store: l, Redis: lostRedis{lost: l}}, PublishTimeout: time.Hour, Log: log,
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+}
+
+// TestWorker_OngoingSalesFirst checks that lost sales wait at the same time, although fewer work at a
+// time, and that the newest is among the first to begin, because it is the only one that sells now.
+func TestWorker_OngoingSalesFirst(t *testing.T) {
+	now := time.Now()
+	l := &lostSales{}
+	for id := range int64(maxOthers + 1) {
+		sale := seckill.Sale{
+			GoodsID: id + 1, Status: seckill.Exposed, StartAt: now.Add(-2 * time.Hour),
+			EndAt: now.Add(-time.Hour),
+		}
+		if id == maxOthers {
+			sale.EndAt = now.Add(time.Hour)
+		}
+		l.sales = append(l.sales, sale)
+	}
+	l.run(t)
+	require.Eventually(t, func() bool { return len(l.order()) == maxOthers+1 }, time.Minute,
+		time.Millisecond)
+	require.Contains(t, l.order()[:maxWorking+1], int64(maxOthers+1))
+}
