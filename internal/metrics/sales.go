@@ -129,8 +129,10 @@ func sums(sales []reconcile.SaleSample) (all summed) {
 // countByGate counts sales by the state of their gate. Every state is present, so that a query
 // never lacks a series.
 func countByGate(sales []reconcile.SaleSample) map[string]float64 {
-	all := map[string]float64{"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0,
-		"not_renewed": 0}
+	all := map[string]float64{
+		"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0,
+		"not_renewed": 0,
+	}
 	for _, s := range sales {
 		if s.OnSale {
 			all[gateName(s.Gate)]++

@@ -16,8 +16,6 @@ type reply struct {
 	err    error
 }
 
-func (r *reply) left() int { return len(r.fields) - r.next }
-
 func (r *reply) take() any {
 	if r.next >= len(r.fields) {
 		r.fail("has no field %d", r.next)
