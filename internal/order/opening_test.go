@@ -55,13 +55,13 @@ func TestRenewer_KeepsGatesOpen(t *testing.T) {
 	require.EqualValues(t, 1, h.ledger(sale.GoodsID).Epoch)
 }
 
-// watchedStore calls before ahead of each epoch.
-type watchedStore struct {
+// hookedStore calls before ahead of each epoch.
+type hookedStore struct {
 	*sqlstore.Store
 	before func()
 }
 
-func (s watchedStore) BeginEpoch(
+func (s hookedStore) BeginEpoch(
 	ctx context.Context, goodsID, token int64, at rebuild.Times,
 ) (rebuild.Snapshot, error) {
 	s.before()
@@ -87,7 +87,7 @@ func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	began := 0
 	rebuilder := rebuild.Rebuilder{
 		Opener: rebuild.Opener{
-			Store: watchedStore{h.store, func() {
+			Store: hookedStore{h.store, func() {
 				began++
 				_, err := replaced.Reserve(t.Context(), sale.GoodsID, 1, []reservation.Reservation{{
 					OrderLine: h.numbered(sale.GoodsID, 1, 9), PathEnd: time.Now().Add(time.Minute),

@@ -35,28 +35,30 @@ type Adopter struct {
 func (a *Adopter) Run(ctx context.Context) error {
 	return workers.Every(ctx, adoptInterval, func(ctx context.Context) {
 		if err := a.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.WarnContext(ctx, "cannot adopt parked orders, retrying", "err", err)
+			a.Log.WarnContext(ctx, "cannot list parked orders, retrying", "err", err)
 		}
 	})
 }
 
-// RunOnce tries each parked order once. An order whose sale is shut stays parked.
+// RunOnce tries the parked orders of each sale once. Those of a sale that is shut stay parked, and
+// delay no other sale.
 func (a *Adopter) RunOnce(ctx context.Context) error {
 	for above := int64(0); ; {
 		goods, err := a.Late.LateGoods(ctx, above, lateChunk)
 		if err != nil || len(goods) == 0 {
 			return err
 		}
-		for _, id := range goods {
-			if err := a.adoptAll(ctx, id); err != nil {
-				return err
+		workers.Each(ctx, goods, func(ctx context.Context, goodsID int64) {
+			if err := a.adoptAll(ctx, goodsID); err != nil && ctx.Err() == nil {
+				a.Log.WarnContext(ctx, "cannot adopt parked orders, retrying", "goods_id",
+					goodsID, "err", err)
 			}
-		}
+		})
 		above = goods[len(goods)-1]
 	}
 }
 
-// adoptAll tries the parked orders of one goods, in batches.
+// adoptAll tries the parked orders of one goods, in batches, until one of them stays parked.
 func (a *Adopter) adoptAll(ctx context.Context, goodsID int64) error {
 	for after := ""; ; {
 		late, err := a.Late.LateOrders(ctx, goodsID, after, lateChunk)
@@ -69,6 +71,10 @@ func (a *Adopter) adoptAll(ctx context.Context, goodsID int64) error {
 		}
 		if err := a.writeLines(ctx, goodsID, lines); err != nil {
 			return err
+		}
+		first, err := a.Late.LateOrders(ctx, goodsID, after, 1)
+		if err != nil || len(first) > 0 && first[0].OrderSn == late[0].OrderSn {
+			return err // the gate is not open
 		}
 		after = late[len(late)-1].OrderSn
 	}
