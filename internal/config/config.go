@@ -50,7 +50,7 @@ type Redis struct {
 	SentinelSecret Secret        `env:"SECKILL_REDIS_SENTINEL_PASSWORD" in:"api consumer" unit:"password" help:"password of the sentinels themselves; none if empty"`
 	WaitReplicas   int           `env:"SECKILL_REDIS_WAIT_REPLICAS" envDefault:"0" in:"api consumer" unit:"replicas, 0 = off" validate:"min=0,max=16" help:"replicas that must have a reservation before the API confirms it (WAIT), so that a failover loses none; the same on every node"`
 	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" validate:"min=1ms,max=1500ms" help:"longest wait for those replicas; then the answer is 503, and the buyer may repeat the same path; the same on every node"`
-	GateLifetime   time.Duration `env:"SECKILL_GATE_LIFETIME" envDefault:"5s" in:"api consumer" unit:"duration" validate:"min=1s,max=1m" help:"with Sentinel or a cluster: for how long a sale goes on without a renewal that MySQL permits; a failover takes that much longer, and a sale pauses after MySQL has been away for that long; the same on every node"`
+	GateLifetime   time.Duration `env:"SECKILL_GATE_LIFETIME" envDefault:"5s" in:"api consumer" unit:"duration" validate:"min=3s,max=1m" help:"with Sentinel or a cluster: for how long a sale goes on without a renewal that MySQL permits; a failover takes that much longer, and a sale pauses after MySQL has been away for that long; the same on every node"`
 }
 
 // FailsOver reports whether another server may take over from the one that sells.

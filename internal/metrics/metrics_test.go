@@ -86,7 +86,7 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	require.NotContains(t, scrape(c.Registry), "seckill_sales{",
 		"sale metrics appear before the first sample")
 	c.Repairs.Sampled(reconcile.Sample{
-		DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9},
+		DeadLetters: 4, Parked: 3, Memory: reconcile.Memory{Used: 7, Most: 9},
 		Sales: []reconcile.SaleSample{
 			{
 				GoodsID: 42, OnSale: true, Accounted: true, Outbox: 2, OutboxAge: time.Second,
@@ -114,7 +114,8 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 		`seckill_sales{gate="missing"} 0`, `seckill_ledger_difference_units 2`,
 		`seckill_ledger_unbalanced_sales 1`, `seckill_oversold_units 2`,
 		`seckill_outbox_oldest_seconds 1`, `seckill_pending_oldest_seconds 3`,
-		`seckill_dead_letters_waiting 4`, `seckill_redis_memory_used_bytes 7`,
+		`seckill_dead_letters_waiting 4`, `seckill_parked_orders 3`,
+		`seckill_redis_memory_used_bytes 7`,
 		`seckill_sale_available_units{goods_id="42"} 5`, `seckill_sale_gate_open{goods_id="41"} 0`,
 	} {
 		require.Contains(t, text, line)

@@ -76,6 +76,7 @@ func (s *Store) renewOn(
 	if err := s.open.Load(ctx, node).Err(); err != nil {
 		return fmt.Errorf("renew gates in redis: %w", err)
 	}
+	var failed []error // one slot that has moved keeps no other gate from its renewal
 	for chunk := range slices.Chunk(sales, renewBatch) {
 		pipe := node.Pipeline()
 		for _, sale := range chunk {
@@ -83,8 +84,8 @@ func (s *Store) renewOn(
 				t.From.UnixMilli(), t.Until.UnixMilli())
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("renew gates in redis: %w", err)
+			failed = append(failed, fmt.Errorf("renew gates in redis: %w", err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

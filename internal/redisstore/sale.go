@@ -66,6 +66,9 @@ func readView(r *reply) (seckill.View, error) {
 	v.PendingSince = r.millis()
 	v.Outbox, v.OldestAt = r.int(), streamTime(r.string())
 	v.Lease = r.string()
+	if until := r.int(); until > 0 {
+		v.OpenUntil = time.UnixMilli(until).UTC()
+	}
 	return v, r.err
 }
 

@@ -7,6 +7,7 @@ type View struct {
 	Sale                // Stock and Version are 0, because only MySQL has them
 	Gate      GateState // of a view that MySQL supplied GateMissing
 	Lease     string    // of the master that loaded the sale
+	OpenUntil time.Time // when the gate ends; zero if Redis cannot fail over
 	Available int64     // units that may be reserved
 	Pending   int64     // units reserved and not confirmed as written to MySQL
 	Sold      int64     // units written and active

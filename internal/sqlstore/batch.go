@@ -57,7 +57,9 @@ func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outc
 		if !errors.Is(err, errNotNew) {
 			return out, err
 		}
-		s.optimism.failed()
+		if !errors.Is(err, errLate) {
+			s.optimism.failed()
+		}
 	}
 	return s.writeBy(ctx, b, writeBatch)
 }

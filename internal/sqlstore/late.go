@@ -56,6 +56,12 @@ func lateOrders(
 	return list("list late orders", q, lateRow.line)
 }
 
+// CountLateOrders counts the parked orders of all sales.
+func (s *Store) CountLateOrders(ctx context.Context) (n int64, err error) {
+	err = s.read(ctx).Model(&lateRow{}).Count(&n).Error
+	return n, wrapError("count late orders", err)
+}
+
 // parkedAmong returns those of the numbers that are parked.
 func parkedAmong(q *gorm.DB, goodsID int64, sns []string) ([]lateRow, error) {
 	return findIn[lateRow](q, goodsID, "order_sn", sns)

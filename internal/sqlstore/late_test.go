@@ -49,6 +49,7 @@ func (h fixture) TestWriteBatch_ParksLateOrders(t *testing.T) {
 	require.Equal(t, []string{late.OrderSn}, h.parked(sale.GoodsID))
 	require.Equal(t, []int64{sale.GoodsID}, must.Get(h.LateGoods(t.Context(), 0, 10))(t))
 	require.Empty(t, must.Get(h.LateGoods(t.Context(), sale.GoodsID, 10))(t))
+	require.EqualValues(t, 1, must.Get(h.CountLateOrders(t.Context()))(t))
 	require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
 
 	queued := order.Order{

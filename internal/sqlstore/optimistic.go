@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,10 +12,15 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // errNotNew means that a key exists already; the transaction must roll back.
 var errNotNew = errors.New("an order or a buyer of the batch exists already")
+
+// errLate is the errNotNew of a batch with late orders. They are rare and say nothing of the next
+// batches.
+var errLate = fmt.Errorf("%w: it has late orders", errNotNew)
 
 // pauseBatches is how many batches skip the optimistic insert after one failed. With returning
 // buyers or repeated messages, a second attempt for each batch would cost more than reading first.
@@ -35,8 +41,9 @@ func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 // allowed; errNotNew otherwise. It holds the goods row's lock, so no other writer interferes.
 func writeOptimistically(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
-	if len(toAdopt(b, sale.Epoch, lines)) > 0 {
-		return order.Outcome{}, errNotNew
+	isLate := func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch }
+	if slices.ContainsFunc(lines, isLate) {
+		return order.Outcome{}, errLate
 	}
 	p, err := judge(sale, make(map[int64]int64, len(lines)), b, lines)
 	if err != nil || len(p.out.Failed) > 0 {

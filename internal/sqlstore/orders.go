@@ -64,13 +64,11 @@ func (s *Store) OrdersByNumber(
 	if err != nil || len(all) == len(sns) {
 		return all, err
 	}
-	late, err := parkedAmong(s.read(ctx), goodsID, sns)
-	for _, r := range late {
-		written := func(o order.Order) bool { return o.OrderSn == r.OrderSn }
-		if !slices.ContainsFunc(all, written) {
-			all = append(all, r.order())
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(sns), func(sn string) bool {
+		return slices.ContainsFunc(all, func(o order.Order) bool { return o.OrderSn == sn })
+	})
+	late, err := parkedAmong(s.read(ctx), goodsID, missing)
+	all = append(all, mapSlice(late, lateRow.order)...)
 	return all, wrapError("read orders", err)
 }
 

@@ -32,6 +32,7 @@ func crossShardMethods() map[string]string {
 		"UnreleasedAfter":  scan,
 		"OpenCuts":         scan,
 		"LateGoods":        scan,
+		"CountLateOrders":  scan,
 		"OpenOn":           scan,
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",

@@ -288,6 +288,9 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
 		return snapshot{}, false
 	}
+	if g.openedOn != 0 && !g.ending && !m.w.omits(OpeningInMySQL) {
+		return snapshot{}, false
+	}
 	g.openedOn, g.ending = 0, false
 	if !m.w.omits(ParkedBeforeEpoch) {
 		m.judge(goods, m.parkedLines(goods), g.stock, &outcome{})

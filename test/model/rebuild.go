@@ -123,9 +123,12 @@ func (w *world) needsRebuild(h *host, goods int) bool {
 	switch g {
 	case missing, leaseGone, shut:
 		return true
-	case open, openingOver:
+	case open:
+		return k.epoch < epoch
+	case openingOver: // the clients of a replaced master notice it meanwhile
 		row := w.db.goods[goods]
-		return k.epoch < epoch || w.failsOver && (row.ending || row.openedOn != h.redis.replid)
+		return w.now >= k.openUntil+foreignFor*openFor &&
+			(row.ending || row.openedOn != h.redis.replid)
 	}
 	return false
 }

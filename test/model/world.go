@@ -15,6 +15,7 @@ const (
 	barrierPatience = lockLife - 2*publishDeadline
 	clockMargin     = 40 // 4 minutes
 	openFor         = 50 // 5 s
+	foreignFor      = 3
 	openMargin      = 5
 	notice          = 150   // 15 s: by then every host uses the new master of a failover
 	hour            = 36000 // by which the clocks of the workers are ahead

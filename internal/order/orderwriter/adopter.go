@@ -9,7 +9,9 @@ import (
 )
 
 const (
-	adoptInterval = time.Second
+	adoptInterval = 250 * time.Millisecond
+	// adoptDeadline bounds the work on one sale in a round.
+	adoptDeadline = 5 * time.Second
 	// lateChunk is the number of goods in a list, and of late orders in a batch.
 	lateChunk = 500
 )
@@ -60,6 +62,8 @@ func (a *Adopter) RunOnce(ctx context.Context) error {
 
 // adoptAll tries the parked orders of one goods, in batches, until one of them stays parked.
 func (a *Adopter) adoptAll(ctx context.Context, goodsID int64) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptDeadline)
+	defer cancel()
 	for after := ""; ; {
 		late, err := a.Late.LateOrders(ctx, goodsID, after, lateChunk)
 		if err != nil || len(late) == 0 {

@@ -36,6 +36,9 @@ func (r *Rebuilder) drain(
 	if sale.Retired {
 		return nil, ErrRetired
 	}
+	if result.Was != sale.Epoch { // a new epoch may have been opened elsewhere
+		result.openingOver = false
+	}
 	result.Was = sale.Epoch
 	lease, err := r.Redis.Shut(ctx, sale.GoodsID, sale.Epoch)
 	if err != nil {

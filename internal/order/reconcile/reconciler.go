@@ -43,6 +43,7 @@ type Reconciler struct {
 	mu              sync.Mutex
 	idle            map[int64]idleState // by goods id
 	deadLetterCount int64               // at the last count; for the sampling goroutine
+	parkedCount     int64               // the same
 }
 
 // idleState is a sale with nothing in flight.

@@ -41,9 +41,9 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 		s.Memory, err = r.Redis.Memory(ctx)
 	}
 	if mysqlUp {
-		r.countDeadLetters(ctx)
+		r.countWaiting(ctx)
 	}
-	s.DeadLetters, s.Took = r.deadLetterCount, time.Since(began)
+	s.DeadLetters, s.Parked, s.Took = r.deadLetterCount, r.parkedCount, time.Since(began)
 	if err == nil {
 		r.Metrics.Sampled(s)
 	} else if ctx.Err() == nil {
@@ -114,11 +114,15 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	return ctx.Err() == nil && !errors.Is(err, order.ErrTryAgain)
 }
 
-// countDeadLetters keeps the last count if MySQL does not answer in time.
-func (r *Reconciler) countDeadLetters(ctx context.Context) {
+// countWaiting counts dead letters and parked orders. It keeps the last count if MySQL does not
+// answer in time.
+func (r *Reconciler) countWaiting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	if n, err := r.Store.CountDeadLetters(ctx); err == nil {
 		r.deadLetterCount = n
+	}
+	if n, err := r.Store.CountLateOrders(ctx); err == nil {
+		r.parkedCount = n
 	}
 }

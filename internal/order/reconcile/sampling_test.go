@@ -74,6 +74,8 @@ func (s *servers) Unreleased(context.Context, int64) (int, time.Time, error) {
 	return 0, time.Time{}, answer(&s.mysqlDown)
 }
 
+func (s *servers) CountLateOrders(context.Context) (int64, error) { return 0, nil }
+
 func (s *servers) CountDeadLetters(context.Context) (int64, error) {
 	return 3, answer(&s.mysqlDown)
 }

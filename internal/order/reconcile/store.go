@@ -26,6 +26,8 @@ type Store interface {
 	) (order.StockMove, error)
 	// CountDeadLetters counts the dead letters that wait for an operator.
 	CountDeadLetters(ctx context.Context) (int64, error)
+	// CountLateOrders counts the parked orders.
+	CountLateOrders(ctx context.Context) (int64, error)
 }
 
 // Redis holds the live state that a ledger compares with MySQL, and applies repairs.
