@@ -6,7 +6,7 @@
 ALTER TABLE sales ADD COLUMN opened_on VARCHAR(64) NOT NULL DEFAULT '';
 
 -- The sales whose gates a worker renews on one master, every second.
-CREATE INDEX sales_opened ON sales (opened_on, goods_id, epoch);
+CREATE INDEX sales_opened ON sales (opened_on, retired_at, goods_id, epoch);
 
 -- +goose Down
 DROP INDEX sales_opened /*! ON sales */;

@@ -70,7 +70,7 @@ func (s hookedStore) BeginEpoch(
 // replaced without its knowledge still sells. What it sold is written before that.
 func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	h := newFixture(t)
-	const lifetime = 500 * time.Millisecond
+	const lifetime = 3 * time.Second
 	h.failsOver("one", lifetime)
 	sale := h.exposeSale(10, 5)
 	replaced := h.redis

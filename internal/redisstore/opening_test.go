@@ -68,8 +68,11 @@ func (s fixture) TestOpenGate_ClockSetBackEndsIt(t *testing.T) {
 	require.True(t, s.openFor(1, time.Hour, 2*time.Hour), "opened an hour ahead of the clock now")
 	_, err := s.reserveIn(1, reservationOf(1, 7, 1))
 	require.Equal(t, seckill.GateExpired, gateOf(t, err).State)
-	require.True(t, s.openFor(1, 0, time.Hour))
+	require.True(t, s.openFor(1, -time.Minute, time.Hour))
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 7, 1))[0].Code)
+	from := must.Get(s.client.HGet(t.Context(), keysOf(goods).sale(), "from").Int64())(t)
+	now := must.Get(s.Lease(t.Context(), goods))(t).Now
+	require.Greater(t, from, now.Add(-time.Minute).UnixMilli(), "each sale raises the time")
 }
 
 // TestRenewGates_RenewsTheSalesOfEachLease checks that every master renews the sales that MySQL has

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -36,16 +37,11 @@ func (s *Store) EndOpening(ctx context.Context, goodsID, token int64) (string, e
 			if row.RebuildToken != token {
 				return "", rebuild.ErrFenced
 			}
-			return strings.TrimPrefix(row.OpenedOn, ended), endOpening(tx, row)
+			if row.OpenedOn == "" || strings.HasPrefix(row.OpenedOn, ended) {
+				return strings.TrimPrefix(row.OpenedOn, ended), nil
+			}
+			return row.OpenedOn, setOpenedOn(tx, row, ended+row.OpenedOn)
 		})
-}
-
-// endOpening ends the opening of a sale whose row is locked.
-func endOpening(tx *gorm.DB, row saleRow) error {
-	if row.OpenedOn == "" || strings.HasPrefix(row.OpenedOn, ended) {
-		return nil
-	}
-	return setOpenedOn(tx, row, ended+row.OpenedOn)
 }
 
 func setOpenedOn(tx *gorm.DB, row saleRow, lease string) error {
@@ -63,11 +59,14 @@ func (s *Store) OpenedOn(ctx context.Context, goodsID int64) (lease string, err 
 	return lease, wrapError("read an opening", err)
 }
 
-// OpenOn lists the sales whose opening is recorded on a lease and has not ended. Retiring a sale
-// ends its opening.
-func (s *Store) OpenOn(ctx context.Context, lease string) ([]rebuild.OpenSale, error) {
+// OpenOn lists the sales whose opening is recorded on a lease and has not ended, but none that was
+// retired before a moment.
+func (s *Store) OpenOn(
+	ctx context.Context, lease string, retiredSince time.Time,
+) ([]rebuild.OpenSale, error) {
 	var sales []rebuild.OpenSale
 	err := s.read(ctx).Model(&saleRow{}).Select("goods_id", "epoch").Order("goods_id").
-		Where("opened_on = ?", lease).Scan(&sales).Error
+		Where("opened_on = ? AND (retired_at IS NULL OR retired_at > ?)", lease,
+			retiredSince.UnixMilli()).Scan(&sales).Error
 	return sales, wrapError("list open sales", err)
 }

@@ -15,7 +15,7 @@ import (
 // no epoch begins before it has ended.
 func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 	sale := h.exposed(10, 5)
-	open := func() []rebuild.OpenSale { return must.Get(h.OpenOn(t.Context(), "one"))(t) }
+	open := func() []rebuild.OpenSale { return must.Get(h.OpenOn(t.Context(), "one", today))(t) }
 	token := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
 	require.ErrorIs(t, h.RecordOpening(t.Context(), sale.GoodsID, token-1, sale.Epoch, "one"),
 		rebuild.ErrFenced)
@@ -40,11 +40,13 @@ func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 	require.Empty(t, must.Get(h.EndOpening(t.Context(), sale.GoodsID, newer))(t))
 }
 
-// TestRetire_EndsTheOpening checks that nobody renews the gate of a retired sale.
-func (h fixture) TestRetire_EndsTheOpening(t *testing.T) {
+// TestOpenOn_LeavesOutRetiredSales checks that the gate of a retired sale is renewed only until the
+// sale leaves Redis.
+func (h fixture) TestOpenOn_LeavesOutRetiredSales(t *testing.T) {
 	sale := h.exposed(10, 5)
 	require.NoError(t, h.RecordOpening(t.Context(), sale.GoodsID, 1, sale.Epoch, "one"))
 	after := sale.EndAt.Add(48 * time.Hour)
 	require.True(t, must.Get(h.Retire(t.Context(), sale.GoodsID, sale.Epoch, after, after))(t))
-	require.Empty(t, must.Get(h.OpenOn(t.Context(), "one"))(t))
+	require.Len(t, must.Get(h.OpenOn(t.Context(), "one", after.Add(-time.Minute)))(t), 1)
+	require.Empty(t, must.Get(h.OpenOn(t.Context(), "one", after))(t))
 }

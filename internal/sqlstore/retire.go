@@ -53,9 +53,6 @@ func (s *Store) Retire(
 		if err != nil || waiting > 0 {
 			return false, err
 		}
-		if err := endOpening(tx, row); err != nil {
-			return false, err
-		}
 		row.RetiredAt = millis(now)
 		return true, tx.Select("retired_at").Updates(&row).Error
 	})

@@ -45,6 +45,7 @@ for a = FIRST_ARG, #ARGV, STRIDE do
 end
 if pend > was_pending then
   redis.call('HSET', sale, 'avail', avail, 'pend', pend)
+  note_time(sale, s, now)
   if was_pending == 0 then redis.call('HSET', sale, 'since', now) end
 end
 return {gate, epoch, unpack(answers)}

@@ -36,6 +36,12 @@ local function leads(lease, expected)
   return string.find(info, 'master_replid:' .. lease .. '\r', 1, true) ~= nil
 end
 
+-- note_time raises the time before which the gate is not open. A clock that is set back later by more
+-- than a tenth of a second shuts the gate.
+local function note_time(sale, s, now)
+  if s[5] then redis.call('HSET', sale, 'from', math.max(tonumber(s[4]), now - 100)) end
+end
+
 -- gate_of returns one of the codes above and Redis' epoch (0 = none) from the values of the fields
 -- gate, epoch, lease, from, until.
 local function gate_of(s, expected_lease)

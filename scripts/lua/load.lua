@@ -2,7 +2,7 @@
 -- does, once MySQL has recorded the opening. It refuses
 -- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
 -- - an epoch up to the fence (see shut);
--- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
+-- - any epoch while the gate is open, or was until it ended: a rebuild shuts the gate first, so this gate was opened on
 --   another master, and its reservations have not been drained;
 -- - fewer buyers than the rebuild has staged: a Redis that was emptied meanwhile lost the others;
 -- - an older version of the sale than a merchant's change has brought meanwhile (see update).
@@ -19,7 +19,7 @@ local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4],
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
 local gate, epoch = gate_of(has, ARGV[1])
 local newest, count = math.max(epoch, tonumber(has[6] or 0)), redis.call('HLEN', staged)
-if gate == GATE_OPEN or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11])
+if gate == GATE_OPEN or gate == GATE_EXPIRED or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11])
   or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
   redis.call('UNLINK', staged)
   return 0

@@ -117,6 +117,7 @@ if #entries > 0 then
   id = redis.call('XADD', outbox, '*', 'b', '[' .. table.concat(entries, ',') .. ']')
   if was_pending == 0 then since = now end
   redis.call('HSET', sale, 'avail', avail, 'pend', pend, 'since', since)
+  note_time(sale, s, now)
   for key, use in pairs(used) do redis.call('SET', key, use, 'EX', USED_PATH_S) end
 end
 return {gate, epoch, now, avail, id, table.concat(verdicts), unpack(details)}

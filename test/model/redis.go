@@ -345,7 +345,7 @@ func (s *server) load(goods int, snap snapshot) bool {
 	if !s.answers() || newest >= snap.epoch && !s.w.omits(EpochInLoad) {
 		return false
 	}
-	if g, _ := s.gateOf(goods, false); g == open && !s.w.omits(LoadKeepsOpenGate) {
+	if g, _ := s.gateOf(goods, false); g == open {
 		return false // another master than the one whose gate the rebuild shut
 	}
 	s.writing()

@@ -52,8 +52,6 @@ const (
 	EpochInLoad
 	// A load is rejected below the fence, which a rebuild raises over all earlier epochs.
 	LoadFenced
-	// A load is rejected where the gate is open: units have been sold from that epoch.
-	LoadKeepsOpenGate
 	// Redis adopts late orders only behind an open gate of MySQL's epoch: behind a shut one it
 	// takes the units of a pending order, or those of an image that is replaced.
 	AdoptWhileOpen
@@ -146,7 +144,6 @@ var names = [...]string{
 	LeaseInEveryRelease:    "scripts of an older release without the lease",
 	EpochInLoad:            "load accepts any epoch",
 	LoadFenced:             "load checks the epoch and not the fence",
-	LoadKeepsOpenGate:      "load overwrites a sale whose gate is open",
 	AdoptWhileOpen:         "late orders adopted behind a shut gate and by other epochs",
 	AdoptWithinLimit:       "late orders adopted beyond the buyer's limit",
 	FencingToken:           "no fencing token in MySQL and no fence in load",

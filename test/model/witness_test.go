@@ -53,5 +53,4 @@ var witnesses = map[Rule]uint64{
 	TombstoneBeforeAnswer:  212,
 	AdoptByQuantity:        233662,
 	TombstoneReleases:      228291,
-	LoadKeepsOpenGate:      894409,
 }

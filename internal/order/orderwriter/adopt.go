@@ -37,7 +37,7 @@ func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) adoption 
 	defer cancel()
 	adopted, err := w.Redis.Adopt(ctx, b.GoodsID, late.Epoch, late.Limit, lines)
 	if err != nil {
-		w.Log.InfoContext(ctx, "late orders are parked until a gate of their sale is open",
+		w.Log.DebugContext(ctx, "late orders are parked until a gate of their sale is open",
 			"goods_id", b.GoodsID, "orders", len(lines), "err", err)
 		return adoption{units: b.Adopted, epoch: b.Epoch, park: true}
 	}

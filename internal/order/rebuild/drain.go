@@ -16,7 +16,8 @@ const (
 	// barrierDeadline bounds the wait for the backlog before the barrier. Afterwards the rebuild
 	// fails, and a new one begins.
 	barrierDeadline = 30 * time.Second
-	barrierPoll     = 20 * time.Millisecond
+	// A rebuild asks for its barrier again after these times, rarely while many rebuilds wait.
+	barrierPoll, maxBarrierPoll = 20 * time.Millisecond, 200 * time.Millisecond
 
 	pendingChunk = 500 // reservations looked up in MySQL at a time
 	// originRebuild is the origin of dead letters that a rebuild writes.
@@ -77,12 +78,12 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barr
 	if err := r.Queue.Publish(ctx, goodsID, body); err != nil {
 		return fmt.Errorf("send the barrier: %w", err)
 	}
-	for {
+	for poll := barrierPoll; ; poll = min(2*poll, maxBarrierPoll) {
 		reached, err := r.Store.BarrierReached(ctx, goodsID, b.Epoch, b.Token)
 		if err == nil && reached {
 			return nil
 		}
-		if r.slots.sleep(ctx, barrierPoll) != nil {
+		if r.slots.sleep(ctx, poll) != nil {
 			err = errors.Join(context.Cause(ctx), err)
 			return fmt.Errorf("wait for the barrier: %w", err)
 		}

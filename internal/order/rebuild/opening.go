@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,8 @@ const (
 	clockStep = 100 * time.Millisecond
 	// gateMargin is added to a wait for the end of a gate: for clocks that run at different speeds.
 	gateMargin = 400*time.Millisecond + clockStep
+	// longestLifetime is what a gate on another master may have where this Redis cannot fail over.
+	longestLifetime = time.Minute
 	// renewals is how often a gate is renewed in its lifetime. MySQL may be away for the rest.
 	renewals = 8
 )
@@ -68,8 +71,8 @@ func (r *Rebuilder) endOpening(
 		return nil
 	}
 	r.Log.WarnContext(ctx, "waiting for the end of a gate that another master may have open",
-		"goods_id", result.GoodsID, "seconds", r.GateLifetime.Seconds())
-	err = r.slots.sleep(ctx, r.GateLifetime+gateMargin)
+		"goods_id", result.GoodsID)
+	err = r.slots.sleep(ctx, cmp.Or(r.GateLifetime, longestLifetime)+gateMargin)
 	result.openingOver = err == nil
 	return err
 }
@@ -101,7 +104,7 @@ func (r *Renewer) RunOnce(ctx context.Context) error {
 	return r.Redis.RenewGates(ctx, func(
 		ctx context.Context, l Lease,
 	) ([]OpenSale, OpenTime, error) {
-		sales, err := r.Store.OpenOn(ctx, l.ID)
+		sales, err := r.Store.OpenOn(ctx, l.ID, time.Now().Add(-2*removeAfter))
 		return sales, openTime(l, r.GateLifetime), err
 	})
 }

@@ -67,8 +67,6 @@ func (r *Rebuilder) Rebuild(
 // may have rebuilt it meanwhile.
 func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 	why := ""
-	r.slots.take()
-	defer r.slots.free()
 	err := r.locked(ctx, sale.GoodsID, func() error {
 		if why = r.reasonToRebuild(ctx, sale); why == "" {
 			return nil
@@ -98,16 +96,18 @@ func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) stri
 		return "an earlier rebuild did not finish"
 	case v.Gate == seckill.GateExpired:
 		return r.reasonOfExpiry(ctx, v)
+	case v.Gate == seckill.GateOpen && v.OpenUntil.IsZero() && r.GateLifetime > 0:
+		return "its gate was opened without an end"
 	case v.Epoch < sale.Epoch:
 		return "Redis holds an older epoch"
 	}
 	return ""
 }
 
-// foreignFor is for how many lifetimes a gate must be over before a worker rebuilds a sale that MySQL
-// has open elsewhere, or that another worker rebuilds. The clients of a replaced master notice it
-// within that time. Until then they would end what the new master has, again and again.
-const foreignFor = 3
+// foreignFor is for how long a gate must be over before a worker rebuilds a sale that MySQL has open
+// elsewhere, or that another worker rebuilds. The clients of a replaced master notice it within that
+// time. Until then they would end what the new master has, again and again.
+const foreignFor = 15 * time.Second
 
 // reasonOfExpiry returns the reason to rebuild a sale whose gate is not renewed; "" if a renewal will
 // open it again, another worker may have the sale, or MySQL does not answer.
@@ -115,7 +115,7 @@ func (r *Rebuilder) reasonOfExpiry(ctx context.Context, v seckill.View) string {
 	if r.GateLifetime == 0 {
 		return "its gate has ended, and this Redis needs no renewals"
 	}
-	if v.Now.Sub(v.OpenUntil) < foreignFor*r.GateLifetime && !v.Now.Before(v.OpenUntil) {
+	if over := v.Now.Sub(v.OpenUntil); over >= 0 && over < foreignFor {
 		return ""
 	}
 	openOn, err := r.Store.OpenedOn(ctx, v.GoodsID)
@@ -127,6 +127,8 @@ func (r *Rebuilder) reasonOfExpiry(ctx context.Context, v seckill.View) string {
 
 // locked runs work under the rebuild lock of a goods.
 func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error) error {
+	r.slots.take()
+	defer r.slots.free()
 	unlock, ok, err := r.Redis.LockRebuild(ctx, goodsID, lockTTL)
 	if err == nil && !ok {
 		err = ErrRebuilding

@@ -41,9 +41,9 @@ type Store interface {
 	EndOpening(ctx context.Context, goodsID, token int64) (lease string, err error)
 	// OpenedOn returns the lease of a recorded opening that has not ended; else "".
 	OpenedOn(ctx context.Context, goodsID int64) (lease string, err error)
-	// OpenOn lists the sales whose opening is recorded on a lease, has not ended, and that are not
-	// retired.
-	OpenOn(ctx context.Context, lease string) ([]OpenSale, error)
+	// OpenOn lists the sales whose opening is recorded on a lease and has not ended, but none that
+	// was retired before a moment.
+	OpenOn(ctx context.Context, lease string, retiredSince time.Time) ([]OpenSale, error)
 	// OverBefore lists sales that ended before a moment and are not retired. It returns those
 	// above a goods id, in ascending order.
 	OverBefore(

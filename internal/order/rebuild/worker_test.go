@@ -77,23 +77,31 @@ func (l *lostSales) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
 }
 
-// TestWorker_OngoingSalesFirst checks that lost sales wait at the same time, although fewer work at a
-// time, and that the newest is among the first to begin, because it is the only one that sells now.
-func TestWorker_OngoingSalesFirst(t *testing.T) {
+// TestWorker_LostSalesWaitTogether checks that lost sales wait at the same time, although fewer work
+// at a time, and that too many sales that are over do not keep out the newest, which sells now.
+func TestWorker_LostSalesWaitTogether(t *testing.T) {
 	now := time.Now()
 	l := &lostSales{}
-	for id := range int64(maxOthers + 1) {
-		sale := seckill.Sale{
+	const newest = maxOthers + 100
+	for id := range int64(newest) {
+		l.sales = append(l.sales, seckill.Sale{
 			GoodsID: id + 1, Status: seckill.Exposed, StartAt: now.Add(-2 * time.Hour),
 			EndAt: now.Add(-time.Hour),
-		}
-		if id == maxOthers {
-			sale.EndAt = now.Add(time.Hour)
-		}
-		l.sales = append(l.sales, sale)
+		})
 	}
+	l.sales[newest-1].EndAt = now.Add(time.Hour)
 	l.run(t)
 	require.Eventually(t, func() bool { return len(l.order()) == maxOthers+1 }, time.Minute,
 		time.Millisecond)
-	require.Contains(t, l.order()[:maxWorking+1], int64(maxOthers+1))
+	require.Contains(t, l.order(), int64(newest))
+}
+
+func TestUrgency_OngoingBeforeUpcomingBeforeOver(t *testing.T) {
+	now := time.Now()
+	sale := seckill.Sale{Status: seckill.Exposed, StartAt: now, EndAt: now.Add(time.Hour)}
+	require.Equal(t, 0, urgency(sale, now))
+	require.Equal(t, 1, urgency(sale, now.Add(-time.Second)))
+	require.Equal(t, 2, urgency(sale, sale.EndAt))
+	sale.Status = seckill.Closed
+	require.Equal(t, 2, urgency(sale, now))
 }
