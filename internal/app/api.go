@@ -117,9 +117,10 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters} }
 
 // Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay
-// open for up to half an hour.
+// open for up to half an hour, and answers the buyers that wait for a permit, for up to a minute.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
 	s.RegisterOnShutdown(a.Notifier.Close)
+	s.RegisterOnShutdown(a.Limits.Gate.Drain)
 	return s
 }
