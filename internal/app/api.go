@@ -45,6 +45,7 @@ type APISettings struct {
 	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
 	Guests         []seckill.Actor // may sign in without a password; for trials
+	GuestsAnywhere bool            // also from other machines
 }
 
 // defaultCurrency applies where no currency is configured.
@@ -87,6 +88,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Callbacks: callbacks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, Guests: a.Guests,
+		GuestsAnywhere: a.GuestsAnywhere,
 	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
