@@ -39,8 +39,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	flags.BoolVar(&o.exit, "exit", false,
 		"with -demo: exit afterwards, with 0 if the result is correct")
 	flags.BoolVar(&o.guests, "guests", false,
-		"allow sign-in without a password as a merchant, an operator or one of two buyers; "+
-			"always allowed on a loopback address")
+		"allow every caller to sign in without a password as a merchant, an operator or one of "+
+			"two buyers; without it only on this machine")
 	cfg, log, err := app.Start(config.Standalone, "standalone", flags, args, environ, stdout,
 		stderr)
 	if err != nil {
@@ -87,7 +87,12 @@ func serve(
 	if err != nil {
 		return err
 	}
-	apiSettings.Guests = guestsAt(listener.Addr(), len(cfg.HTTP.TrustedProxies) > 0, o.guests)
+	var off string
+	apiSettings.GuestsAnywhere = o.guests
+	apiSettings.Guests, off = guestsAt(listener.Addr(), len(cfg.HTTP.TrustedProxies) > 0, o.guests)
+	if off != "" {
+		log.Warn("sign-in without a password is off", "why", off)
+	}
 	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -46,6 +46,7 @@ type APISettings struct {
 	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
 	Guests         []seckill.Actor // may sign in without a password; for trials
+	GuestsAnywhere bool            // also from other machines
 }
 
 // defaultCurrency applies where no currency is configured.
@@ -88,6 +89,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Callbacks: callbacks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, Guests: a.Guests,
+		GuestsAnywhere: a.GuestsAnywhere,
 	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
@@ -120,9 +122,10 @@ func (a *API) Workers() []Worker {
 }
 
 // Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay
-// open for up to half an hour.
+// open for up to half an hour, and answers the buyers that wait for a permit, for up to a minute.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
 	s.RegisterOnShutdown(a.Notifier.Close)
+	s.RegisterOnShutdown(a.Limits.Gate.Drain)
 	return s
 }

@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/redisstore"
 )
 
 // Health reports whether a node should get requests: it is not draining, and Redis replies and
@@ -15,6 +18,7 @@ import (
 type Health struct {
 	parts    Parts
 	draining atomic.Bool
+	logged   atomic.Value // text of the last problem of an unfit Redis
 }
 
 // NewHealth makes the health of a node.
@@ -64,7 +68,15 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	if err == nil && f.Unavailable > 0 {
 		return fmt.Sprintf("%d of %d masters away", f.Unavailable, f.Masters), true
 	}
-	return stateOf(err), err == nil
+	unfit, ok := errors.AsType[*redisstore.UnfitError](err)
+	if !ok {
+		h.logged.Store("")
+		return stateOf(err), err == nil
+	}
+	if h.logged.Swap(unfit.Error()) != unfit.Error() { // once, not at each probe
+		h.parts.Log.ErrorContext(ctx, "the node is not ready", "err", unfit)
+	}
+	return unfit.Problem, false
 }
 
 // stateOf hides addresses and users, which errors contain. The log has them.

@@ -109,10 +109,11 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // OpsWorkers serves the operations address. A port in use only causes a warning, because several
-// programs may share a machine.
+// programs may share a machine. It checks readiness once, which logs why a Redis is unfit.
 func OpsWorkers(
 	ctx context.Context, addr string, metrics http.Handler, ready httpapi.Readiness, log *slog.Logger,
 ) []Worker {
+	_, _ = ready(ctx) // the log has the reason; the program starts, and sells once Redis is fit
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err",

@@ -43,7 +43,7 @@ type HTTP struct {
 // Redis holds the connection to Redis, which keeps the stock of open sales.
 type Redis struct {
 	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" validate:"dive,addr" help:"addresses of Redis; several belong to a Redis Cluster, or to sentinels if SECKILL_REDIS_SENTINEL_MASTER is set"`
-	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer" unit:"name" help:"Redis ACL user; the default user if empty"`
+	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer" unit:"name" help:"Redis ACL user; the default user if empty; it needs +info"`
 	Password       Secret        `env:"SECKILL_REDIS_PASSWORD" in:"api consumer" unit:"password" help:"Redis' password; none if empty"`
 	TLS            bool          `env:"SECKILL_REDIS_TLS" envDefault:"false" in:"api consumer" unit:"true, false" help:"use TLS to Redis; this machine must trust its certificate (SSL_CERT_FILE names other trusted certificates)"`
 	SentinelMaster string        `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS monitor; empty without Sentinel"`

@@ -52,6 +52,8 @@ type Deps struct {
 	TrustedProxies []netip.Prefix
 	// Guests are the actors that the sign-in page offers without a token; only the demo has any.
 	Guests []seckill.Actor
+	// GuestsAnywhere makes guests of all callers, not only of those on this machine.
+	GuestsAnywhere bool
 }
 
 // Recorder returns the function that records the responses of one route, by reason and duration.

@@ -59,7 +59,7 @@ func cardOf(v seckill.View) web.Sale {
 // sessionPage is where users sign in and out.
 func (a *api) sessionPage(_ context.Context, r *request) (response, error) {
 	var signIn web.SignIn
-	for _, g := range a.Guests {
+	for _, g := range a.guestsFor(r.gin.Request) {
 		signIn.Guests = append(signIn.Guests, userOf(g))
 	}
 	return a.page(r, http.StatusOK, web.Page{Name: "session", Data: signIn})

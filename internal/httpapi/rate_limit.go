@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -93,10 +94,13 @@ func (l *RuleLimiter) acquire(
 			return limitErrorOf(header, &results[i])
 		}
 	}
-	if refused, err := gate.WaitAll(ctx, results); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("limit: %w", err)
-		}
+	refused, err := gate.WaitAll(ctx, results)
+	switch {
+	case errors.Is(err, gate.ErrDraining):
+		return seckill.NewUnavailable("this node is stopping", nil)
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("limit: %w", err)
+	case err != nil:
 		return limitErrorOf(header, refused)
 	}
 	setRateLimitHeaders(header, results)

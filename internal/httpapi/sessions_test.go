@@ -2,11 +2,13 @@ package httpapi_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -128,4 +130,60 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 	require.Contains(t, r.Body, `"userId":"7","role":"buyer"`)
 	r = h.ask("POST", "/session", `{"guest":"2"}`)
 	require.Contains(t, string(r.Data), `"name":"Ada"`)
+}
+
+// TestCreateSession_GuestsAreOnThisMachine presents requests that a site, a proxy or another machine
+// can cause. A site whose name resolves to 127.0.0.1 sends its own name as Host and Origin.
+func TestCreateSession_GuestsAreOnThisMachine(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	type caller struct {
+		remote, host string
+		header       []string
+	}
+	here := caller{remote: "127.0.0.1:5", host: "localhost:8080"}
+	as := func(header ...string) caller { return caller{here.remote, here.host, header} }
+	ask := func(handler http.Handler, method, target, body string, c caller) string {
+		r := httptest.NewRequest(method, target, strings.NewReader(body))
+		r.RemoteAddr, r.Host = c.remote, c.host
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(c.header); i += 2 {
+			r.Header.Set(c.header[i], c.header[i+1])
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	isGuest := func(handler http.Handler, c caller) bool {
+		session := ask(handler, "POST", "/session", `{"guest":"2"}`, c)
+		offered := strings.Contains(ask(handler, "GET", "/session", "", c), `data-guest="2"`)
+		require.Equal(t, offered, strings.Contains(session, `"name":"Ada"`), "%v: %s", c, session)
+		return offered
+	}
+	for _, c := range []caller{
+		here,
+		{remote: "[::1]:5", host: "[::1]:8080"},
+		{remote: "127.0.0.1:5", host: "127.0.0.1"},
+		as("Origin", "http://localhost:8080"),
+	} {
+		require.True(t, isGuest(h.handler, c), c)
+	}
+	strangers := []caller{
+		{remote: "192.0.2.1:5", host: "localhost:8080"},
+		{remote: "127.0.0.1:5", host: "rebound.example:8080"},
+		{
+			remote: "127.0.0.1:5", host: "rebound.example:8080",
+			header: []string{"Origin", "http://rebound.example:8080"},
+		},
+		{remote: "127.0.0.1:5", host: "127.0.0.1.example"},
+		as("Forwarded", "for=192.0.2.1"), as("X-Forwarded-For", "192.0.2.1"),
+		as("X-Forwarded-Host", "shop.example"), as("X-Real-IP", "192.0.2.1"),
+		as("Via", "1.1 proxy"),
+	}
+	h.Deps.GuestsAnywhere = true
+	anywhere := httpapi.New(h.Deps)
+	for _, c := range strangers {
+		require.False(t, isGuest(h.handler, c), c)
+		require.True(t, isGuest(anywhere, c), "with -guests: %v", c)
+	}
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,21 +21,30 @@ type Readiness struct {
 	Unavailable int // masters that do not answer, or whose cluster is down
 }
 
-// errUnsafe means that Redis answers but must not hold a sale.
-var errUnsafe = errors.New("redis is not fit")
+// UnfitError means that a Redis server answers but must not, or cannot, hold a sale.
+type UnfitError struct {
+	Problem string // with the remedy, for /readyz: it names no host and no user
+	Host    string
+	Remedy  string // for the log
+}
+
+// Error returns the problem, the host and the remedy.
+func (e *UnfitError) Error() string {
+	return fmt.Sprintf("redis at %s is not fit: %s (%s)", e.Host, e.Problem, e.Remedy)
+}
 
 // masterTimeout bounds the check of one master; all are checked concurrently.
 const masterTimeout = 400 * time.Millisecond
 
-// CheckReadiness checks that Redis answers and that its eviction policy is noeviction. A server
-// that evicts keys loses reservations and oversells. A server that hides its policy (embedded,
-// managed) is accepted. Of a cluster one answering master is enough, and no master may have another
-// policy.
+// CheckReadiness checks that Redis answers, that it lets the scripts read INFO, and that its
+// eviction policy is noeviction. A server that evicts keys loses reservations and oversells. A
+// server that hides its policy (embedded, managed) is accepted. Of a cluster one answering master is
+// enough, and each master that answers must be fit. Otherwise the error is an *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
 	f := Readiness{Masters: asked, Unavailable: len(failed)}
 	for _, why := range failed {
-		if errors.Is(why, errUnsafe) || f.Unavailable == f.Masters {
+		if _, unfit := errors.AsType[*UnfitError](why); unfit || f.Unavailable == f.Masters {
 			err = errors.Join(err, why)
 		}
 	}
@@ -55,14 +65,30 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 			return errors.New("redis is part of a cluster that is down")
 		}
 	}
+	host, user := identityOf(node)
+	if s.opts.Lease == "" && redis.HasErrorPrefix(node.Info(ctx, "replication").Err(), "NOPERM") {
+		return &UnfitError{
+			Problem: "the ACL user may not run INFO: ACL SETUSER its name +info",
+			Host:    host, Remedy: "ACL SETUSER " + user + " +info",
+		}
+	}
 	config, err := node.ConfigGet(ctx, "maxmemory-policy").Result()
 	if policy := config["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
-		return fmt.Errorf(
-			"%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold",
-			errUnsafe, policy,
-		)
+		return &UnfitError{
+			Problem: "maxmemory-policy must be noeviction, or Redis forgets what it sold",
+			Host:    host, Remedy: "CONFIG SET maxmemory-policy noeviction, and in the file",
+		}
 	}
 	return nil
+}
+
+// identityOf returns the address of a server and the ACL user of its client.
+func identityOf(node redis.UniversalClient) (host, user string) {
+	client, ok := node.(*redis.Client)
+	if !ok {
+		return "", ""
+	}
+	return client.Options().Addr, cmp.Or(client.Options().Username, "default")
 }
 
 // Durable reports whether every master keeps an append-only file. A server that does not report it
@@ -71,7 +97,7 @@ func (s *Store) Durable(ctx context.Context) bool {
 	check := func(ctx context.Context, node redis.UniversalClient) error {
 		config, err := node.ConfigGet(ctx, "appendonly").Result()
 		if err == nil && config["appendonly"] == "no" {
-			return errUnsafe
+			return errors.New("appendonly no")
 		}
 		return nil
 	}

@@ -10,7 +10,10 @@ local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', '
   'start', 'end', 'limit', 'total', 'avail', 'pend', 'sold', 'since')
 local now = now_ms()
 local gate, epoch = gate_of(s, ARGV[1])
-if gate == GATE_MISSING then return {gate, epoch, now} end
+if gate == GATE_MISSING then
+  current_lease(ARGV[1]) -- fails where INFO is forbidden: no epoch could be loaded
+  return {gate, epoch, now}
+end
 local first = redis.call('XRANGE', outbox, '-', '+', 'COUNT', 1)
 local oldest = ''
 if first[1] then oldest = first[1][1] end

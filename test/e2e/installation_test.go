@@ -1,12 +1,18 @@
 package e2e
 
 import (
+	"io"
+	"net/http"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestInstallation runs tests that each use sales of their own on one installation.
@@ -35,11 +41,57 @@ func TestInstallation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}
 	// This test is the last, because it ends the installation.
-	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) {
-		for _, p := range append(r.APIs, r.Consumers...) {
-			require.NoError(t, p.Stop(), "%s", p.Log())
-		}
+	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) { sigtermEnds(t, r) })
+}
+
+// sigtermEnds stops every program while the first API has a buyer that waits for a permit and a
+// buyer that follows an order. Both get an answer, and every program exits with 0.
+func sigtermEnds(t *testing.T, r *installation.Installation) {
+	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+		Title: "a kettle", Price: 1999, Stock: 9, StartAt: time.Now().Add(-time.Minute).UTC(),
+		EndAt: time.Now().Add(time.Hour).UTC(),
+		Rate:  &apiclient.Rate{PermitsPerSecond: 0.02, MaxBurstSeconds: 50, MaxWaitMillis: 60_000},
+	}))(t)
+	const allowed = `seckill_limiter_events_total{event="allowed",rule="randomPath"}`
+	before := r.APIs[0].Metric(t, allowed)
+	events := follow(t, r, r.Buyer(t, 1), goods)
+	require.Equal(t, before+1, r.APIs[0].Metric(t, allowed))
+	var waiting sync.WaitGroup
+	var answer apiclient.Answer
+	var err error
+	second := r.Buyer(t, 2)
+	waiting.Go(func() {
+		answer, err = second.Call(t.Context(), "POST", "/randomPath?goodsId="+goods, nil)
 	})
+	require.Eventually(t, func() bool { return r.APIs[0].Metric(t, allowed) == before+2 },
+		time.Minute, 10*time.Millisecond, "the second buyer waits for a permit")
+	for _, p := range append(r.APIs, r.Consumers...) {
+		require.NoError(t, p.Stop(), "%s", p.Log())
+	}
+	waiting.Wait()
+	require.NoError(t, err, "the API must answer a buyer that waits")
+	require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.Message)
+	require.Positive(t, answer.RetryAfter)
+	_, err = io.ReadAll(events)
+	require.NoError(t, err, "the API must close the stream in order")
+}
+
+// follow purchases one unit and returns the events of the order.
+func follow(
+	t *testing.T, r *installation.Installation, buyer apiclient.Client, goods string,
+) io.Reader {
+	var path struct{ RandomPath string }
+	require.NoError(t, buyer.Do(t.Context(), "POST", "/randomPath?goodsId="+goods, nil, &path))
+	var queued struct{ OrderSn string }
+	require.NoError(t, buyer.Do(t.Context(), "POST",
+		"/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &queued))
+	req := must.Get(http.NewRequestWithContext(t.Context(), "GET",
+		r.Base(0)+"/orders/"+queued.OrderSn+"/events", nil))(t)
+	req.Header.Set("Authorization", "Bearer "+buyer.Token)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	return resp.Body
 }
 
 func rushOneEach(t *testing.T, r *installation.Installation) {

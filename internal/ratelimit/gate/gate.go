@@ -24,6 +24,9 @@ type Gate struct {
 	waiters atomic.Int64   // callers that sleep in Result.Wait
 	running sync.WaitGroup // calls and refunds in flight
 
+	draining  chan struct{} // closed by Drain
+	drainOnce sync.Once
+
 	mu     sync.Mutex
 	params map[ratelimit.Limit]*ratelimit.Params // see paramsOf
 }
@@ -36,8 +39,13 @@ func New(book *rules.Rulebook, shared Store, opts Options) *Gate {
 	return &Gate{
 		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(),
 		params: map[ratelimit.Limit]*ratelimit.Params{}, batcher: newBatcher(shared, opts),
+		draining: make(chan struct{}),
 	}
 }
+
+// Drain ends all waits for permits with ErrDraining, also those that begin later. A node that stops
+// calls it, because a wait may be longer than the time that the node has left.
+func (g *Gate) Drain() { g.drainOnce.Do(func() { close(g.draining) }) }
 
 // Close waits for calls and refunds in flight. Each has a deadline.
 func (g *Gate) Close() { g.running.Wait() }

@@ -197,6 +197,24 @@ func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
 	require.True(t, decide(t, g, "wait", goods(1)).Allowed, "the denial took no permit")
 }
 
+// TestGate_DrainEndsWaits checks that a node that stops keeps no caller waiting, and that the next
+// caller can have the permit.
+func TestGate_DrainEndsWaits(t *testing.T) {
+	g := newGate(t, book(t, waitRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	decide(t, g, "wait", goods(1))
+	ended := make(chan error)
+	waiting := decide(t, g, "wait", goods(1))
+	require.Positive(t, waiting.Decision.Wait)
+	go func() { ended <- waiting.Wait(t.Context()) }()
+	g.Drain()
+	require.ErrorIs(t, <-ended, gate.ErrDraining)
+	g.Close()
+	late := decide(t, g, "wait", goods(1))
+	require.LessOrEqual(t, late.Decision.Wait, waiting.Decision.Wait, "the permit has returned")
+	require.ErrorIs(t, late.Wait(t.Context()), gate.ErrDraining, "a wait that begins later")
+	g.Drain() // a second call has no effect
+}
+
 // TestGate_LimitsWaiters checks that the gate refuses callers beyond the maximum number of waiters.
 func TestGate_LimitsWaiters(t *testing.T) {
 	b := book(t, `

@@ -9,12 +9,14 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/workers"
 )
 
 // ErrLimited means that the permits are not available: the rule denied them, or too many callers
 // wait already.
 var ErrLimited = errors.New("ratelimit: limited")
+
+// ErrDraining means that the node stops and keeps no caller waiting. Another node may admit it.
+var ErrDraining = errors.New("ratelimit: the node is stopping")
 
 // Result is a decision of a rule.
 type Result struct {
@@ -37,7 +39,7 @@ type Result struct {
 }
 
 // Wait waits until the permits are good, without a lock. On an error it refunds them: ErrLimited if
-// too many callers wait already, or ctx's error.
+// too many callers wait already, ErrDraining after Gate.Drain, or ctx's error.
 func (r *Result) Wait(ctx context.Context) error {
 	if !r.Allowed {
 		return ErrLimited
@@ -53,12 +55,27 @@ func (r *Result) Wait(ctx context.Context) error {
 		r.gate.opts.Count(r.Rule.Name, EventDenied)
 		return ErrLimited
 	}
-	workers.Sleep(ctx, r.Decision.Wait)
-	if err := ctx.Err(); err != nil {
+	if err := r.sleep(ctx); err != nil {
 		r.Refund()
-		return fmt.Errorf("ratelimit: wait: %w", err)
+		return err
 	}
 	r.gate.opts.Count(r.Rule.Name, EventWaited)
+	return nil
+}
+
+// sleep waits until the permits are good, the caller leaves or the gate drains.
+func (r *Result) sleep(ctx context.Context) error {
+	t := time.NewTimer(r.Decision.Wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	case <-r.gate.draining:
+		return ErrDraining
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("ratelimit: wait: %w", err)
+	}
 	return nil
 }
 
