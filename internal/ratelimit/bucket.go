@@ -1,5 +1,7 @@
 package ratelimit
 
+import "time"
+
 // backStep is how many µs a clock must step back to count as another clock (after a failover or a
 // reset). A smaller step is a correction; the state then stays ahead until the clock has caught up.
 const backStep = int64(2_000_000)
@@ -53,20 +55,29 @@ func (t Params) capFor(maxWait int64) int64 {
 	return t.Free + maxWait*t.Scale
 }
 
+// LargestRequest is the most permits that one request of a bucket gets if it waits maxWait at most.
+// Guava charges the next caller.
+func (t Params) LargestRequest(maxWait time.Duration) int64 {
+	if t.Kind == KindBursty {
+		return t.MaxPermits
+	}
+	return t.capFor(max(0, maxWait.Microseconds())) / t.Cost
+}
+
 // decide compares d with (limit − r − n·Cost)/Scale instead of multiplying the level, so that the
 // doubles of Lua are exact too.
 func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decision) {
-	at, most := s.level(t, now), t.capFor(a.waitMicros())
-	never := a.N > t.MaxPermits
-	if t.Kind == KindBucket {
-		never = a.N > most/t.Cost
-	}
-	granted := a.N
-	if never || at.retry(t, a.N, most) > 0 {
-		granted = at.fitting(t, most)
-		if a.Min == 0 || granted < a.Min {
-			return s, at.status(t).denied(never, at.retry(t, a.N, most))
+	at, most, least := s.level(t, now), t.capFor(a.waitMicros()), a.least()
+	fits, largest := at.fitting(t, most), t.LargestRequest(a.MaxWait)
+	if t.Kind == KindBursty {
+		fits = 0
+		if at.retry(t, 0, most) <= 0 {
+			fits = largest
 		}
+	}
+	granted := min(a.N, fits)
+	if granted < least {
+		return s, at.status(t).denied(least > largest, at.retry(t, least, most))
 	}
 	after := at.charge(t, granted)
 	d := after.status(t).allowed(granted)

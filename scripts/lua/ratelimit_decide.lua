@@ -22,11 +22,11 @@
 --   cap       highest level in ticks
 --   max       most permits of one request
 -- Returns   now in µs, then six integers for each request:
---   verdict   0 denied, 1 allowed, 2 never
+--   verdict   0 denied, 1 allowed, 2 never: least permits are more than it ever grants
 --   granted   permits taken
 --   wait      µs until they are good
 --   remaining permits that are available without a wait
---   retry     µs until the same request can be admitted, when denied
+--   retry     µs until least permits can be admitted, when denied
 --   reset     µs until the limiter is full again
 --
 -- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
@@ -95,16 +95,15 @@ end
 function bucket.take(t, s)
   local most = t.cap
   if t.wait < up(t.cap - t.free, t.scale) then most = t.free + t.wait * t.scale end
-  local never = t.n > t.max
-  if t.kind == 'b' then never = t.n > div(most, t.cost) end
-  local granted, added = t.n, t.kind == 'b' and 1 or 0
-  local retry = never and 1 or s.d + up(s.r + added * t.n * t.cost - most, t.scale)
-  if retry > 0 then
-    granted = fitting(t, s, most)
-    if granted < t.least or t.least == t.n then
-      if never then return NEVER, 0, 0, 0 end
-      return DENIED, 0, 0, retry
-    end
+  local added, fits, largest = 1, fitting(t, s, most), div(most, t.cost)
+  if t.kind == 'g' then
+    added, fits, largest = 0, 0, t.max
+    if s.d + up(s.r - most, t.scale) <= 0 then fits = largest end
+  end
+  local granted = min(t.n, fits)
+  if granted < t.least then
+    if t.least > largest then return NEVER, 0, 0, 0 end
+    return DENIED, 0, 0, s.d + up(s.r + added * t.least * t.cost - most, t.scale)
   end
   local wait = max(0, s.d + up(s.r + added * granted * t.cost - t.free, t.scale))
   local ticks = s.r + granted * t.cost
@@ -146,13 +145,10 @@ local function windows()
   end
 
   function fixed.take(t, s)
-    local granted = t.n
-    if s.count + t.n > t.free then
-      granted = t.free - s.count
-      if granted < t.least or t.least == t.n then
-        if t.n > t.free then return NEVER, 0, 0, 0 end
-        return DENIED, 0, 0, s.start + t.cost * 1000 - now
-      end
+    local granted = min(t.n, t.free - s.count)
+    if granted < t.least then
+      if t.least > t.free then return NEVER, 0, 0, 0 end
+      return DENIED, 0, 0, s.start + t.cost * 1000 - now
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0
@@ -207,16 +203,14 @@ local function windows()
   end
 
   function sliding.take(t, s)
-    local left, granted = left_of(t, s), t.n
+    local left = left_of(t, s)
     local used = s.last * left + s.count * t.cost
-    if t.n > t.free or used + t.n * t.cost > t.free * t.cost then
-      granted = div(max(0, t.free * t.cost - used), t.cost)
-      if granted < t.least or t.least == t.n then
-        if t.n > t.free then return NEVER, 0, 0, 0 end
-        local room = (t.free - s.count - t.n) * t.cost
-        if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
-        return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.n) * t.cost, s.count)))
-      end
+    local granted = min(t.n, div(max(0, t.free * t.cost - used), t.cost))
+    if granted < t.least then
+      if t.least > t.free then return NEVER, 0, 0, 0 end
+      local room = (t.free - s.count - t.least) * t.cost
+      if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
+      return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.least) * t.cost, s.count)))
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0

@@ -162,7 +162,7 @@ func (k *keyState) update(
 	k.denial, k.deniedWait = d, req.MaxWait
 	k.denial.At = now
 	k.retry = now.Add(d.RetryAfter)
-	pause := d.RetryAfter
+	pause := d.RetryAfter + sharedPause(req)
 	if lease > 1 {
 		pause = max(pause, min(minRetry, req.Params.TimeFor(lease)))
 	}
@@ -171,6 +171,16 @@ func (k *keyState) update(
 	}
 	k.until = now.Add(min(pause, maxDenial))
 	return 0
+}
+
+// sharedPause is how much longer than one caller's RetryAfter a node waits for the permits of all
+// callers that shared a request, so that one call can admit them all. It is at most the time of half
+// the permits that the bucket holds. So the bucket never fills up meanwhile.
+func sharedPause(req ratelimit.Request) time.Duration {
+	if req.Params.Kind != ratelimit.KindBucket {
+		return 0
+	}
+	return req.Params.TimeFor(max(0, min(req.N, req.Params.LargestRequest(req.MaxWait)/2)-1))
 }
 
 // leaseSize is how many permits a node may hold for a key. It is the rule's leases, but at most a
