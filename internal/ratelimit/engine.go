@@ -27,9 +27,9 @@ func newEngine(t Params, now int64) engine {
 // state is what Redis stores under a limiter's key; its zero value is a missing key. Its methods
 // are the Go form of scripts/lua/ratelimit_decide.lua.
 type state[S any] interface {
-	// reanchor moves the state to another clock, as far ahead of it as before. The result is stored
-	// even after a denial. Otherwise the limiter would not drain until the new clock reaches the
-	// old one.
+	// reanchor moves the state to another clock, as far ahead of it as before, and to other params.
+	// The result is stored even after a denial. Otherwise the limiter would not drain until the new
+	// clock reaches the old one, or would drain at the old rate.
 	reanchor(t Params, now int64) S
 	// decide returns the state to store; a denial changes nothing.
 	decide(t Params, now int64, a Request) (S, Decision)

@@ -29,7 +29,7 @@
 --   retry     µs until least permits can be admitted, when denied
 --   reset     µs until the limiter is full again
 --
--- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
+-- Values    'b tat r scale written cost free' a bucket, paid for at tat + r/scale µs ·
 --           'f start count' µs · 'w start interval count last' ms. An unreadable
 --           value counts as missing.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
@@ -57,8 +57,38 @@ local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 -- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
 local bucket = { tag = 'b' }
 
+local function limited(a, b, most)
+  if a > div(most, b) then return most end
+  return a * b
+end
+
+-- convert expresses the level s of the params 'from' in those of t: permits keep their number or,
+-- where the burst is a time, their time. Waits that callers were promised stay as they are.
+local function convert(t, s, from)
+  local taken, wait = from.free, 0
+  local whole, rest = div(from.free, from.scale), from.free % from.scale
+  if s.d > whole or s.d == whole and s.r >= rest then
+    wait = s.d - whole
+    if s.r > rest then wait = wait + 1 end
+  else
+    taken = s.d * from.scale + s.r
+  end
+  local in_time = limited(up(taken, from.scale), t.scale, t.free)
+  local in_permits = min(t.free, limited(div(taken, from.cost), t.cost, t.free) +
+    ceil(taken % from.cost / from.cost * t.cost))
+  if from.free / from.scale == t.free / t.scale then
+    taken = in_time
+  elseif from.free / from.cost == t.free / t.cost then
+    taken = in_permits
+  else
+    taken = max(in_time, in_permits)
+  end
+  return { d = div(taken, t.scale) + wait, r = taken % t.scale, moved = true }
+end
+
 function bucket.load(t, text)
-  local tat, r, scale, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
+  local tat, r, scale, written, cost, free =
+    string.match(text, '^b (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   if not tat then
     if t.kind == 'g' then return { d = div(t.free, t.scale), r = t.free % t.scale } end
     return { d = 0, r = 0 }
@@ -66,19 +96,19 @@ function bucket.load(t, text)
   tat, r, scale, written = tonumber(tat), tonumber(r), tonumber(scale), tonumber(written)
   local moved = written - now > BACK_STEP
   if moved then tat = tat - (written - now) end
-  if scale ~= t.scale and r > 0 then tat, r = tat + 1, 0 end
-  if tat < now then return { d = 0, r = 0, moved = moved } end
-  return { d = tat - now, r = r, moved = moved }
+  local s = { d = tat - now, r = r, moved = moved }
+  if tat < now then s.d, s.r = 0, 0 end
+  local from = { scale = scale, cost = tonumber(cost), free = tonumber(free) }
+  if from.cost ~= t.cost or from.scale ~= t.scale then return convert(t, s, from) end
+  return s
 end
 
 function bucket.store(t, s)
   local reset = s.d
   if s.r > 0 then reset = reset + 1 end
-  if t.kind == 'g' then
-    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_EXTRA_MS
-  end
-  if reset == 0 then return nil end
-  return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
+  if t.kind == 'b' and reset == 0 then return nil end
+  return string.format('b %.0f %.0f %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now, t.cost, t.free),
+    reset, t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
@@ -285,9 +315,9 @@ end
 local function decide(t, texts)
   local text = texts[t.key] or text_of(t.key)
   local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.tag
-  -- Another clock: store the moved state even if this request is denied. Else the
-  -- limiter would not drain until the new clock reaches the old one.
-  if s.moved and t.op ~= 'p' then commit(encode(t, s)) end
+  -- Another clock or limit: store the moved state even if this request is denied. Else the
+  -- limiter would not drain until the new clock reaches the old one, or at the old rate.
+  if s.moved and t.op ~= 'p' and not texts[t.key] then commit(encode(t, s)) end
   local verdict, granted, wait, retry = ALLOWED, 0, 0, 0
   local before, reset_before
   if t.op == 'p' then before, reset_before = t.algorithm.describe(t, s) end
