@@ -126,12 +126,18 @@ func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decisi
 	return t.bucketOf(after, now), d
 }
 
-// refund subtracts n permits from the level, but not those that have drained.
-func (s bucketState) refund(t Params, now, _, n int64) bucketState {
+// refund subtracts n permits from the level, but not those that have drained. It gives nothing back
+// once later permits were taken. These stand on the ones before them: their callers wait for
+// moments that follow, so other permits at these moments would exceed the rate.
+func (s bucketState) refund(t Params, now, fullAt, n int64) bucketState {
 	if s == (bucketState{}) {
 		return s
 	}
-	at, ticks := s.level(t, now), n*t.Cost
+	at := s.level(t, now)
+	if now+at.status(t).ResetAfter.Microseconds() != fullAt {
+		return t.bucketOf(at, now)
+	}
+	ticks := n * t.Cost
 	at.d, at.r = at.d-ticks/t.Scale, at.r-ticks%t.Scale
 	if at.r < 0 {
 		at.d, at.r = at.d-1, at.r+t.Scale

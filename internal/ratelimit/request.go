@@ -32,8 +32,8 @@ type Decision struct {
 	// ResetAfter is the time until the limiter is full again without further
 	// requests. At least 0.
 	ResetAfter time.Duration
-	// At is the limiter's clock at the decision. A refund contains it, so that the limiter credits
-	// the window that it charged.
+	// At is the limiter's clock at the decision. With ResetAfter it identifies the permits to a
+	// refund, see Params.RefundMark.
 	At time.Time
 }
 

@@ -15,7 +15,8 @@
 --   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
 --   n         permits, 1 or more
 --   least     permits that suffice, 1 to n
---   wait      longest wait, µs (take, peek); when they were taken, µs (refund)
+--   wait      longest wait, µs (take, peek). Of a refund: when the permits were
+--             taken, µs (windows), or now + reset of that answer (buckets)
 --   cost      ticks per permit; windows: the interval, ms
 --   scale     ticks per µs
 --   free      level in ticks up to which no wait is needed; windows: the limit
@@ -141,7 +142,9 @@ function bucket.take(t, s)
   return ALLOWED, granted, wait, 0
 end
 
+-- refund gives nothing back once later permits were taken, because these stand on it.
 function bucket.refund(t, s)
+  if now + s.d + up(s.r, t.scale) ~= t.wait then return end
   local ticks = t.n * t.cost
   s.d, s.r = s.d - div(ticks, t.scale), s.r - ticks % t.scale
   if s.r < 0 then s.d, s.r = s.d - 1, s.r + t.scale end

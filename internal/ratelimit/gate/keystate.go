@@ -112,7 +112,7 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 	if k.leased == 0 || now.After(k.expires) {
 		return cached{}
 	}
-	reset := k.grant.ResetAfter
+	reset := k.grant.ResetAfter - k.timeBehind(k.leased-1)
 	wait := max(0, k.last.Add(-time.Duration(k.leased-1)*k.step).Sub(now))
 	if wait > req.MaxWait {
 		denied := ratelimit.Decision{RetryAfter: wait - req.MaxWait, ResetAfter: reset, At: now}
@@ -123,6 +123,15 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 		Allowed: true, Granted: 1, Wait: wait, Remaining: k.grant.Remaining + k.leased,
 		ResetAfter: reset, At: k.grant.At,
 	}, EventLease, true}
+}
+
+// timeBehind is the time in which n permits accumulate that were granted behind another one. A lone
+// permit is refunded as if they had not been granted.
+func (k *keyState) timeBehind(n int64) time.Duration {
+	if k.params.Kind != ratelimit.KindBucket {
+		return 0
+	}
+	return k.params.TimeFor(n)
 }
 
 // callSize is how many permits a call requests: one for each waiting caller or a whole lease,
@@ -157,7 +166,9 @@ func (k *keyState) update(
 		}
 		// Keep the permits that are good first, and refund those with the longest waits.
 		k.last = k.last.Add(-time.Duration(d.Granted-k.leased) * k.step)
-		return d.Granted - paid - k.leased
+		surplus = d.Granted - paid - k.leased
+		k.grant.ResetAfter -= k.timeBehind(surplus)
+		return surplus
 	}
 	k.denial, k.deniedWait = d, req.MaxWait
 	k.denial.At = now
