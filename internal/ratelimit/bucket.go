@@ -126,7 +126,7 @@ func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decisi
 	return t.bucketOf(after, now), d
 }
 
-// refund subtracts n permits from the level, but not those that have drained. It gives nothing back
+// refund subtracts n permits from the level, but not those that have drained. It returns nothing
 // once later permits were taken. These stand on the ones before them: their callers wait for
 // moments that follow, so other permits at these moments would exceed the rate.
 func (s bucketState) refund(t Params, now, fullAt, n int64) bucketState {

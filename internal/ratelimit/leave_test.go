@@ -45,8 +45,8 @@ func TestReserve_LeavingClientsOpenNoWindow(t *testing.T) {
 	}
 }
 
-// TestLimiter_LastPermitsComeBack checks that refunds in the reverse order of the requests give
-// everything back, so that a client that leaves alone costs nobody a permit.
+// TestLimiter_LastPermitsComeBack checks that refunds in the reverse order of the requests return
+// everything, so that a client that leaves alone costs nobody a permit.
 func TestLimiter_LastPermitsComeBack(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		for _, a := range []ratelimit.Algorithm{ratelimit.Reserve, ratelimit.SmoothBursty} {

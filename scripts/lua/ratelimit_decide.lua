@@ -142,7 +142,7 @@ function bucket.take(t, s)
   return ALLOWED, granted, wait, 0
 end
 
--- refund gives nothing back once later permits were taken, because these stand on it.
+-- refund returns nothing once later permits were taken, because these stand on it.
 function bucket.refund(t, s)
   if now + s.d + up(s.r, t.scale) ~= t.wait then return end
   local ticks = t.n * t.cost
