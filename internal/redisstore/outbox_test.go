@@ -12,7 +12,7 @@ import (
 )
 
 // TestUnconfirmed_StepsOfTheClockHideNothing adds entries with ids as they are after Redis' clock
-// was ahead by up to an hour. Redis gives later entries ids above those.
+// was ahead by up to an hour. The ids of later entries are above those.
 func (s fixture) TestUnconfirmed_StepsOfTheClockHideNothing(t *testing.T) {
 	now := must.Get(s.serverTime(t.Context(), keysOf(goods)))(t)
 	var ids []string
