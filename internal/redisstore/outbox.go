@@ -9,8 +9,8 @@ import (
 )
 
 // Unconfirmed reads at most count outbox entries of a goods that are at least age old by Redis'
-// clock, oldest first. An id ahead of the clock counts as old: the clock has stepped back since, and
-// the age is unknown. To publish such an entry early is harmless; to wait for its time is not.
+// clock, oldest first. An id ahead of the clock counts as old: the clock has stepped back since,
+// and the age is unknown. To publish such an entry early is harmless; to wait for its time is not.
 func (s *Store) Unconfirmed(
 	ctx context.Context, goodsID int64, age time.Duration, count int64,
 ) ([]outbox.Entry, error) {
