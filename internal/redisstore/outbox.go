@@ -3,14 +3,14 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"flashsale.dev/seckill/internal/order/outbox"
 )
 
 // Unconfirmed reads at most count outbox entries of a goods that are at least age old by Redis'
-// clock, oldest first.
+// clock, oldest first. An id ahead of the clock counts as old: the clock has stepped back since,
+// and the age is unknown. To publish such an entry early is harmless; to wait for its time is not.
 func (s *Store) Unconfirmed(
 	ctx context.Context, goodsID int64, age time.Duration, count int64,
 ) ([]outbox.Entry, error) {
@@ -18,13 +18,15 @@ func (s *Store) Unconfirmed(
 	if err != nil {
 		return nil, fmt.Errorf("ask redis for the time: %w", err)
 	}
-	until := strconv.FormatInt(now.Add(-age).UnixMilli(), 10)
-	messages, err := s.client.XRangeN(ctx, keysOf(goodsID).outbox(), "-", until, count).Result()
+	messages, err := s.client.XRangeN(ctx, keysOf(goodsID).outbox(), "-", "+", count).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox in redis: %w", err)
 	}
 	entries := make([]outbox.Entry, 0, len(messages))
 	for _, m := range messages {
+		if at := streamTime(m.ID); at.After(now.Add(-age)) && !at.After(now) {
+			continue
+		}
 		body, _ := m.Values["b"].(string)
 		entries = append(entries, outbox.Entry{ID: m.ID, Entries: []byte(body)})
 	}
