@@ -121,6 +121,11 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 				p.host.name, out.created, goods, out.existing)
 			return out, lost, true
 		}
+		if w.rnd.IntN(4) == 0 { // a buyer asks at this moment
+			l := pick(w.rnd, out.adopt)
+			w.spawn(pick(w.rnd, w.apis), 0, func(p *proc) { w.queryOrder(p, l) })
+			p.sleep(w.rnd.IntN(10))
+		}
 		p.step()
 		took, g := p.host.redis.adopt(goods, out.epoch, out.adopt)
 		if g != open {
