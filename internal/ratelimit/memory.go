@@ -69,9 +69,9 @@ func (t Params) idleLifetime() int64 {
 	return 0
 }
 
-// Refund returns the permits that the decision took. It credits no permits that have drained, belong
-// to a window that is over, or were followed by others in a bucket.
-func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
+// Refund returns the permits of a request that were taken at booked. It does not credit permits
+// that have drained or belong to a window that is over.
+func (m *Memory) Refund(_ context.Context, booked time.Time, r Request) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	if s := m.entries[r.Key]; s != nil && s.params.family() == r.Params.family() {
-		s.with(r.Params, now).engine.refund(now, r.Params.RefundMark(taken), r.N)
+		s.with(r.Params, now).engine.refund(now, booked.UnixMicro(), r.N)
 	}
 	return nil
 }

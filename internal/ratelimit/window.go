@@ -20,10 +20,12 @@ func (s fixedState) at(t Params, now int64) fixedState {
 }
 
 func (s fixedState) decide(t Params, now int64, a Request) (fixedState, Decision) {
-	at, least := s.at(t, now), a.least()
-	granted := min(a.N, t.Free-at.count)
-	if granted < least {
-		return s, s.status(t, now).denied(least > t.Free, at.start+t.Cost*1000-now)
+	at, granted := s.at(t, now), a.N
+	if a.N > t.Free-at.count { // no sum with n, which may overflow
+		granted = t.Free - at.count
+		if a.Min == 0 || granted < a.Min {
+			return s, s.status(t, now).denied(a.N > t.Free, at.start+t.Cost*1000-now)
+		}
 	}
 	at.count += granted
 	return at, at.status(t, now).allowed(granted)
@@ -114,13 +116,16 @@ func (s slidingState) in(now, ms int64) int64 {
 // decide admits while last × remaining time + count × interval stays within
 // limit × interval, in permit-milliseconds.
 func (s slidingState) decide(t Params, now int64, a Request) (slidingState, Decision) {
-	at, least := s.at(t, now), a.least()
-	granted := min(a.N, max(0, t.Free*t.Cost-at.used(t, now))/t.Cost)
-	if granted < least {
-		if least > t.Free {
-			return s, s.status(t, now).denied(true, 0)
+	at, granted := s.at(t, now), a.N
+	used := at.used(t, now)
+	if a.N > t.Free || used+a.N*t.Cost > t.Free*t.Cost {
+		granted = max(0, t.Free*t.Cost-used) / t.Cost
+		if a.Min == 0 || granted < a.Min {
+			if a.N > t.Free {
+				return s, s.status(t, now).denied(true, 0)
+			}
+			return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, a.N)))
 		}
-		return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, least)))
 	}
 	at.count += granted
 	return at, at.status(t, now).allowed(granted)

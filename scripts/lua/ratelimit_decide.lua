@@ -15,22 +15,21 @@
 --   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
 --   n         permits, 1 or more
 --   least     permits that suffice, 1 to n
---   wait      longest wait, µs (take, peek). Of a refund: when the permits were
---             taken, µs (windows), or now + reset of that answer (buckets)
+--   wait      longest wait, µs (take, peek); when they were taken, µs (refund)
 --   cost      ticks per permit; windows: the interval, ms
 --   scale     ticks per µs
 --   free      level in ticks up to which no wait is needed; windows: the limit
 --   cap       highest level in ticks
 --   max       most permits of one request
 -- Returns   now in µs, then six integers for each request:
---   verdict   0 denied, 1 allowed, 2 never: least permits are more than it ever grants
+--   verdict   0 denied, 1 allowed, 2 never
 --   granted   permits taken
 --   wait      µs until they are good
 --   remaining permits that are available without a wait
---   retry     µs until least permits can be admitted, when denied
+--   retry     µs until the same request can be admitted, when denied
 --   reset     µs until the limiter is full again
 --
--- Values    'b tat r scale written cost free' a bucket, paid for at tat + r/scale µs ·
+-- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
 --           'f start count' µs · 'w start interval count last' ms. An unreadable
 --           value counts as missing.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
@@ -58,38 +57,8 @@ local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 -- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
 local bucket = { tag = 'b' }
 
-local function limited(a, b, most)
-  if a > div(most, b) then return most end
-  return a * b
-end
-
--- convert expresses the level s of the params 'from' in those of t: permits keep their number or,
--- where the burst is a time, their time. Waits that callers were promised stay as they are.
-local function convert(t, s, from)
-  local taken, wait = from.free, 0
-  local whole, rest = div(from.free, from.scale), from.free % from.scale
-  if s.d > whole or s.d == whole and s.r >= rest then
-    wait = s.d - whole
-    if s.r > rest then wait = wait + 1 end
-  else
-    taken = s.d * from.scale + s.r
-  end
-  local in_time = limited(up(taken, from.scale), t.scale, t.free)
-  local in_permits = min(t.free, limited(div(taken, from.cost), t.cost, t.free) +
-    ceil(taken % from.cost / from.cost * t.cost))
-  if from.free / from.scale == t.free / t.scale then
-    taken = in_time
-  elseif from.free / from.cost == t.free / t.cost then
-    taken = in_permits
-  else
-    taken = max(in_time, in_permits)
-  end
-  return { d = div(taken, t.scale) + wait, r = taken % t.scale, moved = true }
-end
-
 function bucket.load(t, text)
-  local tat, r, scale, written, cost, free =
-    string.match(text, '^b (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local tat, r, scale, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
   if not tat then
     if t.kind == 'g' then return { d = div(t.free, t.scale), r = t.free % t.scale } end
     return { d = 0, r = 0 }
@@ -97,19 +66,19 @@ function bucket.load(t, text)
   tat, r, scale, written = tonumber(tat), tonumber(r), tonumber(scale), tonumber(written)
   local moved = written - now > BACK_STEP
   if moved then tat = tat - (written - now) end
-  local s = { d = tat - now, r = r, moved = moved }
-  if tat < now then s.d, s.r = 0, 0 end
-  local from = { scale = scale, cost = tonumber(cost), free = tonumber(free) }
-  if from.cost ~= t.cost or from.scale ~= t.scale then return convert(t, s, from) end
-  return s
+  if scale ~= t.scale and r > 0 then tat, r = tat + 1, 0 end
+  if tat < now then return { d = 0, r = 0, moved = moved } end
+  return { d = tat - now, r = r, moved = moved }
 end
 
 function bucket.store(t, s)
   local reset = s.d
   if s.r > 0 then reset = reset + 1 end
-  if t.kind == 'b' and reset == 0 then return nil end
-  return string.format('b %.0f %.0f %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now, t.cost, t.free),
-    reset, t.kind == 'g' and BURSTY_EXTRA_MS or 0
+  if t.kind == 'g' then
+    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_EXTRA_MS
+  end
+  if reset == 0 then return nil end
+  return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
 end
 
 local function fitting(t, s, most)
@@ -126,15 +95,16 @@ end
 function bucket.take(t, s)
   local most = t.cap
   if t.wait < up(t.cap - t.free, t.scale) then most = t.free + t.wait * t.scale end
-  local added, fits, largest = 1, fitting(t, s, most), div(most, t.cost)
-  if t.kind == 'g' then
-    added, fits, largest = 0, 0, t.max
-    if s.d + up(s.r - most, t.scale) <= 0 then fits = largest end
-  end
-  local granted = min(t.n, fits)
-  if granted < t.least then
-    if t.least > largest then return NEVER, 0, 0, 0 end
-    return DENIED, 0, 0, s.d + up(s.r + added * t.least * t.cost - most, t.scale)
+  local never = t.n > t.max
+  if t.kind == 'b' then never = t.n > div(most, t.cost) end
+  local granted, added = t.n, t.kind == 'b' and 1 or 0
+  local retry = never and 1 or s.d + up(s.r + added * t.n * t.cost - most, t.scale)
+  if retry > 0 then
+    granted = fitting(t, s, most)
+    if granted < t.least or t.least == t.n then
+      if never then return NEVER, 0, 0, 0 end
+      return DENIED, 0, 0, retry
+    end
   end
   local wait = max(0, s.d + up(s.r + added * granted * t.cost - t.free, t.scale))
   local ticks = s.r + granted * t.cost
@@ -142,9 +112,7 @@ function bucket.take(t, s)
   return ALLOWED, granted, wait, 0
 end
 
--- refund returns nothing once later permits were taken, because these stand on it.
 function bucket.refund(t, s)
-  if now + s.d + up(s.r, t.scale) ~= t.wait then return end
   local ticks = t.n * t.cost
   s.d, s.r = s.d - div(ticks, t.scale), s.r - ticks % t.scale
   if s.r < 0 then s.d, s.r = s.d - 1, s.r + t.scale end
@@ -178,10 +146,13 @@ local function windows()
   end
 
   function fixed.take(t, s)
-    local granted = min(t.n, t.free - s.count)
-    if granted < t.least then
-      if t.least > t.free then return NEVER, 0, 0, 0 end
-      return DENIED, 0, 0, s.start + t.cost * 1000 - now
+    local granted = t.n
+    if s.count + t.n > t.free then
+      granted = t.free - s.count
+      if granted < t.least or t.least == t.n then
+        if t.n > t.free then return NEVER, 0, 0, 0 end
+        return DENIED, 0, 0, s.start + t.cost * 1000 - now
+      end
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0
@@ -236,14 +207,16 @@ local function windows()
   end
 
   function sliding.take(t, s)
-    local left = left_of(t, s)
+    local left, granted = left_of(t, s), t.n
     local used = s.last * left + s.count * t.cost
-    local granted = min(t.n, div(max(0, t.free * t.cost - used), t.cost))
-    if granted < t.least then
-      if t.least > t.free then return NEVER, 0, 0, 0 end
-      local room = (t.free - s.count - t.least) * t.cost
-      if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
-      return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.least) * t.cost, s.count)))
+    if t.n > t.free or used + t.n * t.cost > t.free * t.cost then
+      granted = div(max(0, t.free * t.cost - used), t.cost)
+      if granted < t.least or t.least == t.n then
+        if t.n > t.free then return NEVER, 0, 0, 0 end
+        local room = (t.free - s.count - t.n) * t.cost
+        if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
+        return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.n) * t.cost, s.count)))
+      end
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0
@@ -318,9 +291,9 @@ end
 local function decide(t, texts)
   local text = texts[t.key] or text_of(t.key)
   local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.tag
-  -- Another clock or limit: store the moved state even if this request is denied. Else the
-  -- limiter would not drain until the new clock reaches the old one, or at the old rate.
-  if s.moved and t.op ~= 'p' and not texts[t.key] then commit(encode(t, s)) end
+  -- Another clock: store the moved state even if this request is denied. Else the
+  -- limiter would not drain until the new clock reaches the old one.
+  if s.moved and t.op ~= 'p' then commit(encode(t, s)) end
   local verdict, granted, wait, retry = ALLOWED, 0, 0, 0
   local before, reset_before
   if t.op == 'p' then before, reset_before = t.algorithm.describe(t, s) end

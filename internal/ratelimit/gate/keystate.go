@@ -112,7 +112,7 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 	if k.leased == 0 || now.After(k.expires) {
 		return cached{}
 	}
-	reset := k.grant.ResetAfter - k.timeBehind(k.leased-1)
+	reset := k.grant.ResetAfter
 	wait := max(0, k.last.Add(-time.Duration(k.leased-1)*k.step).Sub(now))
 	if wait > req.MaxWait {
 		denied := ratelimit.Decision{RetryAfter: wait - req.MaxWait, ResetAfter: reset, At: now}
@@ -123,15 +123,6 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 		Allowed: true, Granted: 1, Wait: wait, Remaining: k.grant.Remaining + k.leased,
 		ResetAfter: reset, At: k.grant.At,
 	}, EventLease, true}
-}
-
-// timeBehind is the time in which n permits accumulate that were granted behind another one. A lone
-// permit is refunded as if they had not been granted.
-func (k *keyState) timeBehind(n int64) time.Duration {
-	if k.params.Kind != ratelimit.KindBucket {
-		return 0
-	}
-	return k.params.TimeFor(n)
 }
 
 // callSize is how many permits a call requests: one for each waiting caller or a whole lease,
@@ -166,14 +157,12 @@ func (k *keyState) update(
 		}
 		// Keep the permits that are good first, and refund those with the longest waits.
 		k.last = k.last.Add(-time.Duration(d.Granted-k.leased) * k.step)
-		surplus = d.Granted - paid - k.leased
-		k.grant.ResetAfter -= k.timeBehind(surplus)
-		return surplus
+		return d.Granted - paid - k.leased
 	}
 	k.denial, k.deniedWait = d, req.MaxWait
 	k.denial.At = now
 	k.retry = now.Add(d.RetryAfter)
-	pause := d.RetryAfter + sharedPause(req)
+	pause := d.RetryAfter
 	if lease > 1 {
 		pause = max(pause, min(minRetry, req.Params.TimeFor(lease)))
 	}
@@ -182,16 +171,6 @@ func (k *keyState) update(
 	}
 	k.until = now.Add(min(pause, maxDenial))
 	return 0
-}
-
-// sharedPause is how much longer than one caller's RetryAfter a node waits for the permits of all
-// callers that shared a request, so that one call can admit them all. It is at most the time of half
-// the permits that the bucket holds. So the bucket never fills up meanwhile.
-func sharedPause(req ratelimit.Request) time.Duration {
-	if req.Params.Kind != ratelimit.KindBucket {
-		return 0
-	}
-	return req.Params.TimeFor(max(0, min(req.N, req.Params.LargestRequest(req.MaxWait)/2)-1))
 }
 
 // leaseSize is how many permits a node may hold for a key. It is the rule's leases, but at most a

@@ -134,7 +134,7 @@ func (g *Gate) refund(req ratelimit.Request, d ratelimit.Decision) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Deadline)
 	defer cancel()
 	req.N, req.Min = d.Granted, 0
-	if g.shared.Refund(ctx, d, req) != nil {
+	if g.shared.Refund(ctx, d.At, req) != nil {
 		return // unused permits drain like used ones
 	}
 	g.keys.with(req.Key, g.opts.Now(), func(k *keyState) { k.until = time.Time{} })
