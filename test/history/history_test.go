@@ -174,7 +174,7 @@ func rules() []rule {
 	return []rule{
 		{"buyers_limit", "reserve", "or 0) + q > limit then", "or 0) + q > 99999 then"},
 		{"stock", "reserve", "elseif q > avail then", "elseif q > 99999 then"},
-		{"close", "reserve", "s[4] == 'closed'", "s[4] == 'none..'"},
+		{"close", "reserve", " == 'closed'", " == 'none..'"},
 		{
 			"one_order_per_path", "reserve", "holding and order_in(holding, sn)",
 			"holding and order_in(holding, '')",
