@@ -1,5 +1,5 @@
 # One image with all programs: `docker build -t seckill .`, then `docker run seckill api`
-# (or order-consumer, seckillctl, standalone).
+# (or order-consumer, seckillctl, standalone, ratelimitd).
 #
 # Optional build arguments: GOPROXY, GOSUMDB and GOFLAGS, with the meaning of the go command.
 # Optional secret `ca`: a bundle of certificates, for a network whose proxy replaces certificates:

@@ -53,7 +53,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	listener, err := app.Listen(ctx, cfg.HTTP.Addr)
+	listener, err := app.Listen(ctx, "SECKILL_HTTP_ADDR", cfg.HTTP.Addr)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type limiter struct {
 func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	client := connect.RedisOf(l.settings())
 	defer client.Close()
-	limits, err := app.NewLimits(l.File, client, nil, slog.New(slog.DiscardHandler))
+	limits, err := app.NewLimits(l.File, 0, client, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

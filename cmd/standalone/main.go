@@ -83,7 +83,7 @@ func serve(
 	}
 	// Listening early reports a port in use before anything else starts, and finds the port if the
 	// address has port 0.
-	listener, err := app.Listen(ctx, o.addr)
+	listener, err := app.Listen(ctx, "SECKILL_HTTP_ADDR", o.addr)
 	if err != nil {
 		return err
 	}

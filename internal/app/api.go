@@ -70,7 +70,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := NewLimits(a.RulesFile, p.Redis, a.CountLimit, p.Log)
+	limits, err := NewLimits(a.RulesFile, 0, p.Redis, a.CountLimit, p.Log)
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}

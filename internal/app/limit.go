@@ -28,9 +28,11 @@ type Limits struct {
 // LimitCounter counts an event of a rate limit rule.
 type LimitCounter = func(rule string, event gate.Event)
 
-// NewLimits reads the rules of a file; "" selects the default rules. count may be nil.
+// NewLimits reads the rules of a file; "" selects the default rules. Redis decides within the
+// timeout; 0 selects the gate's default. count may be nil.
 func NewLimits(
-	file string, client redis.UniversalClient, count LimitCounter, log *slog.Logger,
+	file string, timeout time.Duration, client redis.UniversalClient, count LimitCounter,
+	log *slog.Logger,
 ) (*Limits, error) {
 	book, err := rules.Load(file)
 	if err != nil {
@@ -38,7 +40,9 @@ func NewLimits(
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)
-	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Count: count})
+	g := gate.New(book, store, gate.Options{
+		Deadline: timeout, Nodes: sync.Nodes, Cluster: cluster, Count: count,
+	})
 	return &Limits{
 		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client),
 		log: log,

@@ -22,7 +22,8 @@ func (h *fixture) everything() string {
 		kind := must.Get(h.Redis.Type(h.t.Context(), key).Result())(h.t)
 		read := map[string][]any{
 			"hash": {"HGETALL", key}, "stream": {"XRANGE", key, "-", "+"},
-			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
+			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key}, "set": {"SMEMBERS", key},
+			"none": {"EXISTS", key}, // it has expired meanwhile
 		}[kind]
 		require.NotNil(h.t, read, "%s is a %s: a kind of key that this test does not read", key,
 			kind)

@@ -98,11 +98,11 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 	}, err
 }
 
-// Listen opens the API's address. Its error names the setting and the address.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
+// Listen opens an address that a setting has. Its error names the setting and the address.
+func Listen(ctx context.Context, setting, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (SECKILL_HTTP_ADDR; choose a free port): %w", addr,
+		return nil, fmt.Errorf("listen on %s (%s; choose a free port): %w", addr, setting,
 			err)
 	}
 	return l, nil

@@ -14,6 +14,7 @@ const (
 	API        Program = "api"
 	Consumer   Program = "consumer"
 	Standalone Program = "standalone"
+	RateLimit  Program = "ratelimitd"
 )
 
 // Config holds all settings. A setting that a program does not read has its default.
@@ -35,21 +36,21 @@ type Config struct {
 
 // HTTP holds the API's address, and the proxies that it trusts.
 type HTTP struct {
-	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" in:"api standalone" unit:"host:port" validate:"addr" help:"address of the HTTP API"`
+	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" envDefault.ratelimitd:"127.0.0.1:8082" in:"api standalone ratelimitd" unit:"host:port" validate:"addr" help:"address of the HTTP API; keep ratelimitd's private, because it authenticates nobody"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"trusted proxies: the API reads X-Forwarded-For only from them; none if empty"`
 	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api standalone" unit:"ISO 4217 code" help:"currency of the prices on the pages; the API's amounts are in its smallest unit"`
 }
 
 // Redis holds the connection to Redis, which keeps the stock of open sales.
 type Redis struct {
-	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" validate:"dive,addr" help:"addresses of Redis; several belong to a Redis Cluster, or to sentinels if SECKILL_REDIS_SENTINEL_MASTER is set"`
-	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer" unit:"name" help:"Redis ACL user; the default user if empty; it needs +info"`
-	Password       Secret        `env:"SECKILL_REDIS_PASSWORD" in:"api consumer" unit:"password" help:"Redis' password; none if empty"`
-	TLS            bool          `env:"SECKILL_REDIS_TLS" envDefault:"false" in:"api consumer" unit:"true, false" help:"use TLS to Redis; this machine must trust its certificate (SSL_CERT_FILE names other trusted certificates)"`
-	SentinelMaster string        `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS monitor; empty without Sentinel"`
-	SentinelSecret Secret        `env:"SECKILL_REDIS_SENTINEL_PASSWORD" in:"api consumer" unit:"password" help:"password of the sentinels themselves; none if empty"`
-	WaitReplicas   int           `env:"SECKILL_REDIS_WAIT_REPLICAS" envDefault:"0" in:"api consumer" unit:"replicas, 0 = off" validate:"min=0,max=16" help:"replicas that must have a reservation before the API confirms it (WAIT), so that a failover loses none; the same on every node"`
-	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" validate:"min=1ms,max=1500ms" help:"longest wait for those replicas; then the answer is 503, and the buyer may repeat the same path; the same on every node"`
+	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer ratelimitd" unit:"comma list of host:port" validate:"dive,addr" help:"addresses of Redis; several belong to a Redis Cluster, or to sentinels if SECKILL_REDIS_SENTINEL_MASTER is set"`
+	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer ratelimitd" unit:"name" help:"Redis ACL user; the default user if empty; it needs +info"`
+	Password       Secret        `env:"SECKILL_REDIS_PASSWORD" in:"api consumer ratelimitd" unit:"password" help:"Redis' password; none if empty"`
+	TLS            bool          `env:"SECKILL_REDIS_TLS" envDefault:"false" in:"api consumer ratelimitd" unit:"true, false" help:"use TLS to Redis; this machine must trust its certificate (SSL_CERT_FILE names other trusted certificates)"`
+	SentinelMaster string        `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer ratelimitd" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS monitor; empty without Sentinel"`
+	SentinelSecret Secret        `env:"SECKILL_REDIS_SENTINEL_PASSWORD" in:"api consumer ratelimitd" unit:"password" help:"password of the sentinels themselves; none if empty"`
+	WaitReplicas   int           `env:"SECKILL_REDIS_WAIT_REPLICAS" envDefault:"0" in:"api consumer" unit:"replicas, 0 = off" validate:"min=0,max=16" help:"replicas that must have a reservation before the API confirms it, or a late order's units before it is written (WAIT), so that a failover loses none; the same on every node"`
+	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" validate:"min=1ms,max=1500ms" help:"longest wait for those replicas; then the answer is 503, the buyer may repeat the same path, and a late order stays parked; the same on every node"`
 	GateLifetime   time.Duration `env:"SECKILL_GATE_LIFETIME" envDefault:"5s" in:"api consumer" unit:"duration" validate:"min=3s,max=1m" help:"with Sentinel or a cluster: for how long a sale goes on without a renewal that MySQL permits; a failover takes that much longer, and a sale pauses after MySQL has been away for that long; the same on every node"`
 }
 
@@ -103,18 +104,20 @@ type Order struct {
 	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
 }
 
-// Limiter names the file of the rate limiter's rules.
+// Limiter names the file of the rate limiter's rules, and settings of ratelimitd.
 type Limiter struct {
-	File string `env:"SECKILL_RATELIMIT_FILE" in:"api standalone" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and 20/s for each buyer"`
+	GRPCAddr string        `env:"SECKILL_GRPC_ADDR" envDefault:"127.0.0.1:8081" in:"ratelimitd" unit:"host:port" validate:"addr" help:"address of Envoy's rate limit service; keep it private, because it authenticates nobody"`
+	Timeout  time.Duration `env:"SECKILL_RATELIMIT_TIMEOUT" envDefault:"50ms" in:"ratelimitd" unit:"duration" validate:"min=1ms,max=1m" help:"longest time of one decision in Redis; then the rule's onError decides"`
+	File     string        `env:"SECKILL_RATELIMIT_FILE" in:"api standalone ratelimitd" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and 20/s for each buyer"`
 }
 
 // Process holds a program's logging, operations address and shutdown.
 type Process struct {
-	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" validate:"addr" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
-	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
-	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" validate:"oneof=json text" help:"format of log lines"`
-	MemoryLimit     int           `env:"SECKILL_MEMORY_LIMIT" envDefault:"512" in:"api consumer standalone" unit:"MiB" validate:"min=64,max=1048576" help:"soft limit of Go's memory, stacks included, below the container's limit; the collector runs more often near it; GOMEMLIMIT overrides it"`
-	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" validate:"min=100ms,max=10m" help:"longest time between SIGTERM and the exit"`
+	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" envDefault.ratelimitd:"127.0.0.1:9092" in:"api consumer standalone ratelimitd" unit:"host:port" validate:"addr" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
+	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone ratelimitd" unit:"debug, info, warn, error" help:"lowest level that is logged"`
+	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone ratelimitd" unit:"json, text" validate:"oneof=json text" help:"format of log lines"`
+	MemoryLimit     int           `env:"SECKILL_MEMORY_LIMIT" envDefault:"512" in:"api consumer standalone ratelimitd" unit:"MiB" validate:"min=64,max=1048576" help:"soft limit of Go's memory, stacks included, below the container's limit; the collector runs more often near it; GOMEMLIMIT overrides it"`
+	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone ratelimitd" unit:"duration" validate:"min=100ms,max=10m" help:"longest time between SIGTERM and the exit"`
 }
 
 // Trace holds the address of the collector and the share of traced requests.

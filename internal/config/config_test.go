@@ -35,6 +35,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 			PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500,
 			BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second,
 		},
+		Limiter: Limiter{GRPCAddr: "127.0.0.1:8081", Timeout: 50 * time.Millisecond},
 		Program: Process{
 			OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json",
 			MemoryLimit: 512, ShutdownTimeout: 15 * time.Second,
@@ -51,6 +52,10 @@ func TestLoad_ProgramsHaveOwnDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:8080", cfg.HTTP.Addr)
 	require.Equal(t, "text", cfg.Program.LogFormat)
+	cfg, _, err = Load(RateLimit, nil)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:8082", cfg.HTTP.Addr)
+	require.Equal(t, "127.0.0.1:9092", cfg.Program.OpsAddr)
 }
 
 func TestLoad_ReadsTheEnvironment(t *testing.T) {

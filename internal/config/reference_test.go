@@ -33,7 +33,7 @@ func defaults(s Setting) string {
 	if s.Default != "" {
 		all = "`" + s.Default + "`"
 	}
-	for _, p := range []Program{Consumer, Standalone} {
+	for _, p := range []Program{Consumer, Standalone, RateLimit} {
 		if own, ok := s.field.Tag.Lookup("envDefault." + string(p)); ok {
 			all += fmt.Sprintf(", %s `%s`", p, own)
 		}

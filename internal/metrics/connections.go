@@ -12,6 +12,14 @@ import (
 // whether RabbitMQ accepts messages. Each scrape calls the functions, which read existing counts of
 // the pools, so that requests cost nothing more.
 func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publisherUp func() bool) {
+	r.RedisPool(pool)
+	r.gaugeFunc("publisher_up", "1 while RabbitMQ accepts messages.",
+		func() float64 { return oneIf(publisherUp()) })
+	r.reg.MustRegister(collectors.NewDBStatsCollector(db, "mysql")) // go_sql_*
+}
+
+// RedisPool registers a program's connections to Redis.
+func (r *Registry) RedisPool(pool func() *redis.PoolStats) {
 	r.gaugeFunc("redis_pool_connections", "Connections to Redis, in use or idle.",
 		func() float64 { return float64(pool().TotalConns) })
 	r.gaugeFunc("redis_pool_idle_connections", "Idle connections to Redis.",
@@ -20,9 +28,6 @@ func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publish
 		func() float64 { return float64(pool().Misses) })
 	r.counterFunc("redis_pool_timeouts_total", "Calls that got no connection to Redis in time.",
 		func() float64 { return float64(pool().Timeouts) })
-	r.gaugeFunc("publisher_up", "1 while RabbitMQ accepts messages.",
-		func() float64 { return oneIf(publisherUp()) })
-	r.reg.MustRegister(collectors.NewDBStatsCollector(db, "mysql")) // go_sql_*
 }
 
 // gaugeFunc registers a gauge whose value is computed at each scrape.

@@ -30,3 +30,15 @@ func NewConsumer(version string) *Consumer {
 	r := New(version)
 	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newPublishing()}
 }
+
+// LimitService holds the metrics of ratelimitd. All of them are among the API's.
+type LimitService struct {
+	*Registry
+	*Limiter
+}
+
+// NewLimitService makes ratelimitd's metrics. Registry.RedisPool adds those of its connections.
+func NewLimitService(version string) *LimitService {
+	r := New(version)
+	return &LimitService{r, r.newLimiter()}
+}

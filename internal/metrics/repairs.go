@@ -25,6 +25,7 @@ const (
 	unwritten   difference = "unwritten"
 	notReleased difference = "not_released"
 	totals      difference = "totals"
+	holdings    difference = "holdings"
 )
 
 func (r *Registry) newRepairs() *Repairs {
@@ -34,7 +35,7 @@ func (r *Registry) newRepairs() *Repairs {
 		differences: counterOf(r, "reconcile_differences_total",
 			"Differences between Redis and MySQL by kind, counted in each round; the metrics "+
 				"reference explains the kinds.",
-			"difference", unsettled, unwritten, notReleased, totals),
+			"difference", unsettled, unwritten, notReleased, totals, holdings),
 		repaired: r.counter("reconcile_repaired_total",
 			"Differences that the reconciler repaired, or began to repair."),
 		rebuilds: r.counter("rebuilds_total", "Rebuilds that opened a sale in Redis again."),
@@ -57,6 +58,7 @@ func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.differences[unwritten].Add(float64(a.Found.Unwritten))
 	m.differences[notReleased].Add(float64(a.Found.Unreleased))
 	m.differences[totals].Add(float64(a.Found.Totals))
+	m.differences[holdings].Add(float64(a.Holdings))
 }
 
 // Rebuilt is called by rebuild.Rebuilder. The rebuild worker repeats a failed rebuild, so only

@@ -2,12 +2,14 @@ package order_test
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
@@ -70,9 +72,11 @@ type interrupted struct {
 	before func()
 }
 
-func (r interrupted) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
+func (r interrupted) Load(
+	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+) (bool, error) {
 	r.before()
-	return r.Redis.Load(ctx, snap)
+	return r.Redis.Load(ctx, sale, pages)
 }
 
 // TestClose_DuringALoadStaysClosed closes a sale after an epoch has read it as exposed, and before

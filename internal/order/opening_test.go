@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
@@ -40,9 +41,11 @@ func TestRenewer_KeepsGatesOpen(t *testing.T) {
 			return err == nil && v.Gate == state
 		}, within, tick)
 	}
-	request := h.request(sale.GoodsID, 7, 1)
 	gateBecomes(seckill.GateExpired)
-	_, err := h.Purchases.Place(t.Context(), request)
+	_, err := h.Purchases.Place(t.Context(), purchase.Request{
+		GoodsID: sale.GoodsID, Buyer: buyer(7), Quantity: 1,
+		Path: h.keys.Issue(sale.GoodsID, 7, time.Now()).Path(),
+	})
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	stop := h.runWorkers(settings())
 	gateBecomes(seckill.GateOpen)
@@ -61,7 +64,7 @@ type hookedStore struct {
 
 func (s hookedStore) BeginEpoch(
 	ctx context.Context, goodsID, token int64, at rebuild.Times,
-) (rebuild.Snapshot, error) {
+) (seckill.Sale, error) {
 	s.before()
 	return s.Store.BeginEpoch(ctx, goodsID, token, at)
 }
@@ -74,7 +77,7 @@ func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	h.failsOver("one", lifetime)
 	sale := h.exposeSale(10, 5)
 	replaced := h.redis
-	require.NoError(t, renew(t, h, lifetime))
+	require.Eventually(t, func() bool { return renew(t, h, lifetime) == nil }, within, tick)
 
 	mini := miniredis.RunT(t)
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
@@ -101,6 +104,24 @@ func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, began)
 	h.settles(sale.GoodsID, 10, 0)
+}
+
+// TestClose_AnsweredByTheMasterThatIsOpen checks that a close is answered 503 by an API that talks
+// to another master than the one that may have the sale open: that one would go on selling.
+func TestClose_AnsweredByTheMasterThatIsOpen(t *testing.T) {
+	h := newFixture(t)
+	h.failsOver("one", time.Minute)
+	goods := h.exposeSale(10, 5).GoodsID
+	replaced := h.Sales
+	mini := miniredis.RunT(t)
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
+	t.Cleanup(func() { _ = client.Close() })
+	h.parts.Redis = client
+	h.failsOver("two", time.Minute)
+	_, err := h.Sales.Close(t.Context(), operator, goods)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	closed := must.Get(replaced.Close(t.Context(), operator, goods))(t)
+	require.Equal(t, seckill.Closed, closed.Status)
 }
 
 // renew renews the gates of the fixture's Redis once.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
@@ -161,6 +162,24 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	redis.behind.Store(false)
 	sn := must.Get(service.Place(t.Context(), p))(t)
 	h.becomes(7, sn, order.Created)
+}
+
+// TestPlace_ParkedOrderIsUnavailable checks that a repeated path of a parked order is answered 503.
+// The order may still fail, and 202 would promise it.
+func TestPlace_ParkedOrderIsUnavailable(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(1, 1)
+	p := h.request(sale.GoodsID, 7, 1)
+	n := must.Get(h.keys.VerifyPath(p.Path, sale.GoodsID, p.Buyer.ID, time.Now()))(t)
+	late := reservation.OrderLine{OrderSn: n.String(), BuyerID: p.Buyer.ID, Quantity: 2}
+	adopted := must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, sale.Epoch, 0,
+		[]reservation.OrderLine{late}))(t)
+	require.Zero(t, adopted[late.OrderSn], "Redis knows the number, and too few units are left")
+	must.Get(h.store.WriteBatch(t.Context(), orderwriter.Batch{
+		GoodsID: sale.GoodsID, Park: true, Now: time.Now(), Lines: []reservation.OrderLine{late},
+	}))(t)
+	_, err := h.Purchases.Place(t.Context(), p)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 }
 
 // slowRedis answers late.

@@ -115,3 +115,26 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
 	require.Equal(t, order.Created, o.Status)
 }
+
+// TestFind_OrderIsLostOnlyBeyondAStepOfTheClock checks that an order is lost only if Redis' clock
+// cannot go back so far that its path takes units again. The buyer would be promised a lost order.
+func TestFind_OrderIsLostOnlyBeyondAStepOfTheClock(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 1)
+	l := h.numbered(sale.GoodsID, 1, 7)
+	expires := must.Get(h.keys.Parse(l.OrderSn))(t).ExpiresAt()
+	for _, c := range []struct {
+		after time.Duration
+		want  order.Status
+	}{{1500 * time.Millisecond, order.Queued}, {time.Minute, order.Failed}} {
+		orders := query.NewService(query.Deps{
+			Store: h.store, Redis: h.redis, Keys: h.keys,
+			Reader: rebuiltReader(func() seckill.View {
+				return seckill.View{
+					Sale: seckill.Sale{Epoch: 1}, Gate: seckill.GateOpen, Now: expires.Add(c.after),
+				}
+			}),
+		})
+		require.Equal(t, c.want, must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t).Status)
+	}
+}

@@ -63,6 +63,14 @@ type Pending struct {
 	At    time.Time // when it was reserved, by Redis' clock
 }
 
+// Held is one order of a buyer's holding in Redis. A final one has no units, and keeps its path from
+// being used again.
+type Held struct {
+	BuyerID  int64
+	OrderSn  string
+	Quantity int64
+}
+
 // Numbers returns the order numbers of pending reservations.
 func Numbers(list []Pending) []string {
 	sns := make([]string, len(list))

@@ -2,7 +2,9 @@ package order_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,9 +14,11 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -49,6 +53,21 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced)
 	require.Equal(t, seckill.Differences{Totals: 1}, l.Differences)
+}
+
+// TestReconcile_ClockSetBackHidesNoOrder checks that a written order is settled although Redis'
+// clock was set back by an hour since its reservation.
+func TestReconcile_ClockSetBackHidesNoOrder(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 1)
+	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
+	h.mini.SetTime(time.Now().Add(-time.Hour))
+	require.Equal(t, 1, h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID).Repaired)
+	l := h.ledger(sale.GoodsID)
+	require.Zero(t, l.Pending)
+	require.EqualValues(t, 1, l.Sold)
 }
 
 // TestReconcile_ReturnsUnitsOfFailedOrder checks that the reconciler returns the units of a failed
@@ -93,6 +112,116 @@ func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
 	require.Equal(t, 1, report.Repaired)
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
+}
+
+// TestReconciler_ReloadsMissingHoldings checks that the reconciler finds a holding that Redis has
+// lost, although all sums agree, and that a rebuild restores it. Without it the buyer could exceed
+// the limit.
+func TestReconciler_ReloadsMissingHoldings(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 2)
+	stop := h.runWorkers(settings())
+	for _, id := range []int64{7, 8} {
+		h.becomes(id, h.buy(sale.GoodsID, id, 2), order.Created)
+	}
+	cancelled := h.buy(sale.GoodsID, 9, 2)
+	h.becomes(9, cancelled, order.Created)
+	must.Get(h.Payments.Cancel(t.Context(), buyer(9), cancelled))(t)
+	h.settles(sale.GoodsID, 6, 4)
+	stop()
+	r := h.reconciler(h.parts.Log)
+	compare := func() seckill.View {
+		t.Helper()
+		v := must.Get(h.redis.View(t.Context(), sale.GoodsID))(t)
+		require.NoError(t, r.CompareHoldings(t.Context(), v))
+		return must.Get(h.redis.View(t.Context(), sale.GoodsID))(t)
+	}
+	require.Equal(t, seckill.GateOpen, compare().Gate)
+
+	h.mini.HDel(fmt.Sprintf("sk:{%d}:buyers", sale.GoodsID), "7")
+	require.True(t, h.ledger(sale.GoodsID).Balanced)
+	h.runWorkers(settings())
+	require.Eventually(t, func() bool {
+		v, err := h.redis.View(t.Context(), sale.GoodsID)
+		return err == nil && v.Epoch == 2 && v.Gate == seckill.GateOpen
+	}, within, tick)
+	h.settles(sale.GoodsID, 6, 4)
+	_, err := h.Purchases.Place(t.Context(), h.request(sale.GoodsID, 7, 1))
+	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err))
+	require.EqualValues(t, 2, compare().Epoch)
+}
+
+// racingRedis is a Redis that runs a step after holdings were read.
+type racingRedis struct {
+	reconcile.Redis
+	step func()
+}
+
+func (r racingRedis) NotHeld(
+	ctx context.Context, goodsID int64, orders []order.Held,
+) ([]string, error) {
+	absent, err := r.Redis.NotHeld(ctx, goodsID, orders)
+	r.step()
+	return absent, err
+}
+
+// racingStore is a store that runs a step between its orders and the holdings that are compared.
+type racingStore struct {
+	*sqlstore.Store
+	step func()
+}
+
+func (s racingStore) HoldingPages(
+	ctx context.Context, goodsID, epoch int64, redisNow time.Time,
+) iter.Seq2[[]order.Held, error] {
+	return func(yield func([]order.Held, error) bool) {
+		for page, err := range s.Store.HoldingPages(ctx, goodsID, epoch, redisNow) {
+			s.step()
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestCompareHoldings_SparesASaleThatGoesOn checks that the gate stays open if an order is
+// cancelled, or another epoch is opened, during the comparison.
+func TestCompareHoldings_SparesASaleThatGoesOn(t *testing.T) {
+	for _, moment := range []string{"cancelled", "rebuilt"} {
+		t.Run(moment, func(t *testing.T) {
+			h := newFixture(t)
+			sale := h.exposeSale(10, 2)
+			stop := h.runWorkers(settings())
+			sn := h.buy(sale.GoodsID, 7, 2)
+			h.becomes(7, sn, order.Created)
+			h.settles(sale.GoodsID, 8, 2)
+			stop()
+			cancel := func() {
+				must.Get(h.Payments.Cancel(t.Context(), buyer(7), sn))(t)
+				h.settles(sale.GoodsID, 10, 0)
+			}
+			lose := func() {
+				h.mini.HDel(fmt.Sprintf("sk:{%d}:buyers", sale.GoodsID), "7")
+			}
+			open := func() {
+				must.Get(h.redis.Shut(t.Context(), sale.GoodsID, 1))(t)
+				token := must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+				o := rebuild.Opener{Store: h.store, Redis: h.redis}
+				must.Get(o.Open(t.Context(), sale.GoodsID, token))(t)
+			}
+			r := h.reconciler(h.parts.Log)
+			if moment == "cancelled" {
+				r.Store = racingStore{h.store, cancel}
+			} else {
+				lose()
+				r.Redis = racingRedis{h.redis, open}
+			}
+			v := must.Get(h.redis.View(t.Context(), sale.GoodsID))(t)
+			require.NoError(t, r.CompareHoldings(t.Context(), v))
+			require.Equal(t, seckill.GateOpen,
+				must.Get(h.redis.View(t.Context(), sale.GoodsID))(t).Gate)
+		})
+	}
 }
 
 // TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash

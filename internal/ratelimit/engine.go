@@ -4,7 +4,8 @@ package ratelimit
 // Times are µs.
 type engine interface {
 	decide(now int64, a Request) Decision
-	refund(now, booked, n int64)
+	// refund returns n permits. mark is Params.RefundMark of the decision that took them.
+	refund(now, mark, n int64)
 	// set changes the params at the time now and keeps the permits taken.
 	set(t Params, now int64)
 }
@@ -27,13 +28,13 @@ func newEngine(t Params, now int64) engine {
 // state is what Redis stores under a limiter's key; its zero value is a missing key. Its methods
 // are the Go form of scripts/lua/ratelimit_decide.lua.
 type state[S any] interface {
-	// reanchor moves the state to another clock, as far ahead of it as before. The result is stored
-	// even after a denial. Otherwise the limiter would not drain until the new clock reaches the
-	// old one.
+	// reanchor moves the state to another clock, as far ahead of it as before, and to other params.
+	// The result is stored even after a denial. Otherwise the limiter would not drain until the new
+	// clock reaches the old one, or would drain at the old rate.
 	reanchor(t Params, now int64) S
 	// decide returns the state to store; a denial changes nothing.
 	decide(t Params, now int64, a Request) (S, Decision)
-	refund(t Params, now, booked, n int64) S
+	refund(t Params, now, mark, n int64) S
 }
 
 // stateEngine holds in memory the same state as Redis.
@@ -49,8 +50,8 @@ func (e *stateEngine[S]) decide(now int64, a Request) (d Decision) {
 	return d
 }
 
-func (e *stateEngine[S]) refund(now, booked, n int64) {
-	e.state = e.state.reanchor(e.params, now).refund(e.params, now, booked, n)
+func (e *stateEngine[S]) refund(now, mark, n int64) {
+	e.state = e.state.refund(e.params, now, mark, n)
 }
 
 // allowed completes the status of a limiter that has granted n permits.

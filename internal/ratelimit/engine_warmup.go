@@ -109,7 +109,11 @@ func (e *warmEngine) status(now int64) Decision {
 	return d
 }
 
-// refund reduces the debt at the stable rate, but not below what is already paid.
-func (e *warmEngine) refund(now, _, n int64) {
+// refund reduces the debt at the stable rate, but not below what is already paid, and not after
+// later permits were taken.
+func (e *warmEngine) refund(now, fullAt, n int64) {
+	if now+e.status(now).ResetAfter.Microseconds() != fullAt {
+		return
+	}
 	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))
 }

@@ -54,6 +54,9 @@ func (m *Memory) take(now int64, r Request) Decision {
 	s := m.entry(now, r)
 	d := s.engine.decide(now, r)
 	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
+	if b, ok := s.engine.(*stateEngine[bucketState]); ok {
+		s.fullAt = max(s.fullAt, b.state.drainedAt())
+	}
 	if d.Allowed {
 		m.put(now, r.Key, s)
 	}
@@ -69,9 +72,9 @@ func (t Params) idleLifetime() int64 {
 	return 0
 }
 
-// Refund returns the permits of a request that were taken at booked. It does not credit permits
-// that have drained or belong to a window that is over.
-func (m *Memory) Refund(_ context.Context, booked time.Time, r Request) error {
+// Refund returns the permits that the decision took. It credits no permits that have drained, belong
+// to a window that is over, or were followed by others in a bucket.
+func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func (m *Memory) Refund(_ context.Context, booked time.Time, r Request) error {
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	if s := m.entries[r.Key]; s != nil && s.params.family() == r.Params.family() {
-		s.with(r.Params, now).engine.refund(now, booked.UnixMicro(), r.N)
+		s.with(r.Params, now).engine.refund(now, r.Params.RefundMark(taken), r.N)
 	}
 	return nil
 }

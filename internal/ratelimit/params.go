@@ -203,6 +203,17 @@ func (t Params) PermitsIn(d time.Duration) int64 {
 	return product(d.Microseconds(), t.Scale) / t.Cost
 }
 
+// RefundMark identifies the permits of a decision to a refund, in µs. For windows and logs it is the
+// time at which they were taken. For the others it is the time at which the limiter is full, because
+// that time changes as soon as others take permits.
+func (t Params) RefundMark(taken Decision) int64 {
+	switch t.limit.Algorithm {
+	case FixedWindow, SlidingWindow, SubWindows, SlidingLog:
+		return taken.At.UnixMicro()
+	}
+	return taken.At.Add(taken.ResetAfter).UnixMicro()
+}
+
 // Share is one node's part of the limit: the rate divided by nodes (1 to 1000), with
 // room for one permit at least.
 func (t Params) Share(nodes int64) Params {

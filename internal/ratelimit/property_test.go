@@ -41,6 +41,15 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 	return l
 }
 
+// drawOtherRate changes the rate of a bucket and keeps its burst, as an operator does.
+func drawOtherRate(t *rapid.T, p ratelimit.Params) ratelimit.Params {
+	l := p.Limit()
+	if l.PermitsPerSecond > 0 {
+		l.PermitsPerSecond = rapid.SampledFrom([]float64{0.1, 7, 333.333, 1e6}).Draw(t, "other")
+	}
+	return termsOf(t, l)
+}
+
 // drawStep returns mostly short steps, some long steps, and some steps backwards.
 func drawStep(t *rapid.T) time.Duration {
 	most := rapid.SampledFrom([]int64{50, 5000, 1_000_000, 100_000_000}).Draw(t, "step up to µs")
@@ -76,17 +85,19 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		}
 		drawTerms := func() ratelimit.Params { return termsOf(t, drawLimit(t)) }
 		terms := []ratelimit.Params{drawTerms(), drawTerms(), drawTerms()}
-		booked := clock.Now()
+		taken := ratelimit.Decision{At: clock.Now()}
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			clock.Add(drawStep(t))
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
 				terms[rapid.IntRange(0, 2).Draw(t, "whose")] = drawTerms()
+				i := rapid.IntRange(0, 2).Draw(t, "whose rate")
+				terms[i] = drawOtherRate(t, terms[i])
 			case 1:
 				ask := drawAsk(t, keys, terms)
 				ask.N, ask.Min = min(ask.N, 30), 0
-				require.NoError(t, memory.Refund(context.Background(), booked, ask))
-				require.NoError(t, inRedis.Refund(context.Background(), booked, ask))
+				require.NoError(t, memory.Refund(context.Background(), taken, ask))
+				require.NoError(t, inRedis.Refund(context.Background(), taken, ask))
 			case 2:
 				ask := drawAsk(t, keys, terms)
 				inGo := must.Get(memory.Peek(context.Background(), ask))(t)
@@ -95,7 +106,7 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 				asks := []ratelimit.Request{drawAsk(t, keys, terms), drawAsk(t, keys, terms)}
 				inGo := must.Get(memory.TakeEach(context.Background(), asks...))(t)
 				require.Equal(t, inGo, must.Get(inRedis.TakeEach(context.Background(), asks...))(t))
-				booked = inGo[0].At
+				taken = inGo[rapid.IntRange(0, 1).Draw(t, "taken")]
 			}
 		}
 	})

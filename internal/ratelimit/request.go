@@ -32,8 +32,8 @@ type Decision struct {
 	// ResetAfter is the time until the limiter is full again without further
 	// requests. At least 0.
 	ResetAfter time.Duration
-	// At is the limiter's clock at the decision. A refund contains it, so that the limiter credits
-	// the window that it charged.
+	// At is the limiter's clock at the decision. With ResetAfter it identifies the permits to a
+	// refund, see Params.RefundMark.
 	At time.Time
 }
 
@@ -47,7 +47,8 @@ type Request struct {
 	Params Params
 	// N permits, at least 1.
 	N int64
-	// Min is how many permits suffice, 1 to N; 0 means N.
+	// Min is how many permits suffice, 1 to N; 0 means N. A denial's Never and RetryAfter are those
+	// of Min permits, because callers that share a request need not wait for each other.
 	Min int64
 	// MaxWait that the caller accepts. The limit's own applies if it is shorter.
 	MaxWait time.Duration
@@ -59,6 +60,13 @@ func (r Request) Validate() error {
 		return ErrPermits
 	}
 	return nil
+}
+
+func (r Request) least() int64 {
+	if r.Min == 0 {
+		return r.N
+	}
+	return r.Min
 }
 
 func (r Request) waitMicros() int64 { return max(0, r.MaxWait.Microseconds()) }

@@ -60,8 +60,8 @@ func (l *limiter) peek(n int64, maxWait time.Duration) ratelimit.Decision {
 	return must.Get(memory.Peek(context.Background(), l.request(n, maxWait)))(l.t)
 }
 
-func (l *limiter) refund(n int64, booked time.Time) {
-	require.NoError(l.t, l.store.Refund(context.Background(), booked, l.request(n, 0)))
+func (l *limiter) refund(n int64, taken ratelimit.Decision) {
+	require.NoError(l.t, l.store.Refund(context.Background(), taken, l.request(n, 0)))
 }
 
 func (l *limiter) setLimit(limit ratelimit.Limit) {

@@ -20,12 +20,10 @@ func (s fixedState) at(t Params, now int64) fixedState {
 }
 
 func (s fixedState) decide(t Params, now int64, a Request) (fixedState, Decision) {
-	at, granted := s.at(t, now), a.N
-	if a.N > t.Free-at.count { // no sum with n, which may overflow
-		granted = t.Free - at.count
-		if a.Min == 0 || granted < a.Min {
-			return s, s.status(t, now).denied(a.N > t.Free, at.start+t.Cost*1000-now)
-		}
+	at, least := s.at(t, now), a.least()
+	granted := min(a.N, t.Free-at.count)
+	if granted < least {
+		return s, s.status(t, now).denied(least > t.Free, at.start+t.Cost*1000-now)
 	}
 	at.count += granted
 	return at, at.status(t, now).allowed(granted)
@@ -42,7 +40,7 @@ func (s fixedState) status(t Params, now int64) Decision {
 
 // refund credits the window only if it was the one charged, at the time booked.
 func (s fixedState) refund(t Params, now, booked, n int64) fixedState {
-	at := s.at(t, now)
+	at := s.reanchor(t, now).at(t, now)
 	if booked >= at.start {
 		at.count -= n
 	}
@@ -116,16 +114,13 @@ func (s slidingState) in(now, ms int64) int64 {
 // decide admits while last × remaining time + count × interval stays within
 // limit × interval, in permit-milliseconds.
 func (s slidingState) decide(t Params, now int64, a Request) (slidingState, Decision) {
-	at, granted := s.at(t, now), a.N
-	used := at.used(t, now)
-	if a.N > t.Free || used+a.N*t.Cost > t.Free*t.Cost {
-		granted = max(0, t.Free*t.Cost-used) / t.Cost
-		if a.Min == 0 || granted < a.Min {
-			if a.N > t.Free {
-				return s, s.status(t, now).denied(true, 0)
-			}
-			return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, a.N)))
+	at, least := s.at(t, now), a.least()
+	granted := min(a.N, max(0, t.Free*t.Cost-at.used(t, now))/t.Cost)
+	if granted < least {
+		if least > t.Free {
+			return s, s.status(t, now).denied(true, 0)
 		}
+		return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, least)))
 	}
 	at.count += granted
 	return at, at.status(t, now).allowed(granted)
@@ -156,7 +151,7 @@ func (s slidingState) status(t Params, now int64) Decision {
 
 // refund credits the window that was charged, at the time booked, if it still counts.
 func (s slidingState) refund(t Params, now, booked, n int64) slidingState {
-	at := s.at(t, now)
+	at := s.reanchor(t, now).at(t, now)
 	switch booked /= 1000; {
 	case booked >= at.start:
 		at.count = max(0, at.count-n)

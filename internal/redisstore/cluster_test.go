@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -151,4 +153,35 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	require.NoError(t, cluster.Nodes[1].Kill())
 	becomes(Readiness{Masters: 3, Unavailable: 1})
 	require.Positive(t, must.Get(s.Memory(t.Context()))(t).Used)
+}
+
+// TestCluster_ViewsLeaveOutOnlyAPausedMastersSales checks that sales of other masters are read
+// while one master does not answer.
+func TestCluster_ViewsLeaveOutOnlyAPausedMastersSales(t *testing.T) {
+	cluster, _ := onCluster(t, 0)
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: cluster.Addrs(), ContextTimeoutEnabled: true,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s, paused := fixture{New(client, Options{}), t}, cluster.Nodes[0]
+	var goodsIDs, elsewhere []int64
+	for id := range int64(20) {
+		sale := onSale(10, 5)
+		sale.GoodsID = id + 1
+		s.load(sale)
+		goodsIDs = append(goodsIDs, sale.GoodsID)
+		slot := must.Get(cluster.SlotOf(t.Context(), keysOf(sale.GoodsID).sale()))(t)
+		if must.Get(cluster.MasterOfSlot(t.Context(), slot))(t) != paused {
+			elsewhere = append(elsewhere, sale.GoodsID)
+		}
+	}
+	require.Equal(t, len(goodsIDs), len(s.Views(t.Context(), goodsIDs)))
+	require.Less(t, len(elsewhere), len(goodsIDs))
+	require.NoError(t, paused.Pause())
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), order.RedisDeadline)
+		defer cancel()
+		read := slices.Sorted(maps.Keys(s.Views(ctx, goodsIDs)))
+		return slices.Equal(elsewhere, read)
+	}, time.Minute, 20*time.Millisecond)
 }

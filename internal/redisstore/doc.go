@@ -14,7 +14,7 @@
 //	sk:{42}:pace       hash    second -> orders reserved
 //	sk:{42}:waited     string  written before a WAIT, so that WAIT covers earlier writes
 //	sk:{42}:rebuild    string  the lock of its rebuild, while it is held
-//	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n
+//	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n, and how many batches of orders
 //
 // The keys :tally and :pace keep their names because releases run side by side during an upgrade and
 // the counters of a renamed key would restart.

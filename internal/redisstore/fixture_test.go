@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -79,28 +80,39 @@ func newClient(t *testing.T, addrs ...string) redis.UniversalClient {
 const goods = 42
 
 // onSale returns the first epoch of a sale that sells now, with this number of units.
-func onSale(units, limit int64) rebuild.Snapshot {
+func onSale(units, limit int64) seckill.Sale {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	return rebuild.Snapshot{Sale: seckill.Sale{
+	return seckill.Sale{
 		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units,
 		Epoch: 1, PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour),
 		EndAt: now.Add(time.Hour), Status: seckill.Exposed, Rate: seckill.DefaultRate(),
 		CreatedAt: now, UpdatedAt: now,
-	}}
+	}
 }
 
 // onSaleIn returns onSale in another epoch.
-func onSaleIn(epoch, units, limit int64) rebuild.Snapshot {
-	snap := onSale(units, limit)
-	snap.Epoch = epoch
-	return snap
+func onSaleIn(epoch, units, limit int64) seckill.Sale {
+	sale := onSale(units, limit)
+	sale.Epoch = epoch
+	return sale
 }
 
 // load begins an epoch behind a shut gate, as a rebuild does.
-func (s fixture) load(snap rebuild.Snapshot) {
+func (s fixture) load(sale seckill.Sale, orders ...order.Held) {
 	s.t.Helper()
-	must.Get(s.Shut(s.t.Context(), snap.GoodsID, snap.Epoch-1))(s.t)
-	require.True(s.t, must.Get(s.Load(s.t.Context(), snap))(s.t))
+	must.Get(s.Shut(s.t.Context(), sale.GoodsID, sale.Epoch-1))(s.t)
+	require.True(s.t, must.Get(s.Load(s.t.Context(), sale, pagesOf(orders...)))(s.t))
+}
+
+// pagesOf returns small pages, so that most buyers' orders are in several of them.
+func pagesOf(orders ...order.Held) iter.Seq2[[]order.Held, error] {
+	return func(yield func([]order.Held, error) bool) {
+		for page := range slices.Chunk(orders, 2) {
+			if !yield(page, nil) {
+				return
+			}
+		}
+	}
 }
 
 // reservationOf asks for units under number n, whose path is valid.

@@ -1,14 +1,13 @@
 package redisstore
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -105,19 +104,16 @@ func (s fixture) TestRelease_DeltaCutsOnlyUnsoldUnits(t *testing.T) {
 func (s fixture) TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 	s.load(onSale(10, 2))
 	s.reserve(reservationOf(1, 7, 2))
-	snap := onSale(10, 2)
-	snap.Epoch, snap.Stock = 3, 8
-	snap.Holdings = []rebuild.Holding{
-		{BuyerID: 7, Held: 2, Orders: []rebuild.HeldOrder{{OrderSn: "sn1", Quantity: 2}}},
-	}
-	s.load(snap)
+	sale := onSale(10, 2)
+	sale.Epoch, sale.Stock = 3, 8
+	s.load(sale, order.Held{BuyerID: 7, OrderSn: "sn1", Quantity: 2})
 	v := s.view()
 	require.EqualValues(t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold})
-	require.Equal(t, snap.Rate, v.Rate)
-	require.Equal(t, snap.Title, v.Title)
+	require.Equal(t, sale.Rate, v.Rate)
+	require.Equal(t, sale.Title, v.Title)
 	for _, epoch := range []int64{1, 2, 3} {
-		snap.Epoch, snap.Stock = epoch, 10
-		require.False(t, must.Get(s.Load(t.Context(), snap))(t))
+		sale.Epoch, sale.Stock = epoch, 10
+		require.False(t, must.Get(s.Load(t.Context(), sale, pagesOf()))(t))
 	}
 	require.EqualValues(t, 8, s.view().Available)
 	require.Equal(t,
@@ -182,7 +178,7 @@ func (s fixture) TestAdopt_NeedsTheOpenGateOfItsEpoch(t *testing.T) {
 }
 
 func (s fixture) TestUpdateSale_CreatesNoSale(t *testing.T) {
-	require.ErrorIs(t, s.UpdateSale(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
+	require.ErrorIs(t, s.UpdateSale(t.Context(), onSale(1, 1)), seckill.ErrNotLoaded)
 	_, err := s.View(t.Context(), goods)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 }
@@ -190,10 +186,10 @@ func (s fixture) TestUpdateSale_CreatesNoSale(t *testing.T) {
 // TestUpdateSale_OlderVersionChangesNothing checks that the newer of two changes prevails, whichever
 // reaches Redis first. The versions are compared as numbers.
 func (s fixture) TestUpdateSale_OlderVersionChangesNothing(t *testing.T) {
-	snap := onSale(10, 5)
-	snap.Version = 9
-	s.load(snap)
-	closed, older := snap.Sale, snap.Sale
+	sale := onSale(10, 5)
+	sale.Version = 9
+	s.load(sale)
+	closed, older := sale, sale
 	closed.Version, closed.Status = 11, seckill.Closed
 	older.Version, older.PerBuyerLimit = 10, 1
 	for _, sale := range []seckill.Sale{closed, older, closed} {
@@ -211,12 +207,13 @@ func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
 	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	begun := onSaleIn(2, 10, 5)
 	begun.Version = 4
-	closed := begun.Sale
+	closed := begun
 	closed.Version, closed.Status = 5, seckill.Closed
 	require.ErrorIs(t, s.UpdateSale(t.Context(), closed), seckill.ErrNotLoaded)
-	require.False(t, must.Get(s.Load(t.Context(), begun))(t))
-	begun.Sale, begun.Epoch, begun.Version = closed, 3, 6
-	require.True(t, must.Get(s.Load(t.Context(), begun))(t))
+	require.False(t, must.Get(s.Load(t.Context(), begun, pagesOf()))(t))
+	begun = closed
+	begun.Epoch, begun.Version = 3, 6
+	require.True(t, must.Get(s.Load(t.Context(), begun, pagesOf()))(t))
 	require.Equal(t, seckill.Closed, s.view().Status)
 }
 
@@ -225,53 +222,131 @@ func (s fixture) TestLoad_RejectsAnOlderVersionThanAChange(t *testing.T) {
 func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	must.Get(s.Shut(t.Context(), goods, 1))(t)
 	slow := onSale(10, 5)
-	require.False(t, must.Get(s.Load(t.Context(), slow))(t))
+	require.False(t, must.Get(s.Load(t.Context(), slow, pagesOf()))(t))
 	_, err := s.View(t.Context(), goods)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	slow.Epoch = 2
 	s.load(slow)
 }
 
-// afterFirstStage calls a function after the first pipeline that stages buyers.
-type afterFirstStage struct {
-	redis.Hook
-	call func()
-}
-
-func (h *afterFirstStage) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *afterFirstStage) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (h *afterFirstStage) ProcessPipelineHook(
-	next redis.ProcessPipelineHook,
-) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		if call := h.call; call != nil && cmds[0].Name() == "hset" {
-			h.call = nil
-			call()
-		}
-		return err
+// held returns an order of one unit of each of n buyers.
+func held(n int) []order.Held {
+	orders := make([]order.Held, n)
+	for i := range orders {
+		orders[i] = order.Held{BuyerID: int64(i), OrderSn: fmt.Sprintf("sn%d", i), Quantity: 1}
 	}
+	return orders
 }
 
 // TestLoad_RejectsAnIncompleteStage checks that a load fails if Redis was emptied after it staged
-// the first buyers: their orders would be forgotten.
+// some of the buyers: their orders would be forgotten. Nothing is left of the staged ones.
 func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
-	snap := onSale(10, 5)
-	for buyer := range int64(stageBatch + 1) {
-		snap.Holdings = append(snap.Holdings, rebuild.Holding{
-			BuyerID: buyer, Orders: []rebuild.HeldOrder{{OrderSn: "sn"}},
+	const pages = 4
+	sale, orders := onSale(10, 5), held(2*pages)
+	stage := keysOf(goods).stage(sale.Epoch)
+	for emptiedAt := 1; emptiedAt <= pages; emptiedAt++ {
+		loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+			staged := 0
+			for page, err := range pagesOf(orders...) {
+				if !yield(page, err) {
+					return
+				}
+				if staged++; staged == emptiedAt {
+					require.NoError(t, s.client.Unlink(t.Context(), stage).Err())
+				}
+			}
 		})
+		require.NoError(t, err)
+		require.False(t, loaded, "emptied after page %d", emptiedAt)
+		require.Zero(t, s.client.Exists(t.Context(), stage).Val())
 	}
-	s.client.(interface{ AddHook(redis.Hook) }).AddHook(&afterFirstStage{call: func() {
-		_ = s.client.Unlink(t.Context(), keysOf(goods).stage(snap.Epoch))
-	}})
-	require.False(t, must.Get(s.Load(t.Context(), snap))(t))
 	v, err := s.View(t.Context(), goods)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	require.False(t, v.Now.IsZero(), "a load needs Redis' clock")
-	s.load(snap)
+	s.load(sale, orders...)
+}
+
+// TestLoad_StagesAPageBeforeItReadsTheNext checks that a load needs the memory of one page.
+func (s fixture) TestLoad_StagesAPageBeforeItReadsTheNext(t *testing.T) {
+	sale, page := onSale(10, 5), make([]order.Held, 1)
+	stage := keysOf(goods).stage(sale.Epoch)
+	loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+		for i := range int64(5) {
+			buyers := max(0, s.client.HLen(t.Context(), stage).Val()-1) // one field counts the batches
+			require.Equal(t, i, buyers)
+			page[0] = order.Held{BuyerID: i, OrderSn: "sn", Quantity: 1}
+			require.True(t, yield(page, nil))
+		}
+	})
+	require.NoError(t, err)
+	require.True(t, loaded)
+}
+
+// TestLoad_FailsWithItsPages checks that a load ends, and leaves nothing, if MySQL fails.
+func (s fixture) TestLoad_FailsWithItsPages(t *testing.T) {
+	sale, errDown := onSale(10, 5), errors.New("down")
+	_, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+		require.True(t, yield(held(1), nil))
+		require.False(t, yield(nil, errDown))
+	})
+	require.ErrorIs(t, err, errDown)
+	require.Zero(t, s.client.Exists(t.Context(), keysOf(goods).stage(sale.Epoch)).Val())
+}
+
+// TestStageOrders_CountARepeatedBatchOnce checks that a batch that is sent again, because its answer was
+// lost, changes nothing. The first batch begins anew: what an epoch of the same number staged is gone.
+func (s fixture) TestStageOrders_CountARepeatedBatchOnce(t *testing.T) {
+	key := keysOf(goods).stage(1)
+	orders := []order.Held{
+		{BuyerID: 7, OrderSn: "a", Quantity: 2},
+		{BuyerID: 7, OrderSn: "b"},
+		{BuyerID: 7, OrderSn: "c", Quantity: 1},
+		{BuyerID: 8, OrderSn: "d", Quantity: 1},
+	}
+	require.ErrorIs(t, s.stageOrders(t.Context(), key, 2, orders[2:]), errNotStaged)
+	for range 2 {
+		for _, number := range []int{1, 1, 2, 2} {
+			batch := orders[2*number-2 : 2*number]
+			require.NoError(t, s.stageOrders(t.Context(), key, number, batch))
+		}
+		require.Equal(t, map[string]string{"7": "3 a:2 b:0 c:1", "8": "1 d:1", "batches": "2"},
+			s.client.HGetAll(t.Context(), key).Val())
+	}
+	require.Positive(t, s.client.TTL(t.Context(), key).Val())
+}
+
+// TestLoad_TakesLargePages checks a page of more orders than one call stages.
+func (s fixture) TestLoad_TakesLargePages(t *testing.T) {
+	orders := held(2*stageBatch + 1)
+	sale := onSale(2*stageBatch+1, 1)
+	sale.Stock = 0
+	loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
+		require.True(t, yield(orders, nil))
+	})
+	require.NoError(t, err)
+	require.True(t, loaded)
+	require.EqualValues(t, len(orders), s.client.HLen(t.Context(), keysOf(goods).buyers()).Val())
+	require.Equal(t, "1 sn7:1", s.client.HGet(t.Context(), keysOf(goods).buyers(), "7").Val())
+	require.Negative(t, s.client.TTL(t.Context(), keysOf(goods).buyers()).Val())
+}
+
+// TestNotHeld_ComparesNumbersAndUnits checks that an order counts as held only with its own number
+// and units, and that final orders need not be there.
+func (s fixture) TestNotHeld_ComparesNumbersAndUnits(t *testing.T) {
+	orders := held(stageBatch + 1)
+	sale := onSale(stageBatch+1, 2)
+	s.load(sale, orders...)
+	absent := append(orders,
+		order.Held{BuyerID: 1, OrderSn: "sn", Quantity: 1},
+		order.Held{BuyerID: 1, OrderSn: "n1", Quantity: 1},
+		order.Held{BuyerID: 2, OrderSn: "sn1", Quantity: 1},
+		order.Held{BuyerID: 3, OrderSn: "sn3", Quantity: 11},
+		order.Held{BuyerID: -1, OrderSn: "none", Quantity: 1},
+		order.Held{BuyerID: 1, OrderSn: "final"})
+	require.Equal(t, []string{"sn", "n1", "sn1", "sn3", "none"},
+		must.Get(s.NotHeld(t.Context(), goods, absent))(t))
+	s.client.Unlink(t.Context(), keysOf(goods).buyers())
+	require.Len(t, must.Get(s.NotHeld(t.Context(), goods, orders))(t), len(orders))
 }
 
 // TestLoad_RejectsAnOpenGate checks that a load does not overwrite a sale with an open gate. A
@@ -282,7 +357,7 @@ func (s fixture) TestLoad_RejectsAnOpenGate(t *testing.T) {
 	s.load(onSale(10, 5))
 	s.reserve(reservationOf(1, 7, 2))
 	next := onSaleIn(2, 10, 5)
-	require.False(t, must.Get(s.Load(t.Context(), next))(t))
+	require.False(t, must.Get(s.Load(t.Context(), next, pagesOf()))(t))
 	v := s.view()
 	require.EqualValues(t, []int64{1, 8, 2}, []int64{v.Epoch, v.Available, v.Pending})
 	s.load(next)

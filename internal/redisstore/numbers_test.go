@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -158,10 +157,9 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 		},
 		"rebuild": func(rt *rapid.T) {
 			m.epoch++
-			snap := onSaleIn(m.epoch, 9, m.limit)
-			snap.Holdings, snap.Stock = m.holdings(), m.avail
-			m.pend, m.sold = 0, m.pend+m.sold
-			s.load(snap)
+			sale := onSaleIn(m.epoch, 9, m.limit)
+			sale.Stock, m.pend, m.sold = m.avail, 0, m.pend+m.sold
+			s.load(sale, m.heldOrders()...)
 		},
 		"": func(rt *rapid.T) {
 			v := s.view()
@@ -172,20 +170,12 @@ func agree(t *testing.T, rt *rapid.T, s fixture) {
 	})
 }
 
-// holdings is the snapshot after everything pending was written.
-func (m *saleModel) holdings() []rebuild.Holding {
-	var list []rebuild.Holding
-	for buyer := range int64(4) {
-		h := rebuild.Holding{BuyerID: buyer}
-		for _, sn := range slices.Sorted(maps.Keys(m.orders)) {
-			if o := m.orders[sn]; o.buyer == buyer {
-				o.pending, h.Held = false, h.Held+o.units
-				h.Orders = append(h.Orders, rebuild.HeldOrder{OrderSn: sn, Quantity: o.units})
-			}
-		}
-		if len(h.Orders) > 0 {
-			list = append(list, h)
-		}
+// heldOrders returns the orders after everything pending was written.
+func (m *saleModel) heldOrders() (list []order.Held) {
+	for _, sn := range slices.Sorted(maps.Keys(m.orders)) {
+		o := m.orders[sn]
+		o.pending = false
+		list = append(list, order.Held{BuyerID: o.buyer, OrderSn: sn, Quantity: o.units})
 	}
 	return list
 }

@@ -54,7 +54,7 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 	require.False(t, s.openFor(1, 0, time.Hour), "a renewal opens no gate that a rebuild shut")
 	refusesAll(seckill.GateShut)
 	snap := onSaleIn(2, 3, 2)
-	require.True(t, must.Get(s.Load(t.Context(), snap))(t))
+	require.True(t, must.Get(s.Load(t.Context(), snap, pagesOf()))(t))
 	require.Equal(t, seckill.GateShut, s.view().Gate)
 	require.True(t, s.openFor(2, 0, time.Hour))
 	require.Equal(t, seckill.GateOpen, s.view().Gate)

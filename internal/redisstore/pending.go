@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +121,30 @@ func (s *Store) pendingPage(
 	return page, next, nil
 }
 
+// NotHeld returns the numbers of those orders with units that their buyers' holdings lack.
+func (s *Store) NotHeld(
+	ctx context.Context, goodsID int64, orders []order.Held,
+) (absent []string, err error) {
+	for batch := range slices.Chunk(orders, stageBatch) {
+		buyers := make([]string, len(batch))
+		for i, o := range batch {
+			buyers[i] = strconv.FormatInt(o.BuyerID, 10)
+		}
+		holdings, err := s.client.HMGet(ctx, keysOf(goodsID).buyers(), buyers...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read holdings in redis: %w", err)
+		}
+		for i, o := range batch {
+			holding, _ := holdings[i].(string) // see gate.lua
+			item := fmt.Sprintf(" %s:%d ", o.OrderSn, o.Quantity)
+			if o.Quantity > 0 && !strings.Contains(holding+" ", item) {
+				absent = append(absent, o.OrderSn)
+			}
+		}
+	}
+	return absent, nil
+}
+
 // readPending decodes "ms:quantity:entry".
 func readPending(text string) (order.Pending, error) {
 	ms, rest, _ := strings.Cut(text, ":")
@@ -138,7 +163,8 @@ func readPending(text string) (order.Pending, error) {
 // Adopt takes units of the present epoch for orders of an older one and returns the units that each
 // of them has now: none where it was refused or has ended. Other units than a line's mean that the
 // buyer repeated the path with another quantity: the line is void, and the order is on its way. The
-// error is a *seckill.GateError unless the gate of this epoch is open.
+// error is a *seckill.GateError unless the gate of this epoch is open. It is another one where too
+// few replicas have what was adopted: the units stay taken, and a repeat returns them again.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(
@@ -149,14 +175,17 @@ func (s *Store) Adopt(
 	for _, l := range lines {
 		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, order.EncodeLine(l))
 	}
-	fields, err := s.adopt.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending()}, args...).
-		Slice()
+	fields, notReplicated, err := s.runReplicated(ctx, s.adopt, k,
+		[]string{k.sale(), k.buyers(), k.pending()}, args)
 	if err != nil {
 		return nil, fmt.Errorf("adopt orders in redis: %w", err)
 	}
 	r := &reply{fields: fields}
 	if state, has := r.gate(); r.err == nil && state != seckill.GateOpen {
 		return nil, gateError(state, has)
+	}
+	if notReplicated != nil {
+		return nil, fmt.Errorf("adopt orders in redis: %w", notReplicated)
 	}
 	adopted := make(map[string]int64, len(lines))
 	for _, l := range lines {

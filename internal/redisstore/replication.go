@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// errTooFewReplicas means that a reservation may be lost together with the master.
+// errTooFewReplicas means that what a script took may be lost together with the master.
 var errTooFewReplicas = errors.New("too few replicas have it yet")
 
 // markerLife bounds the life of the marker key.
@@ -22,15 +22,16 @@ const (
 	redirectPause = 10 * time.Millisecond // after the first; doubles each time
 )
 
-// reserveReplicated runs the reserve script. With WaitReplicas it waits for replicas in the same
-// round trip. WAIT covers the writes of its own connection, so both go to the master itself, and
-// the store follows a cluster's redirections. It does not follow ASK to a slot that moves: the slot
-// has arrived soon after. notReplicated is the reason for which replicas may lack the batch.
-func (s *Store) reserveReplicated(
-	ctx context.Context, k keys, keys []string, args []any,
+// runReplicated runs a script that takes units: reserve or adopt. With WaitReplicas it waits for
+// replicas in the same round trip. WAIT covers the writes of its own connection, so both go to the
+// master itself, and the store follows a cluster's redirections. It does not follow ASK to a slot
+// that moves: the slot has arrived soon after. notReplicated is the reason for which replicas may
+// lack the batch.
+func (s *Store) runReplicated(
+	ctx context.Context, script *redis.Script, k keys, keys []string, args []any,
 ) (fields []any, notReplicated, err error) {
 	if s.opts.WaitReplicas == 0 {
-		fields, err = s.reserve.Run(ctx, s.client, keys, args...).Slice()
+		fields, err = script.Run(ctx, s.client, keys, args...).Slice()
 		return fields, nil, err
 	}
 	for n := range maxRedirects {
@@ -38,7 +39,7 @@ func (s *Store) reserveReplicated(
 		if node, err = s.masterOf(ctx, k); err != nil {
 			return nil, nil, err
 		}
-		fields, notReplicated, err = s.reserveAndWait(ctx, node, k, keys, args)
+		fields, notReplicated, err = s.runAndWait(ctx, node, script, k, keys, args)
 		if !notExecuted(err) || n == maxRedirects-1 {
 			break
 		}
@@ -50,19 +51,20 @@ func (s *Store) reserveReplicated(
 	return fields, notReplicated, err
 }
 
-// reserveAndWait writes a marker key between the script and WAIT. A batch of repeated paths writes
+// runAndWait writes a marker key between the script and WAIT. A batch of repeated numbers writes
 // nothing, but earlier writes that it reports must be replicated too. Replicas apply writes in
 // order, so the marker covers those. EVAL sends the whole script, because a pipeline cannot repeat
 // EVALSHA before its WAIT.
-func (s *Store) reserveAndWait(
-	ctx context.Context, node redis.UniversalClient, k keys, keys []string, args []any,
+func (s *Store) runAndWait(
+	ctx context.Context, node redis.UniversalClient, script *redis.Script, k keys, keys []string,
+	args []any,
 ) (fields []any, notReplicated, err error) {
 	pipe := node.Pipeline()
-	script := s.reserve.Eval(ctx, pipe, keys, args...)
+	answer := script.Eval(ctx, pipe, keys, args...)
 	written := pipe.Set(ctx, k.replicationMarker(), 1, markerLife)
 	waited := pipe.Do(ctx, "WAIT", s.opts.WaitReplicas, s.opts.WaitTimeout.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	fields, err = script.Slice()
+	fields, err = answer.Slice()
 	n, waitErr := waited.Int()
 	notReplicated = errors.Join(written.Err(), waitErr)
 	if notReplicated == nil && n < s.opts.WaitReplicas {

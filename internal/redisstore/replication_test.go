@@ -59,6 +59,26 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
+// TestAdopt_ReportsMissingReplicas checks that the store returns no units of an adoption that too few
+// replicas have, although the master keeps them. A repeat returns them once the replica is back, and
+// takes none twice.
+func TestAdopt_ReportsMissingReplicas(t *testing.T) {
+	s, hasty, replica := replicated(t)
+	s.load(onSale(10, 2))
+	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	require.NoError(t, replica.Kill())
+	for range 2 {
+		units, err := hasty.Adopt(t.Context(), goods, 1, 2, late)
+		require.ErrorIs(t, err, errTooFewReplicas)
+		require.Empty(t, units)
+		hasty.requireUnits(8, 2, 0)
+	}
+	require.NoError(t, replica.Restart(t.Context()))
+	require.Equal(t, map[string]int64{"a": 2},
+		must.Get(s.Adopt(t.Context(), goods, 1, 2, late))(t), "the replica is back")
+	s.requireUnits(8, 2, 0)
+}
+
 // TestReserve_MasterWithoutReplicasTakesNothing checks that a master that is cut off from its
 // replicas takes nothing if min-replicas-to-write is set. A replica may have been promoted
 // meanwhile.

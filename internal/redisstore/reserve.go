@@ -28,7 +28,7 @@ func (s *Store) Reserve(
 		entries[i] = order.EncodeLine(r.OrderLine)
 		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, r.PathEnd.UnixMilli(), entries[i])
 	}
-	fields, notReplicated, err := s.reserveReplicated(ctx, k, keys, args)
+	fields, notReplicated, err := s.runReplicated(ctx, s.reserve, k, keys, args)
 	if err != nil {
 		return reservation.Result{}, fmt.Errorf("reserve in redis: %w", err)
 	}

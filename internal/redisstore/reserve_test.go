@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -82,13 +81,13 @@ func (s fixture) TestReserve_JudgesEachReservationAlone(t *testing.T) {
 // TestReserve_UsedPathReturnsItsOrderAfterTheSale checks that a used path returns its order even
 // after the buyer cancelled it and the sale closed.
 func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
-	snap := onSale(1, 1)
-	s.load(snap)
+	sale := onSale(1, 1)
+	s.load(sale)
 	r := reservationOf(1, 7, 1)
 	s.reserve(r)
 	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(cancelOf("sn1", 7, 1)))
-	snap.Status = seckill.Closed
-	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
+	sale.Status = seckill.Closed
+	require.NoError(t, s.UpdateSale(t.Context(), sale))
 	r.Quantity, r.PathEnd = 5, time.Now().Add(-time.Hour)
 	require.Equal(t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
 		s.reserve(r))
@@ -105,11 +104,8 @@ func numberOf(age time.Duration, buyer int64, keys *ordersn.Keys) string {
 func (s fixture) TestRelease_ForgetsNumbersByTheirPathEnd(t *testing.T) {
 	keys := ordersn.NewKeys([]byte("secret"))
 	loaded, live := numberOf(2*time.Hour, 7, keys), numberOf(-time.Hour, 7, keys)
-	snap := onSale(9, 9)
-	snap.Holdings = []rebuild.Holding{
-		{BuyerID: 7, Orders: []rebuild.HeldOrder{{OrderSn: loaded}, {OrderSn: live}}},
-	}
-	s.load(snap)
+	s.load(onSale(9, 9),
+		order.Held{BuyerID: 7, OrderSn: loaded}, order.Held{BuyerID: 7, OrderSn: live})
 	old := numberOf(ordersn.PathTTL+5*time.Minute+5*time.Second, 7, keys)
 	for _, sn := range []string{
 		old, numberOf(-time.Hour, 7, keys), numberOf(4*time.Minute, 7, keys),
@@ -142,15 +138,15 @@ func (s fixture) TestRelease_ForgetsABuyerWithoutOrders(t *testing.T) {
 // TestReserve_BoundsTheHolding checks that a buyer who bought and cancelled hundreds of times is
 // refused, and only until the paths of these orders have expired.
 func (s fixture) TestReserve_BoundsTheHolding(t *testing.T) {
-	keys, snap := ordersn.NewKeys([]byte("secret")), onSale(9, 9)
+	keys := ordersn.NewKeys([]byte("secret"))
+	var ended []order.Held
 	for buyer, age := range map[int64]time.Duration{7: -time.Hour, 8: time.Hour} {
-		h := rebuild.Holding{BuyerID: buyer}
 		for range 300 {
-			h.Orders = append(h.Orders, rebuild.HeldOrder{OrderSn: numberOf(age, buyer, keys)})
+			sn := numberOf(age, buyer, keys)
+			ended = append(ended, order.Held{BuyerID: buyer, OrderSn: sn})
 		}
-		snap.Holdings = append(snap.Holdings, h)
 	}
-	s.load(snap)
+	s.load(onSale(9, 9), ended...)
 	verdicts := s.reserve(reservationOf(1, 7, 1), reservationOf(2, 8, 1))
 	require.Equal(t, reservation.OverLimit, verdicts[0].Code)
 	require.Empty(t, verdicts[0].OrderSns)
@@ -159,14 +155,14 @@ func (s fixture) TestReserve_BoundsTheHolding(t *testing.T) {
 
 // TestReserve_UsesRedisClock checks that a sale starts and ends by Redis' clock.
 func (s fixture) TestReserve_UsesRedisClock(t *testing.T) {
-	snap := onSale(5, 1)
-	s.load(snap)
+	sale := onSale(5, 1)
+	s.load(sale)
 	r := reservationOf(1, 7, 1)
-	snap.StartAt = time.Now().Add(time.Minute)
-	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
+	sale.StartAt = time.Now().Add(time.Minute)
+	require.NoError(t, s.UpdateSale(t.Context(), sale))
 	require.Equal(t, reservation.TooEarly, s.reserve(r)[0].Code)
-	snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
-	require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
+	sale.StartAt, sale.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
+	require.NoError(t, s.UpdateSale(t.Context(), sale))
 	require.Equal(t, reservation.TooLate, s.reserve(r)[0].Code)
 	require.EqualValues(t, 5, s.view().Available)
 }

@@ -3,13 +3,17 @@ package redisstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"flashsale.dev/seckill/internal/order/rebuild"
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -39,12 +43,43 @@ func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	if err != nil {
 		return seckill.View{}, fmt.Errorf("read a sale from redis: %w", err)
 	}
+	return viewOf(goodsID, fields)
+}
+
+// Views reads sales in one pipeline. It leaves out those of a master that does not answer. The gate
+// of a sale that Redis does not have is missing.
+func (s *Store) Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View {
+	pipe, answers := s.client.Pipeline(), make([]*redis.Cmd, len(goodsIDs))
+	for i, id := range goodsIDs {
+		k := keysOf(id)
+		answers[i] = s.view.EvalSha(ctx, pipe, []string{k.sale(), k.outbox()}, s.lease)
+	}
+	_, _ = pipe.Exec(ctx) // each answer counts
+	views := make(map[int64]seckill.View, len(goodsIDs))
+	for i, id := range goodsIDs {
+		var v seckill.View
+		err := answers[i].Err()
+		// go-redis may put the timeout of another master on an answer that has arrived.
+		if fields, arrived := answers[i].Val().([]any); arrived {
+			v, err = viewOf(id, fields)
+		} else if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			v, err = s.View(ctx, id)
+		}
+		if err == nil || errors.Is(err, seckill.ErrNotLoaded) {
+			views[id] = v
+		}
+	}
+	return views
+}
+
+// viewOf decodes the view script's answer for one sale.
+func viewOf(goodsID int64, fields []any) (seckill.View, error) {
 	v, err := readView(&reply{fields: fields})
 	v.GoodsID = goodsID
 	return v, err
 }
 
-// readView decodes the view script's answer.
+// readView decodes the fields of a view.
 func readView(r *reply) (seckill.View, error) {
 	var v seckill.View
 	v.Gate, v.Epoch = r.gate()
@@ -82,72 +117,82 @@ func streamTime(id string) time.Time {
 	return time.UnixMilli(n).UTC()
 }
 
-// stageBatch is how many buyers one command loads.
-const stageBatch = 500
+// stageBatch is how many orders one script call stages, well below Lua's limit of unpack.
+const stageBatch = 1000
 
-// stageLife is the life of an abandoned staged load; every rebuild takes less time.
+// stageLife is the life of an abandoned staged load, from its last batch on.
 const stageLife = 10 * time.Minute
 
-// Load begins an epoch: it stages the buyers, then one script replaces the state. It opens the gate
-// unless Redis can fail over. It changes nothing and returns false where Redis has this epoch, a newer one or a newer
-// version of the sale, or has lost staged buyers.
-func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
-	k := keysOf(snap.GoodsID)
-	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
+// Load begins an epoch: it stages the holdings page by page, then one script replaces the state. It
+// opens the gate unless Redis can fail over. It changes nothing and returns false where Redis has
+// this epoch, a newer one or a newer version of the sale, or has lost staged holdings.
+func (s *Store) Load(
+	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+) (bool, error) {
+	k := keysOf(sale.GoodsID)
+	staged, err := s.stageAll(ctx, k.stage(sale.Epoch), pages)
+	if err != nil { // each repeated rebuild would leave a copy of all holdings
+		_ = s.client.Unlink(context.WithoutCancel(ctx), k.stage(sale.Epoch)).Err()
+	}
+	if errors.Is(err, errNotStaged) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
-	text, err := encodeDetails(snap.Sale)
+	text, err := encodeDetails(sale)
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
 	loaded, err := s.load.Run(ctx, s.client,
-		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
-		snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(),
-		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text,
-		len(snap.Holdings), snap.Version, s.loadedGate()).Int()
+		[]string{k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
+		sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
+		sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
+		staged, sale.Version, !s.opts.FailsOver).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
 	return loaded == 1, nil
 }
 
-// loadedGate returns the value of the field gate after a load (see gate.lua).
-func (s *Store) loadedGate() int {
-	if s.opts.FailsOver {
-		return 3
+// errNotStaged means that Redis has lost a batch that was staged before.
+var errNotStaged = errors.New("redis has lost staged holdings")
+
+// stageAll stages each page before it asks for the next one. It returns the number of its calls.
+func (s *Store) stageAll(
+	ctx context.Context, key string, pages iter.Seq2[[]order.Held, error],
+) (staged int, err error) {
+	for page, err := range pages {
+		if err != nil {
+			return staged, fmt.Errorf("read a page of holdings: %w", err)
+		}
+		for batch := range slices.Chunk(page, stageBatch) {
+			staged++
+			if err := s.stageOrders(ctx, key, staged, batch); err != nil {
+				return staged, err
+			}
+		}
 	}
-	return 0
+	return staged, nil
 }
 
-// stage writes the buyers to a key that the load script renames. Loading them in batches keeps each
-// command short, so that Redis serves other sales meanwhile.
-func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holding) error {
-	if err := s.client.Unlink(ctx, key).Err(); err != nil {
-		return fmt.Errorf("stage buyers in redis: %w", err)
+// stageOrders adds the batch with a number, from 1 on, to the holdings of a key that the load script
+// renames. Short calls let Redis serve other sales meanwhile.
+func (s *Store) stageOrders(
+	ctx context.Context, key string, number int, orders []order.Held,
+) error {
+	args := append(make([]any, 0, 2+3*len(orders)), number, int(stageLife.Seconds()))
+	for _, o := range orders {
+		args = append(args, o.BuyerID, o.OrderSn, o.Quantity)
 	}
-	for chunk := range slices.Chunk(holdings, stageBatch) {
-		values := make([]any, 0, 2*len(chunk))
-		for _, h := range chunk {
-			values = append(values, h.BuyerID, holdingText(h))
-		}
-		pipe := s.client.Pipeline()
-		pipe.HSet(ctx, key, values...)
-		pipe.Expire(ctx, key, stageLife)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("stage buyers in redis: %w", err)
-		}
+	staged, err := s.stage.Run(ctx, s.client, []string{key}, args...).Bool()
+	if err != nil {
+		return fmt.Errorf("stage holdings in redis: %w", err)
+	}
+	if !staged {
+		return errNotStaged
 	}
 	return nil
-}
-
-// holdingText encodes a holding as the scripts do (see gate.lua).
-func holdingText(h rebuild.Holding) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d", h.Held)
-	for _, o := range h.Orders {
-		fmt.Fprintf(&b, " %s:%d", o.OrderSn, o.Quantity)
-	}
-	return b.String()
 }
 
 // Shut shuts the gate of a sale and makes Redis reject every load of an epoch up to the given one.

@@ -17,7 +17,7 @@ type Store struct {
 	opts   Options
 
 	reserve, view, load, updateSale, settle, release, adopt, retire *redis.Script
-	open, readLease, shut                                           *redis.Script
+	open, readLease, shut, stage                                    *redis.Script
 }
 
 // Options are the settings of a Store.
@@ -47,6 +47,7 @@ func New(client redis.UniversalClient, opts Options) *Store {
 		client: client, lease: opts.Lease, opts: opts,
 		reserve: gated("reserve"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
 		open: gated("open"), readLease: gated("lease"), shut: gated("shut"),
+		stage:   gated("stage"),
 		release: gated("release"), settle: gated("settle"),
 		updateSale: plain("update"), retire: plain("retire"),
 	}

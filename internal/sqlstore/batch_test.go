@@ -89,7 +89,7 @@ func (h fixture) TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 	sale := h.exposed(10, 5)
 	written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
 	h.writeAll(sale.GoodsID, written)
-	now := h.beginEpoch(sale.GoodsID).Sale
+	now := h.beginEpoch(sale.GoodsID)
 	fresh := h.line(now, 4, 1)
 
 	b := batchOf(sale.GoodsID, written, late, fresh, later)

@@ -1,9 +1,8 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 
@@ -25,34 +24,30 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 		})
 }
 
-// BeginEpoch begins the next epoch of a sale and reads its state in the same transaction. It writes
-// the parked orders first. A draft becomes exposed. It returns rebuild.ErrFenced for a token that is not the newest, and for
-// rebuild.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
+// BeginEpoch begins the next epoch of a sale and returns the sale that it starts from. It writes
+// the parked orders first. A draft becomes exposed. It returns rebuild.ErrFenced for a token
+// that is not the newest, and for rebuild.FirstToken with a sale that is no draft. A draft whose
+// end has passed is a Conflict.
 func (s *Store) BeginEpoch(
 	ctx context.Context, goodsID, token int64, at rebuild.Times,
-) (rebuild.Snapshot, error) {
+) (seckill.Sale, error) {
 	return inSaleTx(ctx, s, "begin an epoch", goodsID,
-		func(tx *gorm.DB, row saleRow) (snap rebuild.Snapshot, err error) {
+		func(tx *gorm.DB, row saleRow) (sale seckill.Sale, err error) {
 			if err := checkToken(row, token, at.Now); err != nil {
-				return snap, err
+				return sale, err
 			}
 			if row, err = writeParked(tx, row, at); err != nil {
-				return snap, err
+				return sale, err
 			}
 			if err := expose(tx, &row, at.Now); err != nil {
-				return snap, err
+				return sale, err
 			}
 			// A retired sale that is rebuilt is live again for the background workers.
 			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, at.Now.UnixMilli(), nil
 			// Redis refuses the load of an older version than a change has brought.
 			row.Version, row.OpenedOn = row.Version+1, ""
 			q := tx.Select("status", "version", "epoch", "opened_on", "updated_at", "retired_at")
-			if err := q.Updates(&row).Error; err != nil {
-				return snap, err
-			}
-			snap.Sale = row.sale()
-			snap.Holdings, err = holdingsAt(tx, goodsID, at.Redis)
-			return snap, err
+			return row.sale(), q.Updates(&row).Error
 		})
 }
 
@@ -85,39 +80,78 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 // clockMargin is how far Redis' clock may go back after a load, as by a failover.
 const clockMargin = 5 * time.Minute
 
-// holdingsAt groups the active orders of a goods by buyer, ascending by buyer and order number. It
-// adds final orders whose path may still be used, without units, so that the path takes nothing.
-// now is Redis' time, which judges the paths.
-func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, error) {
-	var rows, ended []orderRow
-	active := []order.Status{order.Created, order.Paid}
-	usable := ordersn.FirstAt(now.Add(-ordersn.PathTTL - clockMargin))
-	err := tx.Select("buyer_id", "order_sn", "quantity").Order("order_sn").
-		Where("goods_id = ? AND status IN ?", goodsID, active).Find(&rows).Error
-	if err != nil {
-		return nil, err
-	}
-	// Two statements, because one with OR has an index for one half only.
-	err = tx.Select("buyer_id", "order_sn").Order("order_sn").
-		Where("goods_id = ? AND order_sn >= ? AND status NOT IN ?", goodsID, usable, active).
-		Find(&ended).Error
-	rows = append(rows, ended...)
-	place := make(map[int64]int, len(rows))
-	var list []rebuild.Holding
-	for _, r := range rows {
-		i, known := place[r.BuyerID]
-		if !known {
-			i = len(list)
-			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
+// holdingPage is how many orders one statement of HoldingPages reads.
+const holdingPage = 5000
+
+// heldRow has the columns of an order that a holding needs.
+type heldRow struct {
+	order.Held `gorm:"embedded"`
+	Status     order.Status
+}
+
+// HoldingPages iterates over the orders that an epoch starts from, by number: active ones, and
+// final ones whose path may still be used. redisNow is Redis' time, which judges the paths. No
+// page has more than holdingPage orders, and none is empty. After an error the iteration ends.
+//
+// No transaction lasts from page to page, and the goods row is not locked: between the beginning
+// of an epoch and its opening no order becomes active, and one that ends has a stock move of
+// this epoch, which Redis applies after the load whether or not the order was loaded (ADR 71).
+// rebuild.ErrFenced means that another epoch has begun, or that another server lacks this one
+// after a failover.
+func (s *Store) HoldingPages(
+	ctx context.Context, goodsID, epoch int64, redisNow time.Time,
+) iter.Seq2[[]order.Held, error] {
+	usable := ordersn.FirstAt(redisNow.Add(-ordersn.PathTTL - clockMargin))
+	return func(yield func([]order.Held, error) bool) {
+		for after := ""; ; {
+			rows, err := s.ordersOfEpoch(ctx, goodsID, epoch, after)
+			page := heldOrders(rows, usable)
+			goOn := err == nil && len(rows) > 0
+			if len(page) > 0 || err != nil {
+				goOn = yield(page, err) && goOn
+			}
+			if !goOn {
+				return
+			}
+			after = rows[len(rows)-1].OrderSn
 		}
-		list[i].Held += r.Quantity
-		list[i].Orders = append(list[i].Orders,
-			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
 	}
-	// Equal states make equal snapshots, independent of the order of the rows.
-	slices.SortFunc(list,
-		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
-	return list, err
+}
+
+// ordersOfEpoch reads the next orders of a goods, in the order of their primary key, from a server
+// that has committed the given epoch and none after it.
+func (s *Store) ordersOfEpoch(
+	ctx context.Context, goodsID, epoch int64, after string,
+) ([]heldRow, error) {
+	return inTx(ctx, s, "read the orders of an epoch", func(tx *gorm.DB) ([]heldRow, error) {
+		sale, err := findSale(tx, goodsID)
+		if err == nil && sale.Epoch != epoch {
+			err = rebuild.ErrFenced
+		}
+		if err != nil {
+			return nil, err
+		}
+		var rows []heldRow
+		err = tx.Model(&orderRow{}).Where("goods_id = ? AND order_sn > ?", goodsID, after).
+			Order("order_sn").Limit(holdingPage).Find(&rows).Error
+		return rows, err
+	})
+}
+
+// heldOrders returns the active ones of these orders, and without units the final ones with numbers
+// from usable on.
+func heldOrders(rows []heldRow, usable string) []order.Held {
+	page := make([]order.Held, 0, len(rows))
+	for _, r := range rows {
+		active := r.Status == order.Created || r.Status == order.Paid
+		if !active {
+			r.Quantity = 0
+		}
+		if active || r.OrderSn >= usable {
+			page = append(page, r.Held)
+		}
+	}
+	return page
 }
 
 // RecordBarrier records that a barrier passed through the queue; repeats are harmless. GORM's

@@ -129,19 +129,31 @@ func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 // exposed creates a sale and begins its first epoch.
 func (h fixture) exposed(units, limit int64) seckill.Sale {
 	h.t.Helper()
-	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
+	return h.beginEpoch(h.draft(1, units, limit).GoodsID)
 }
 
 // at returns the times of an epoch that begins at a moment by every clock.
 func at(now time.Time) rebuild.Times {
-	return rebuild.Times{Now: now, PayBy: now.Add(time.Hour), Redis: now}
+	return rebuild.Times{Now: now, PayBy: now.Add(time.Hour)}
 }
 
 // beginEpoch begins the next epoch, as a rebuild does.
-func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
+func (h fixture) beginEpoch(goodsID int64) seckill.Sale {
 	h.t.Helper()
 	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
 	return must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, at(today)))(h.t)
+}
+
+// heldOrders returns the orders that a sale's epoch starts from.
+func (h fixture) heldOrders(sale seckill.Sale) (list []order.Held) {
+	h.t.Helper()
+	for page, err := range h.HoldingPages(h.t.Context(), sale.GoodsID, sale.Epoch, today) {
+		require.NoError(h.t, err)
+		require.NotEmpty(h.t, page)
+		require.LessOrEqual(h.t, len(page), holdingPage)
+		list = append(list, page...)
+	}
+	return list
 }
 
 // line returns an order line with a new number of the sale's epoch.

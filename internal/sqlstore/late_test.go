@@ -36,7 +36,7 @@ func (h fixture) TestWriteBatch_ParksLateOrders(t *testing.T) {
 	sale := h.exposed(10, 5)
 	written, late, adopted := h.line(sale, 1, 1), h.line(sale, 2, 2), h.line(sale, 3, 1)
 	h.writeAll(sale.GoodsID, written)
-	now := h.beginEpoch(sale.GoodsID).Sale
+	now := h.beginEpoch(sale.GoodsID)
 	fresh := h.line(now, 4, 1)
 
 	b := parking(sale.GoodsID, written, late, fresh, late, adopted)
@@ -75,7 +75,7 @@ func (h fixture) TestWriteBatch_ParksLateOrders(t *testing.T) {
 func (h fixture) TestParkedOrder_EndsWithItsRow(t *testing.T) {
 	sale := h.exposed(10, 5)
 	adopted, refused, repeated := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
-	now := h.beginEpoch(sale.GoodsID).Sale
+	now := h.beginEpoch(sale.GoodsID)
 	late := []reservation.OrderLine{adopted, refused, repeated}
 	require.Len(t, h.write(parking(sale.GoodsID, late...)).Parked, 3)
 
@@ -98,7 +98,7 @@ func (h fixture) TestParkedOrder_EndsWithItsRow(t *testing.T) {
 func (h fixture) TestBeginEpoch_WritesParkedOrders(t *testing.T) {
 	sale := h.exposed(4, 2)
 	lines := h.lines(sale, 6)
-	now := h.beginEpoch(sale.GoodsID).Sale
+	now := h.beginEpoch(sale.GoodsID)
 	h.writeAll(sale.GoodsID, h.line(now, 100, 1))
 	require.Len(t, h.write(parking(sale.GoodsID, lines...)).Parked, 6)
 
@@ -122,7 +122,7 @@ func (h fixture) TestBeginEpoch_WritesParkedOrders(t *testing.T) {
 func (h fixture) TestRetire_WaitsForParkedOrders(t *testing.T) {
 	sale := h.exposed(4, 2)
 	late := h.line(sale, 1, 1)
-	now := h.beginEpoch(sale.GoodsID).Sale
+	now := h.beginEpoch(sale.GoodsID)
 	after := now.EndAt.Add(48 * time.Hour)
 	require.Len(t, h.write(parking(sale.GoodsID, late)).Parked, 1)
 	retire := func(s seckill.Sale) bool {

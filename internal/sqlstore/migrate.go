@@ -17,6 +17,11 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	unlock, err := s.lockSchema(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -31,7 +36,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
 	if !isSQLite(s.db) {
-		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
+		dialect = goose.DialectMySQL
 	}
 	p, err := goose.NewProvider(dialect, s.schema, migrations.Files, opts...)
 	if err != nil {
@@ -40,32 +45,28 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return p, nil
 }
 
-// namedLock is goose's session lock for MySQL and MariaDB, by GET_LOCK. Lock names belong to the
-// server and have at most 64 characters. The name therefore holds a hash of the database's name, by
-// SHA2 because MySQL 9 has no MD5. The lock ends with its connection.
-type namedLock struct{}
-
-const lockName = "CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32))"
-
-// SessionLock waits for the lock until ctx ends, or for a day.
-func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	return callLock(ctx, conn, "GET_LOCK("+lockName+", 86400)")
-}
-
-// SessionUnlock releases the lock.
-func (namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	return callLock(ctx, conn, "RELEASE_LOCK("+lockName+")")
-}
-
-// callLock calls a function of a lock, which returns 1 if this connection holds or held the lock.
-func callLock(ctx context.Context, conn *sql.Conn, call string) error {
+// lockSchema waits for the migration lock of MySQL and MariaDB until ctx ends, or for a day. Goose's
+// own locker would not do: goose first reads its table without the lock, and fails where another
+// process has created it and not filled it yet. Lock names belong to the server and have at most 64
+// characters. The name therefore holds a hash of the database's name, by SHA2 because MySQL 9 has no
+// MD5. The lock ends with its connection.
+func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
+	if isSQLite(s.db) {
+		return func() {}, nil
+	}
+	conn, err := s.schema.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migration lock: %w", err)
+	}
 	var held sql.NullBool
-	err := conn.QueryRowContext(ctx, "SELECT "+call).Scan(&held)
+	err = conn.QueryRowContext(ctx, `SELECT GET_LOCK(
+		CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32)), 86400)`).Scan(&held)
 	if err == nil && !held.Bool {
 		err = errors.New("the lock is not held")
 	}
 	if err != nil {
-		return fmt.Errorf("migration lock: %s: %w", call, err)
+		_ = conn.Close()
+		return nil, fmt.Errorf("migration lock: %w", err)
 	}
-	return nil
+	return func() { _ = conn.Close() }, nil // the pool keeps no idle connection
 }

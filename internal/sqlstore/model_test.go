@@ -244,20 +244,15 @@ func (m *model) expire(rt *rapid.T) {
 
 func (m *model) epoch(rt *rapid.T) {
 	before := m.fixture.moves(m.sale.GoodsID)
-	snap := m.beginEpoch(m.sale.GoodsID)
+	sale := m.beginEpoch(m.sale.GoodsID)
 	m.writeParked(rt, before)
-	require.Equal(rt, m.sale.Epoch+1, snap.Epoch)
-	require.Equal(rt, m.sale.Status, snap.Status)
+	require.Equal(rt, m.sale.Epoch+1, sale.Epoch)
+	require.Equal(rt, m.sale.Status, sale.Status)
 	m.sale.Epoch++
 	held := make(map[int64]int64)
-	for _, h := range snap.Holdings {
-		held[h.BuyerID] = h.Held
-		var sum int64
-		for _, o := range h.Orders {
-			require.True(rt, holdsUnits(m.orders[o.OrderSn].Status))
-			sum += o.Quantity
-		}
-		require.Equal(rt, h.Held, sum)
+	for _, o := range m.heldOrders(sale) {
+		require.True(rt, holdsUnits(m.orders[o.OrderSn].Status))
+		held[o.BuyerID] += o.Quantity
 	}
 	require.Equal(rt, m.holders(), held)
 }

@@ -16,8 +16,9 @@ import (
 type Store struct {
 	db       *gorm.DB
 	pool     *sql.DB
-	schema   *sql.DB  // for migrations, without read timeout; on SQLite the same pool
-	replica  *replica // nil without a replica
+	schema   *sql.DB      // for migrations, without read timeout; on SQLite the same pool
+	replica  *replica     // nil without a replica
+	clock    *serverClock // nil on SQLite
 	optimism optimism
 }
 

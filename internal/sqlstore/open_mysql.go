@@ -60,6 +60,7 @@ func openMySQL(dsn, readDSN string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	store.clock = &serverClock{}
 	cfg = cfg.Clone()
 	// A migration of a large table takes longer than any other statement may.
 	cfg.ReadTimeout = 0

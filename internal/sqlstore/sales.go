@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -43,10 +44,14 @@ func (s *Store) ExposedSales(
 // LiveGoods lists the sales that background workers serve: exposed ones and those closed at
 // closedSince or later (zero: all), until they are retired.
 func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
-	// One statement, so that a sale closed meanwhile is listed exactly once.
-	q := live(s.read(ctx)).
+	q := s.liveGoods(ctx, closedSince).Order("goods_id")
+	return list("list live goods", q, saleRow.sale)
+}
+
+// liveGoods is one statement, so that a sale closed meanwhile is listed exactly once.
+func (s *Store) liveGoods(ctx context.Context, closedSince time.Time) *gorm.DB {
+	return live(s.read(ctx).Model(&saleRow{})).
 		Where("(status = ? OR closed_at >= ?)", seckill.Exposed, closedSince.UnixMilli())
-	return list("list live goods", q.Order("goods_id"), saleRow.sale)
 }
 
 // live selects the sales that are not retired. With the condition on the status it reads no others,
@@ -54,6 +59,26 @@ func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill
 func live(q *gorm.DB) *gorm.DB {
 	return q.Where("retired_at IS NULL AND status IN ?",
 		[]seckill.Status{seckill.Exposed, seckill.Closed})
+}
+
+// LiveVersion sums a checksum of each row that LiveGoods lists: orders, cancellations and a
+// merchant's changes raise version, and a rebuild raises epoch. The goods id is a factor, because
+// one sale may leave the list while another enters it. The moduli bound the sum.
+func (s *Store) LiveVersion(
+	ctx context.Context, closedSince time.Time,
+) (version int64, err error) {
+	err = s.liveGoods(ctx, closedSince).Select(`COALESCE(SUM((goods_id % 65521 + 1) *
+		((version + 1000003 * epoch) % 16777213)), 0)`).Scan(&version).Error
+	return version, wrapError("read the version of the live goods", err)
+}
+
+// HasUnpaid reports whether orders of a goods are created and not paid.
+func (s *Store) HasUnpaid(ctx context.Context, goodsID int64) (bool, error) {
+	var sns []string
+	err := s.read(ctx).Model(&orderRow{}).
+		Where("goods_id = ? AND status = ?", goodsID, order.Created).
+		Limit(1).Pluck("order_sn", &sns).Error
+	return len(sns) > 0, wrapError("find an unpaid order", err)
 }
 
 // CloseSale closes an exposed sale and returns it. It returns a closed sale unchanged; a draft is a

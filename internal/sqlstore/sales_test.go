@@ -88,16 +88,73 @@ func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 		goodsIDs(must.Get(h.LiveGoods(t.Context(), today.Add(time.Hour)))(t)))
 }
 
-// TestBeginEpoch_ReturnsActiveHoldings checks that an epoch's snapshot holds the stock and the
-// active orders of each buyer, and without units the final orders whose path may still be used.
-func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
+// TestLiveVersion_ChangesWithTheLiveSales checks every step that changes the row of a live sale, or
+// the list of them. Time stands still, so that the version depends on no clock.
+func (h fixture) TestLiveVersion_ChangesWithTheLiveSales(t *testing.T) {
+	ctx := t.Context()
+	version := func() int64 { return must.Get(h.LiveVersion(ctx, today))(t) }
+	last := version()
+	require.Zero(t, last)
 	draft := h.draft(1, 10, 5)
-	first := h.beginEpoch(draft.GoodsID)
-	require.Equal(t, seckill.Exposed, first.Status)
-	require.EqualValues(t, 1, first.Epoch)
-	require.Empty(t, first.Holdings)
+	require.Equal(t, last, version(), "a draft is not live")
+	var sn string
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{
+		{"expose", func() { h.beginEpoch(draft.GoodsID) }},
+		{"order", func() { sn = h.writeOrder(h.sale(draft.GoodsID), 9) }},
+		{"cancel", func() { must.Get(h.CancelOne(draft.GoodsID, sn, today))(t) }},
+		{"change", func() {
+			end := salechange.Change{EndAt: new(today.Add(2 * time.Hour))}
+			must.Get(h.Change(ctx, draft.GoodsID, end, noKey, today))(t)
+		}},
+		{"rebuild", func() { h.beginEpoch(draft.GoodsID) }},
+		{"close", func() { must.Get(h.CloseSale(ctx, draft.GoodsID, today))(t) }},
+		{"another sale", func() { h.exposed(10, 1) }},
+	} {
+		step.do()
+		require.NotEqual(t, last, version(), step.name)
+		last = version()
+	}
+	require.NotEqual(t, last, must.Get(h.LiveVersion(ctx, today.Add(time.Hour)))(t),
+		"the closed sale leaves the list")
+}
 
-	sale := first.Sale
+// TestLiveVersion_DiffersForAnotherSale checks that a sale that leaves the list while another one
+// with the same version and epoch enters it is noticed.
+func (h fixture) TestLiveVersion_DiffersForAnotherSale(t *testing.T) {
+	version := func() int64 {
+		return must.Get(h.LiveVersion(t.Context(), today.Add(time.Hour)))(t)
+	}
+	leaves := h.exposed(10, 1)
+	before := version()
+	must.Get(h.CloseSale(t.Context(), leaves.GoodsID, today))(t)
+	enters := h.exposed(10, 1)
+	require.Equal(t, []int64{leaves.Version, leaves.Epoch}, []int64{enters.Version, enters.Epoch})
+	require.NotEqual(t, before, version())
+}
+
+func (h fixture) TestHasUnpaid_FindsCreatedOrders(t *testing.T) {
+	sale := h.exposed(10, 5)
+	unpaid := func() bool { return must.Get(h.HasUnpaid(t.Context(), sale.GoodsID))(t) }
+	require.False(t, unpaid())
+	paid, cancelled := h.writeOrder(sale, 9), h.writeOrder(sale, 8)
+	require.True(t, unpaid())
+	must.Get(h.Pay(sale.GoodsID, paid, today))(t)
+	require.True(t, unpaid())
+	must.Get(h.CancelOne(sale.GoodsID, cancelled, today))(t)
+	require.False(t, unpaid())
+}
+
+// TestHoldingPages_ReturnActiveOrders checks that an epoch starts from the active orders, and without
+// units from the final ones whose path may still be used.
+func (h fixture) TestHoldingPages_ReturnActiveOrders(t *testing.T) {
+	sale := h.beginEpoch(h.draft(1, 10, 5).GoodsID)
+	require.Equal(t, seckill.Exposed, sale.Status)
+	require.EqualValues(t, 1, sale.Epoch)
+	require.Empty(t, h.heldOrders(sale))
+
 	a, b, c, d := h.line(sale, 9, 1), h.line(sale, 2, 1), h.line(sale, 9, 2), h.line(sale, 3, 1)
 	h.writeAll(sale.GoodsID, a, b, c, d)
 	must.Get(h.Pay(sale.GoodsID, c.OrderSn, today))(t)
@@ -110,20 +167,62 @@ func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	second := h.beginEpoch(sale.GoodsID)
 	require.EqualValues(t, 2, second.Epoch)
 	require.EqualValues(t, 6, second.Stock)
-	require.Equal(t, []rebuild.Holding{
-		{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{
-			{OrderSn: d.OrderSn, Quantity: 1}, {OrderSn: usable.OrderSn},
-		}},
-		{BuyerID: 9, Held: 3, Orders: []rebuild.HeldOrder{
-			{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2},
-		}},
-	}, second.Holdings)
-	require.Equal(t, h.sale(sale.GoodsID), second.Sale)
+	require.ElementsMatch(t, []order.Held{
+		{BuyerID: 9, OrderSn: a.OrderSn, Quantity: 1},
+		{BuyerID: 9, OrderSn: c.OrderSn, Quantity: 2},
+		{BuyerID: 3, OrderSn: d.OrderSn, Quantity: 1},
+		{BuyerID: 3, OrderSn: usable.OrderSn},
+	}, h.heldOrders(second))
+	require.Equal(t, h.sale(sale.GoodsID), second)
 
 	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 	third := h.beginEpoch(sale.GoodsID)
 	require.Equal(t, seckill.Closed, third.Status, "a closed sale stays closed")
 	require.EqualValues(t, 3, third.Epoch)
+}
+
+// TestHoldingPages_LockNothing checks that other transactions change the sale and its orders while an
+// epoch's orders are read page by page. Each order is in one page, also if it ends meanwhile.
+func (h fixture) TestHoldingPages_LockNothing(t *testing.T) {
+	const buyers = 2*holdingPage + 3
+	sale := h.exposed(buyers, 1)
+	lines := h.lines(sale, buyers)
+	h.writeAll(sale.GoodsID, lines...)
+	sale = h.beginEpoch(sale.GoodsID)
+	pages, units := 0, make(map[string]int64)
+	for page, err := range h.HoldingPages(t.Context(), sale.GoodsID, sale.Epoch, today) {
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page), holdingPage)
+		pages++
+		for _, o := range page {
+			require.NotContains(t, units, o.OrderSn)
+			units[o.OrderSn] = o.Quantity
+		}
+		for _, ended := range []int{pages - 1, buyers - pages} { // read before, and yet to be read
+			must.Get(h.CancelOne(sale.GoodsID, lines[ended].OrderSn, today))(t)
+		}
+	}
+	require.Equal(t, 3, pages)
+	require.EqualValues(t, 1, units[lines[0].OrderSn])
+	require.Zero(t, units[lines[buyers-1].OrderSn])
+	require.EqualValues(t, 6, h.sale(sale.GoodsID).Stock)
+	require.Len(t, h.moves(sale.GoodsID), 6, "Redis returns the units of each after the load")
+}
+
+// TestHoldingPages_EndWithTheirEpoch checks that a rebuild that slept does not read the orders of
+// another epoch.
+func (h fixture) TestHoldingPages_EndWithTheirEpoch(t *testing.T) {
+	sale := h.exposed(1000, 1)
+	h.writeAll(sale.GoodsID, h.lines(sale, 1)...)
+	var got []error
+	for _, err := range h.HoldingPages(t.Context(), sale.GoodsID, sale.Epoch, today) {
+		got = append(got, err)
+		h.beginEpoch(sale.GoodsID)
+	}
+	require.Len(t, got, 2)
+	require.NoError(t, got[0])
+	require.ErrorIs(t, got[1], rebuild.ErrFenced)
+	require.NotErrorIs(t, got[1], order.ErrTryAgain)
 }
 
 // TestBeginEpoch_RejectsOldTokens checks that only the newest token begins an epoch, and that a

@@ -2,9 +2,9 @@
 -- does, once MySQL has recorded the opening. It refuses
 -- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
 -- - an epoch up to the fence (see shut);
--- - any epoch while the gate is open, or was until it ended: a rebuild shuts the gate first, so this gate was opened on
---   another master, and its reservations have not been drained;
--- - fewer buyers than the rebuild has staged: a Redis that was emptied meanwhile lost the others;
+-- - any epoch while the gate is open, or was until it ended: a rebuild shuts the gate first, so this
+--   gate was opened on another master, and its reservations have not been drained;
+-- - other batches than the rebuild has staged: a Redis that was emptied lost them (see stage);
 -- - an older version of the sale than a merchant's change has brought meanwhile (see update).
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
 -- dropped. The outbox stays.
@@ -12,26 +12,28 @@
 -- KEYS  1 sale (hash)   2 staged buyers (hash, optional)   3 buyers (hash)   4 pending (hash)
 --       5 moves (set)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
---       8 available   9 sold   10 card (JSON)   11 number of staged buyers
---       12 version of the row   13 gate (0 = open it, 3 = do not)
+--       8 available   9 sold   10 card (JSON)   11 number of staged batches
+--       12 version of the row   13 whether to open the gate (0, 1)
 -- Returns 1 loaded, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
 local gate, epoch = gate_of(has, ARGV[1])
-local newest, count = math.max(epoch, tonumber(has[6] or 0)), redis.call('HLEN', staged)
-if gate == GATE_OPEN or gate == GATE_EXPIRED or newest >= tonumber(ARGV[2]) or count ~= tonumber(ARGV[11])
-  or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
+local newest = math.max(epoch, tonumber(has[6] or 0))
+local batches = tonumber(redis.call('HGET', staged, 'batches') or 0)
+if gate == GATE_OPEN or gate == GATE_EXPIRED or newest >= tonumber(ARGV[2])
+  or batches ~= tonumber(ARGV[11]) or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
   redis.call('UNLINK', staged)
   return 0
 end
 redis.call('UNLINK', buyers, pending, moves)
-if count > 0 then
+if batches > 0 then
+  redis.call('HDEL', staged, 'batches')
   redis.call('RENAME', staged, buyers)
   redis.call('PERSIST', buyers)
 end
 redis.call('HDEL', sale, 'from', 'until')
-redis.call('HSET', sale, 'gate', ARGV[13], 'epoch', ARGV[2], 'lease', current_lease(ARGV[1]),
-  'status', ARGV[3], 'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7],
-  'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0, 'card', ARGV[10],
-  'version', ARGV[12])
+redis.call('HSET', sale, 'gate', ARGV[13] == '1' and OPEN or LOADED, 'epoch', ARGV[2],
+  'lease', current_lease(ARGV[1]), 'status', ARGV[3], 'start', ARGV[4], 'end', ARGV[5],
+  'limit', ARGV[6], 'total', ARGV[7], 'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0,
+  'card', ARGV[10], 'version', ARGV[12])
 return 1

@@ -15,23 +15,27 @@
 --   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
 --   n         permits, 1 or more
 --   least     permits that suffice, 1 to n
---   wait      longest wait, µs (take, peek); when they were taken, µs (refund)
+--   wait      longest wait, µs (take, peek). Of a refund: when the permits were
+--             taken, µs (windows), or now + reset of that answer (buckets)
 --   cost      ticks per permit; windows: the interval, ms
 --   scale     ticks per µs
 --   free      level in ticks up to which no wait is needed; windows: the limit
 --   cap       highest level in ticks
 --   max       most permits of one request
 -- Returns   now in µs, then six integers for each request:
---   verdict   0 denied, 1 allowed, 2 never
+--   verdict   0 denied, 1 allowed, 2 never: least permits are more than it ever grants
 --   granted   permits taken
 --   wait      µs until they are good
 --   remaining permits that are available without a wait
---   retry     µs until the same request can be admitted, when denied
+--   retry     µs until least permits can be admitted, when denied
 --   reset     µs until the limiter is full again
 --
 -- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
 --           'f start count' µs · 'w start interval count last' ms. An unreadable
---           value counts as missing.
+--           value counts as missing. Of a bucket, scale has more numbers of 16
+--           digits at its end: cost and free, and where a change of these made them
+--           differ from the level, the ticks taken and their share of the burst.
+--           Older scripts read one large number, as another scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
@@ -57,28 +61,94 @@ local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 -- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
 local bucket = { tag = 'b' }
 
+local function limited(a, b, most)
+  if a > div(most, b) then return most end
+  return a * b
+end
+
+-- over: µs by which the level is above free ticks.
+local function over(s, free, scale)
+  local n = s.d - div(free, scale)
+  if s.r > free % scale then n = n + 1 end
+  return max(0, n)
+end
+
+local function scaled(n, to, from) return ceil(n / max(1, from) * to) end
+
+-- level_of is a level without a trace of other params.
+local function level_of(t, d, r)
+  local ticks = min(MAX_TICKS, limited(d, t.scale, MAX_TICKS) + r)
+  return { d = d, r = r, taken = ticks, share = ticks }
+end
+
+-- convert expresses the level s of the params 'from' in those of t. The number of permits taken and
+-- their share of the burst stay, and the time of waits that callers were promised.
+local function convert(t, s, from)
+  if t.kind == 'g' then -- Guava keeps the time
+    local r = scaled(s.r, t.scale, from.scale)
+    return level_of(t, s.d + div(r, t.scale), r % t.scale)
+  end
+  local wait = over(s, from.free, from.scale)
+  local waiting, stays = limited(wait, from.scale, MAX_TICKS), limited(wait, t.scale, MAX_TICKS)
+  local taken, share = max(0, s.taken - waiting), max(0, s.share - waiting)
+  taken = min(MAX_TICKS, limited(div(taken, from.cost), t.cost, MAX_TICKS) +
+    scaled(taken % from.cost, t.cost, from.cost))
+  if from.cost ~= t.cost or from.scale ~= t.scale then
+    share = scaled(min(from.free, share), t.free, from.free)
+  end
+  local ticks = min(t.free, max(share, taken))
+  return { d = div(ticks, t.scale) + wait, r = ticks % t.scale,
+    taken = min(MAX_TICKS, taken + stays), share = min(MAX_TICKS, share + stays) }
+end
+
+-- unpacked reads the numbers in a value's scale. An older script's has none but the scale.
+local function unpacked(text)
+  local at, numbers = #text, {}
+  while at > 16 do
+    table.insert(numbers, 1, tonumber(string.sub(text, at - 15, at)))
+    at = at - 16
+  end
+  return { scale = tonumber(string.sub(text, 1, at)), cost = numbers[1], free = numbers[2],
+    taken = numbers[3], share = numbers[4] }
+end
+
 function bucket.load(t, text)
   local tat, r, scale, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
   if not tat then
-    if t.kind == 'g' then return { d = div(t.free, t.scale), r = t.free % t.scale } end
-    return { d = 0, r = 0 }
+    if t.kind == 'g' then return level_of(t, div(t.free, t.scale), t.free % t.scale) end
+    return level_of(t, 0, 0)
   end
-  tat, r, scale, written = tonumber(tat), tonumber(r), tonumber(scale), tonumber(written)
+  tat, r, written = tonumber(tat), tonumber(r), tonumber(written)
   local moved = written - now > BACK_STEP
-  if moved then tat = tat - (written - now) end
-  if scale ~= t.scale and r > 0 then tat, r = tat + 1, 0 end
-  if tat < now then return { d = 0, r = 0, moved = moved } end
-  return { d = tat - now, r = r, moved = moved }
+  if moved then tat, written = tat - (written - now), now end
+  local from = unpacked(scale)
+  if not from.cost and from.scale ~= t.scale and r > 0 then tat, r, from.scale = tat + 1, 0, t.scale end
+  local d = tat - now
+  if d < 0 then d, r = 0, 0 end
+  local s = level_of(from, d, r)
+  if from.taken then
+    local passed = limited(max(0, now - written), from.scale, MAX_TICKS) -
+      limited(max(0, written - now), from.scale, MAX_TICKS)
+    s.taken = max(0, min(MAX_TICKS, from.taken - passed))
+    s.share = max(0, min(MAX_TICKS, from.share - passed))
+  end
+  s.moved = moved
+  if from.cost and (from.cost ~= t.cost or from.scale ~= t.scale or from.free ~= t.free) then
+    s = convert(t, s, from)
+    s.moved, s.changed = true, true
+  end
+  return s
 end
 
 function bucket.store(t, s)
-  local reset = s.d
-  if s.r > 0 then reset = reset + 1 end
-  if t.kind == 'g' then
-    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_EXTRA_MS
+  local level = level_of(t, s.d, s.r)
+  if t.kind == 'b' and level.taken == 0 and s.taken == 0 then return nil end
+  local more = ''
+  if s.taken ~= level.taken or s.share ~= level.share then
+    more = string.format('%016.0f%016.0f', s.taken, s.share)
   end
-  if reset == 0 then return nil end
-  return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
+  return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,
+    more, now), max(over(s, 0, t.scale), up(s.taken, t.scale)), t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
@@ -86,37 +156,45 @@ local function fitting(t, s, most)
   return div(max(0, most - s.d * t.scale - s.r), t.cost)
 end
 
-function bucket.describe(t, s)
-  local reset = s.d
-  if s.r > 0 then reset = reset + 1 end
-  return fitting(t, s, t.free), reset
-end
+function bucket.describe(t, s) return fitting(t, s, t.free), over(s, 0, t.scale) end
 
 function bucket.take(t, s)
   local most = t.cap
   if t.wait < up(t.cap - t.free, t.scale) then most = t.free + t.wait * t.scale end
-  local never = t.n > t.max
-  if t.kind == 'b' then never = t.n > div(most, t.cost) end
-  local granted, added = t.n, t.kind == 'b' and 1 or 0
-  local retry = never and 1 or s.d + up(s.r + added * t.n * t.cost - most, t.scale)
-  if retry > 0 then
-    granted = fitting(t, s, most)
-    if granted < t.least or t.least == t.n then
-      if never then return NEVER, 0, 0, 0 end
-      return DENIED, 0, 0, retry
-    end
+  local added, fits, largest = 1, fitting(t, s, most), div(most, t.cost)
+  if t.kind == 'g' then
+    added, fits, largest = 0, 0, t.max
+    if s.d + up(s.r - most, t.scale) <= 0 then fits = largest end
+  end
+  local granted = min(t.n, fits)
+  if granted < t.least then
+    if t.least > largest then return NEVER, 0, 0, 0 end
+    return DENIED, 0, 0, s.d + up(s.r + added * t.least * t.cost - most, t.scale)
   end
   local wait = max(0, s.d + up(s.r + added * granted * t.cost - t.free, t.scale))
   local ticks = s.r + granted * t.cost
   s.d, s.r = s.d + div(ticks, t.scale), ticks % t.scale
+  s.taken = min(MAX_TICKS, s.taken + granted * t.cost)
+  s.share = min(MAX_TICKS, s.share + granted * t.cost)
   return ALLOWED, granted, wait, 0
 end
 
+-- refundable: ticks of permits that come back. While callers wait, later permits stand on those
+-- before them, so that only the last ones do.
+local function refundable(t, s)
+  local ahead = t.wait - now
+  if over(s, 0, t.scale) <= ahead then return MAX_TICKS end
+  if over(s, t.free, t.scale) > 0 then return 0 end
+  if t.scale > 1 then ahead = ahead - 2 end
+  return limited(max(0, ahead), t.scale, MAX_TICKS)
+end
+
 function bucket.refund(t, s)
-  local ticks = t.n * t.cost
+  local ticks = min(t.n * t.cost, refundable(t, s))
   s.d, s.r = s.d - div(ticks, t.scale), s.r - ticks % t.scale
   if s.r < 0 then s.d, s.r = s.d - 1, s.r + t.scale end
   if s.d < 0 then s.d, s.r = 0, 0 end
+  s.taken, s.share = max(0, s.taken - ticks), max(0, s.share - ticks)
 end
 
 -- A call that has only buckets does not pay for the windows' functions.
@@ -146,13 +224,10 @@ local function windows()
   end
 
   function fixed.take(t, s)
-    local granted = t.n
-    if s.count + t.n > t.free then
-      granted = t.free - s.count
-      if granted < t.least or t.least == t.n then
-        if t.n > t.free then return NEVER, 0, 0, 0 end
-        return DENIED, 0, 0, s.start + t.cost * 1000 - now
-      end
+    local granted = min(t.n, t.free - s.count)
+    if granted < t.least then
+      if t.least > t.free then return NEVER, 0, 0, 0 end
+      return DENIED, 0, 0, s.start + t.cost * 1000 - now
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0
@@ -207,16 +282,14 @@ local function windows()
   end
 
   function sliding.take(t, s)
-    local left, granted = left_of(t, s), t.n
+    local left = left_of(t, s)
     local used = s.last * left + s.count * t.cost
-    if t.n > t.free or used + t.n * t.cost > t.free * t.cost then
-      granted = div(max(0, t.free * t.cost - used), t.cost)
-      if granted < t.least or t.least == t.n then
-        if t.n > t.free then return NEVER, 0, 0, 0 end
-        local room = (t.free - s.count - t.n) * t.cost
-        if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
-        return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.n) * t.cost, s.count)))
-      end
+    local granted = min(t.n, div(max(0, t.free * t.cost - used), t.cost))
+    if granted < t.least then
+      if t.least > t.free then return NEVER, 0, 0, 0 end
+      local room = (t.free - s.count - t.least) * t.cost
+      if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
+      return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.least) * t.cost, s.count)))
     end
     s.count = s.count + granted
     return ALLOWED, granted, 0, 0
@@ -291,9 +364,10 @@ end
 local function decide(t, texts)
   local text = texts[t.key] or text_of(t.key)
   local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.tag
-  -- Another clock: store the moved state even if this request is denied. Else the
-  -- limiter would not drain until the new clock reaches the old one.
-  if s.moved and t.op ~= 'p' then commit(encode(t, s)) end
+  if t.op == 'r' and s.changed then mine = false end -- taken under another limit
+  -- Another clock or limit: store the moved state even if this request is denied. Else the
+  -- limiter would not drain until the new clock reaches the old one, or at the old rate.
+  if s.moved and mine and t.op ~= 'p' and not texts[t.key] then commit(encode(t, s)) end
   local verdict, granted, wait, retry = ALLOWED, 0, 0, 0
   local before, reset_before
   if t.op == 'p' then before, reset_before = t.algorithm.describe(t, s) end

@@ -13,7 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -99,12 +99,12 @@ func newSaleStore(
 	options := redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
-	must.Get(s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
+	must.Get(s.Load(b.Context(), seckill.Sale{
 		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: stock,
 		Stock: stock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
 		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour), Status: seckill.Exposed,
 		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
-	}}))(b)
+	}, func(func([]order.Held, error) bool) {}))(b)
 	return s
 }
 

@@ -94,9 +94,9 @@ func newDBSale(b *testing.B, store *sqlstore.Store, pool *sql.DB) *dbSale {
 		EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
 	must.Get(store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{}))(b)
-	snap := must.Get(store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken,
-		rebuild.Times{Now: now, Redis: now}))(b)
-	return &dbSale{store, pool, snap.Sale, ordersn.NewKeys([]byte(secret))}
+	sale := must.Get(store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken,
+		rebuild.Times{Now: now}))(b)
+	return &dbSale{store, pool, sale, ordersn.NewKeys([]byte(secret))}
 }
 
 func (l *dbSale) batch(b *testing.B, size int) orderwriter.Batch {

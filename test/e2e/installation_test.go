@@ -83,8 +83,10 @@ func follow(
 	var path struct{ RandomPath string }
 	require.NoError(t, buyer.Do(t.Context(), "POST", "/randomPath?goodsId="+goods, nil, &path))
 	var queued struct{ OrderSn string }
-	require.NoError(t, buyer.Do(t.Context(), "POST",
-		"/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &queued))
+	require.Eventually(t, func() bool { // a busy machine may need more than one deadline
+		return buyer.Do(t.Context(), "POST",
+			"/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &queued) == nil
+	}, time.Minute, 10*time.Millisecond)
 	req := must.Get(http.NewRequestWithContext(t.Context(), "GET",
 		r.Base(0)+"/orders/"+queued.OrderSn+"/events", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+buyer.Token)

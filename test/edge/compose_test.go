@@ -64,7 +64,7 @@ func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 	}
 	for _, name := range []string{
 		"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer",
-		"nginx", "prometheus", "grafana", "loadtest",
+		"nginx", "prometheus", "grafana", "loadtest", "ratelimitd",
 	} {
 		require.Contains(t, c.Services, name)
 	}

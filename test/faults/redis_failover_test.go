@@ -41,6 +41,7 @@ func failoverFaults() []fault {
 		back,
 		failover("redis-failover-rabbit-away", true, broken),
 		failover("redis-failover-rabbit-away-wait-1", true, check.Allowance{}, wait...),
+		noticedLate(),
 	}
 }
 

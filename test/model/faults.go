@@ -41,10 +41,6 @@ var faultNames = [...]string{
 // String names the fault.
 func (f fault) String() string { return faultNames[f] }
 
-// losesRedis reports whether Redis loses reservations. A publisher that missed its deadline makes
-// that two failures.
-func (f fault) losesRedis() bool { return f.needsHistory() || f == redisFlushed }
-
 // needsHistory reports whether the fault returns to an earlier state of Redis.
 func (f fault) needsHistory() bool { return f == redisLosesTail || f == failover || f == failBack }
 
@@ -54,6 +50,12 @@ func (w *world) plan() {
 	w.later(w.faultAt, w.inject)
 	if w.rnd.IntN(2) == 0 {
 		w.rebuildManually(20 + w.rnd.IntN(150))
+	}
+	if w.clockStep != 0 && w.fault != failover && w.fault != failBack && w.fault != queuePurged {
+		w.setClock(w.current, w.faultAt+w.rnd.IntN(40)-20)
+	}
+	if w.stagesInSteps { // the fault comes while a rebuild stages
+		w.rebuildManually(max(0, w.faultAt-20-w.rnd.IntN(20)))
 	}
 	if w.fault == apiPaused || w.fault == workerPaused {
 		w.rebuildManually(max(0, w.faultAt-w.rnd.IntN(30)))
@@ -212,6 +214,12 @@ func (w *world) failOver() {
 	old, next := w.current, w.newServer()
 	next.state = old.past(w.rnd.IntN(9))
 	next.scripts = false
+	switch w.clockStep {
+	case -smallStep, smallStep:
+		next.ahead = w.clockStep
+	case -hour, hour:
+		w.setClock(old, w.rnd.IntN(notice))
+	}
 	w.promote(old, next)
 	w.later(notice, func() { old.demoted = w.current != old })
 	if w.fault == failover {
@@ -226,6 +234,15 @@ func (w *world) failOver() {
 		w.promote(next, old)
 		w.later(notice, func() { next.demoted = w.current != next })
 		w.healIn(notice+1, nil)
+	})
+}
+
+// setClock sets the clock of a Redis forward or back.
+func (w *world) setClock(s *server, in int) {
+	w.later(in, func() {
+		w.logf("the clock of server %d is set by %d", s.replid, w.clockStep)
+		s.ahead += w.clockStep
+		w.dirty = true
 	})
 }
 

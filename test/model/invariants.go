@@ -29,9 +29,9 @@ func (w *world) checkInvariants() {
 	})
 	for _, who := range buyers {
 		n := holds[who]
-		if n > w.limit[who[0]] {
+		if most := w.db.goods[who[0]].maxLimit; n > most {
 			w.violated("G2", "buyer %d holds %d of goods %d, more than %d",
-				who[1], n, who[0], w.limit[who[0]])
+				who[1], n, who[0], most)
 		}
 		if !w.omits(HoldingsInDB) && n != w.db.holdings[who] {
 			w.violated("G2", "buyer %d holds %d of goods %d, and the holdings say %d",
@@ -97,6 +97,8 @@ func (w *world) undrained() string {
 			return fmt.Sprintf("goods %d is being rebuilt", g)
 		case len(w.db.parkedLines(g)) > 0:
 			return fmt.Sprintf("goods %d has %d parked orders", g, len(w.db.parkedLines(g)))
+		case !k.sameFields(w.db.goods[g]):
+			return fmt.Sprintf("goods %d lacks a merchant's change", g)
 		case len(k.pending)+len(k.outbox) > 0:
 			return fmt.Sprintf("goods %d has %d pending, %d in the outbox", g, len(k.pending),
 				len(k.outbox))
@@ -128,7 +130,7 @@ func (w *world) checkDrained() {
 	}
 }
 
-// checkPromise requires a row that has not failed for a promised order, unless Redis failed over.
+// checkPromise requires a row that has not failed for a promised order.
 func (w *world) checkPromise(f *orderRecord) {
 	r := w.db.find(f.goods, f.sn)
 	switch {
@@ -136,7 +138,6 @@ func (w *world) checkPromise(f *orderRecord) {
 		w.violated("G5",
 			"buyer %d was answered that order %d of goods %d failed, and it was written", f.buyer,
 			f.sn, f.goods)
-	case f.mayFail, f.late && w.fault.losesRedis():
 	case !f.promised:
 	case r == nil || r.buyer != f.buyer || r.status == parked:
 		w.violated("G3", "order %d of goods %d was promised to buyer %d and is not in MySQL",

@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 type status int
 
@@ -23,10 +26,20 @@ type row struct {
 	tombstone bool // answered as lost before its message arrived
 }
 
+// moveKind is the reason for a stock move.
+type moveKind int
+
+const (
+	ended moveKind = iota // an order was cancelled, or has expired
+	fail
+	raise // a merchant has added units
+)
+
 // move is a stock move: units that MySQL has released, and Redis must release too.
 type move struct {
 	id, goods, epoch, buyer, sn, q, issued int
-	fail, applied                          bool
+	kind                                   moveKind
+	applied                                bool
 	at                                     int
 }
 
@@ -36,13 +49,17 @@ type move struct {
 type goodsRow struct {
 	stock, total, version, epoch, token, openedOn int
 	ending                                        bool
+	// limit is the units that one buyer may hold. maxLimit is the highest so far: an order of
+	// before an amendment is still written.
+	limit, maxLimit int
+	closed          bool
 }
 
-// snapshot is what a rebuild reads of MySQL when it begins an epoch: the active orders, and with no
-// units the others whose path may still be used.
+// snapshot is what a rebuild reads of MySQL when it begins an epoch: by buyer the active orders,
+// and with no units the others whose path may still be used.
 type snapshot struct {
-	epoch, stock, total int
-	orders              []row
+	goodsRow
+	buyers map[int][]held
 }
 
 // mysql is the database. Its methods are transactions; those that take a proc can be interrupted
@@ -109,10 +126,10 @@ func (m *mysql) parkedLines(goods int) []line {
 }
 
 // newMove records that Redis must release the units of an order.
-func (m *mysql) newMove(l line, fail bool) *move {
+func (m *mysql) newMove(l line, kind moveKind) *move {
 	mv := &move{
 		id: m.w.id(), goods: l.goods, epoch: m.goods[l.goods].epoch, buyer: l.buyer,
-		sn: l.sn, q: l.q, issued: l.issued, fail: fail, at: m.w.now,
+		sn: l.sn, q: l.q, issued: l.issued, kind: kind, at: m.w.now,
 	}
 	m.moves = append(m.moves, mv)
 	return mv
@@ -190,7 +207,7 @@ func (m *mysql) judge(goods int, fresh []line, stock int, out *outcome) {
 	for _, l := range fresh {
 		over := !m.w.omits(HoldingsInDB) && m.holdings[[2]int{
 			goods, l.buyer,
-		}]+l.q > m.w.limit[goods]
+		}]+l.q > m.goods[goods].maxLimit
 		if over || l.q > stock-sold {
 			out.moves = append(out.moves, m.fail(l))
 			continue
@@ -241,13 +258,13 @@ func (m *mysql) resolveTombstone(l line) []*move {
 	if m.w.omits(TombstoneReleases) {
 		return nil
 	}
-	return []*move{m.newMove(l, true)}
+	return []*move{m.newMove(l, fail)}
 }
 
 // fail writes an order as failed, with the stock move that releases its units in Redis.
 func (m *mysql) fail(l line) *move {
 	m.insert(l, failedOrder)
-	return m.newMove(l, true)
+	return m.newMove(l, fail)
 }
 
 // finish ends created orders: cancellation and expiry.
@@ -266,7 +283,7 @@ func (m *mysql) finish(p *proc, goods int, rows []*row, to status) []*move {
 		r.status = to
 		m.hold(goods, r.buyer, -r.q)
 		units += r.q
-		moves = append(moves, m.newMove(r.line, false))
+		moves = append(moves, m.newMove(r.line, ended))
 	}
 	if units > 0 {
 		m.changeStock(goods, stock, units)
@@ -295,16 +312,16 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	if !m.w.omits(ParkedBeforeEpoch) {
 		m.judge(goods, m.parkedLines(goods), g.stock, &outcome{})
 	}
-	g.epoch++
-	s := snapshot{epoch: g.epoch, stock: g.stock, total: g.total}
+	g.epoch, g.version = g.epoch+1, g.version+1
+	s := snapshot{goodsRow: *g, buyers: map[int][]held{}}
 	for _, r := range m.orders {
-		o := *r
-		if !o.status.active() {
-			o.q = 0
+		h := held{r.sn, r.q, r.issued}
+		if !r.status.active() {
+			h.q = 0
 		}
-		usable := now < o.issued+m.w.pathLife+clockMargin && !m.w.omits(LoadUsablePaths)
-		if o.goods == goods && (o.q > 0 || usable) {
-			s.orders = append(s.orders, o)
+		usable := now < r.issued+m.w.pathLife+clockMargin && !m.w.omits(LoadUsablePaths)
+		if r.goods == goods && (h.q > 0 || usable) && !m.w.omits(HoldingsInDB) {
+			s.buyers[r.buyer] = append(s.buyers[r.buyer], h)
 		}
 	}
 	return s, true
@@ -352,6 +369,21 @@ func (m *mysql) pendingMoves(before int) []*move {
 		}
 	}
 	return list
+}
+
+// forget deletes what is final, at once where the product keeps it for a week: the moves that Redis
+// has applied, and the barriers that a newer token has replaced. Tombstones are kept for longer
+// than any message may take.
+func (m *mysql) forget() {
+	m.moves = slices.DeleteFunc(m.moves, func(mv *move) bool { return mv.applied })
+	maps.DeleteFunc(m.barriers, func(of [2]int, _ bool) bool {
+		return of[1] < m.goods[of[0]].token
+	})
+	if !m.w.omits(TombstonesKept) {
+		return
+	}
+	m.orders = slices.DeleteFunc(m.orders, func(r *row) bool { return r.tombstone })
+	maps.DeleteFunc(m.bySn, func(_ [2]int, r *row) bool { return r.tombstone })
 }
 
 // due lists the unpaid orders whose time to pay has passed.

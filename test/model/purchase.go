@@ -147,13 +147,18 @@ func (w *world) confirmAgain(p *proc, c *client, v decision) {
 		ok = w.publish(p, c.goods, m, w.now+publishDeadline) != failed
 	} else if ok {
 		p.step()
-		ok = w.db.up && w.db.find(c.goods, v.line.sn) != nil || w.omits(RepeatHasRow)
+		ok = w.db.up && w.answerable(w.db.find(c.goods, v.line.sn)) || w.omits(RepeatHasRow)
 	}
 	if !ok {
 		w.retry(c) // 503
 		return
 	}
 	w.answer(c, v)
+}
+
+// answerable reports whether a number may be answered 202. A parked order may still fail.
+func (w *world) answerable(r *row) bool {
+	return r != nil && (r.status != parked || w.omits(ParkedUndecided))
 }
 
 // publishBatch publishes the reserved orders of a batch, and answers their buyers.
@@ -164,7 +169,6 @@ func (w *world) publishBatch(p *proc, goods, id, by int, taken []line, promised 
 	result := w.publish(p, goods, message{lines: taken, goods: goods}, by)
 	for i, c := range promised {
 		if result == failed && !w.omits(PromiseOnConfirm) {
-			w.records.of(taken[i]).late = true
 			w.retry(c) // 503: the outcome is unknown
 			continue
 		}
@@ -204,7 +208,7 @@ func (w *world) issuePaths(p *proc, goods int, batch []*client) {
 	if g, _ := p.host.redis.gateOf(goods, p.host.oldRelease); g != open {
 		return
 	}
-	issued := w.now
+	issued := p.host.redis.time()
 	p.step()
 	for _, c := range batch {
 		if c.path == 0 {
@@ -235,9 +239,9 @@ func (w *world) reserve(p *proc, goods int, batch []*client) ([]decision, int, b
 	s := h.redis
 	k := s.goods[goods]
 	s.writing()
-	clock := w.now
+	clock := s.time()
 	if w.omits(RedisClock) {
-		clock += h.skew
+		clock = w.now + h.skew
 	}
 	vs, avail := make([]decision, len(batch)), k.avail
 	extra, taken := map[int]int{}, map[int]line{}
@@ -269,11 +273,12 @@ func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) d
 	switch {
 	case known:
 		return decision{repeated: true, line: w.records.line(l)}
-	case c.path == 0 || w.now >= c.issued+w.pathLife:
+	case c.path == 0 || s.time() >= c.issued+w.pathLife,
+		c.issued > s.time()+pathMargin && !w.omits(PathOfThisClock):
 		return decision{badPath: true, line: l}
-	case clock >= k.until:
+	case k.closed || clock >= k.until:
 		return decision{limited: true}
-	case k.held(c.buyer)+extra+c.q > w.limit[c.goods]:
+	case k.held(c.buyer)+extra+c.q > k.limit:
 		return decision{limited: true}
 	case c.q > avail:
 		return decision{refused: true}
@@ -289,14 +294,14 @@ func (w *world) applyReservations(s *server, k *keys, vs []decision) int {
 			continue
 		}
 		lines = append(lines, v.line)
-		k.reserve(w, v.line)
+		k.reserve(s, v.line)
 		w.records.reserve(w, s, v.line)
 	}
 	if len(lines) == 0 || w.omits(Outbox) {
 		return 0
 	}
 	id := w.id()
-	k.outbox = append(k.outbox, entry{id: id, at: w.now, lines: lines})
+	k.outbox = append(k.outbox, entry{id: id, at: s.time(), lines: lines})
 	if w.omits(OutboxTrimmedByID) && len(k.outbox) > 2 {
 		k.outbox = slices.Clone(k.outbox[1:])
 	}
@@ -310,13 +315,13 @@ func (w *world) answer(c *client, v decision) {
 		c.waiting = false
 		w.logf("%s promises order %d of goods %d (epoch %d) to buyer %d",
 			c.api.name, v.line.sn, v.line.goods, v.line.epoch, v.line.buyer)
-		w.records.promise(v.line, v.taken)
+		w.promise(v.line, v.taken)
 		w.afterPromise(c, v.line)
-	case v.badPath && w.db.up && w.db.find(c.goods, c.path) != nil: // an expired path's order
+	case v.badPath && w.db.up && w.answerable(w.db.find(c.goods, c.path)): // its order
 		c.waiting = false
-		w.records.promise(v.line, false)
+		w.promise(v.line, false)
 		w.afterPromise(c, v.line)
-	case v.badPath:
+	case v.badPath && w.db.up && w.db.find(c.goods, c.path) == nil:
 		c.path = 0
 		w.retry(c)
 	case v.limited:

@@ -21,7 +21,8 @@ func (w *world) queryOrder(p *proc, l line) {
 	}
 	g, k := s.gateOf(l.goods, false)
 	epoch := k.epoch
-	if g != open || w.now < l.issued+w.pathLife+publishDeadline && !w.omits(LostAfterExpiry) {
+	lostFrom := l.issued + w.pathLife + publishDeadline + lostMargin
+	if g != open || s.time() < lostFrom && !w.omits(LostAfterExpiry) {
 		return // 503, or "queued"
 	}
 	if !w.omits(SecondRead) {

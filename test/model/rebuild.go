@@ -31,9 +31,9 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	if !p.host.redis.answers() {
 		return false
 	}
-	now := w.now
+	now := p.host.redis.time()
 	if w.omits(LoadByRedisClock) {
-		now += p.host.skew
+		now = w.now + p.host.skew
 	}
 	p.step()
 	if !w.db.up {
@@ -46,16 +46,16 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	w.logf("%s begins epoch %d of goods %d: %d of %d left",
 		p.host.name, snap.epoch, goods, snap.stock, snap.total)
 	p.sleep(w.rnd.IntN(1 + w.rnd.IntN(12))) // staging takes time with many buyers
-	s := p.host.redis
-	if !s.load(goods, snap) {
+	if !w.stage(p, goods, snap) || !p.host.redis.load(goods, snap) {
 		return false
 	}
+	s := p.host.redis
 	if !w.failsOver {
 		return true
 	}
 	replid := s.replid // the load's answer
 	p.step()
-	until := w.now + openFor
+	now = s.time()
 	p.step()
 	if w.rnd.IntN(8) == 0 {
 		p.sleep(w.rnd.IntN(100))
@@ -67,7 +67,21 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	if w.rnd.IntN(8) == 0 {
 		p.sleep(w.rnd.IntN(100))
 	}
-	return s.open(goods, snap.epoch, until)
+	return s.open(goods, snap.epoch, now)
+}
+
+// stage stages the buyers of a snapshot, in some schedules one after another: the client may talk
+// to another Redis from one to the next.
+func (w *world) stage(p *proc, goods int, snap snapshot) bool {
+	for _, buyer := range sorted(snap.buyers) {
+		if w.stagesInSteps {
+			p.sleep(w.rnd.IntN(6))
+		}
+		if !p.host.redis.stage(goods, snap.epoch, buyer, snap.buyers[buyer]) {
+			return false
+		}
+	}
+	return true
 }
 
 // runRenewer renews the openings of the Redis that this host uses. MySQL lists them. The time counts
@@ -79,7 +93,7 @@ func (w *world) runRenewer(p *proc) {
 		if !s.answers() {
 			continue
 		}
-		replid, until := s.replid, w.now+openFor
+		replid, now := s.replid, s.time()
 		p.step()
 		if w.rnd.IntN(16) == 0 {
 			p.sleep(w.rnd.IntN(100))
@@ -93,10 +107,10 @@ func (w *world) runRenewer(p *proc) {
 			p.sleep(w.rnd.IntN(100))
 		}
 		if w.omits(OpeningFromBefore) {
-			until = w.now + openFor
+			now = s.time()
 		}
 		for _, goods := range sorted(open) {
-			s.renew(goods, open[goods], until)
+			s.renew(goods, open[goods], now)
 		}
 	}
 }
@@ -127,7 +141,8 @@ func (w *world) needsRebuild(h *host, goods int) bool {
 		return k.epoch < epoch
 	case openingOver: // the clients of a replaced master notice it meanwhile
 		row := w.db.goods[goods]
-		return w.now >= k.openUntil+foreignFor*openFor &&
+		over := h.redis.time() - k.openUntil
+		return (over < 0 || over >= foreignFor*openFor) &&
 			(row.ending || row.openedOn != h.redis.replid)
 	}
 	return false
@@ -140,7 +155,7 @@ func (w *world) rebuild(p *proc, goods int) {
 	if w.db.goods[goods].epoch == 0 || !p.host.redis.tryLock(goods, holder, lockLife) {
 		return
 	}
-	if w.rebuildLocked(p, goods) {
+	if w.rebuildLocked(p, goods, holder) {
 		w.logf("%s rebuilt goods %d", p.host.name, goods)
 	}
 	p.step()
@@ -148,7 +163,7 @@ func (w *world) rebuild(p *proc, goods int) {
 }
 
 // rebuildLocked takes a fencing token, shuts the gate, drains the old epoch, and loads a new one.
-func (w *world) rebuildLocked(p *proc, goods int) bool {
+func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 	p.step()
 	if !w.db.up {
 		return false
@@ -166,7 +181,7 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 	}
 	s.shutFor(goods, epoch)
 	w.logf("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
-	if !w.endOpening(p, goods, token, s.replid) {
+	if !w.endOpening(p, goods, holder, token, s.replid) {
 		w.logf("%s can't end the opening of goods %d", p.host.name, goods)
 		return false
 	}
@@ -179,7 +194,7 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 
 // endOpening ends the opening that MySQL has of a sale. If another Redis has it than the one whose
 // gate this rebuild shut, the rebuild waits until it is over there.
-func (w *world) endOpening(p *proc, goods, token, shut int) bool {
+func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 	if !w.failsOver || w.omits(OpeningInMySQL) {
 		return true
 	}
@@ -189,6 +204,7 @@ func (w *world) endOpening(p *proc, goods, token, shut int) bool {
 	}
 	on, ok := w.db.endOpening(goods, token)
 	if ok && on != 0 && on != shut && !w.omits(OpeningAwaited) {
+		p.host.redis.extendLock(goods, holder, openFor+openMargin)
 		p.sleep(openFor + openMargin)
 	}
 	return ok
@@ -202,7 +218,7 @@ func (w *world) drain(p *proc, goods, token int) bool {
 	if !w.drainOutbox(p, goods, 0) {
 		return false
 	}
-	if !w.omits(RepublishBeforeBarrier) && !w.republish(p, goods, -1) {
+	if !w.omits(RepublishBeforeBarrier) && !w.republish(p, goods) {
 		return false
 	}
 	switch {

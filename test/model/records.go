@@ -10,22 +10,23 @@ type orderRecord struct {
 	publishedAt int // tick; -1 before the first
 	copies      int
 	promised    bool
-	// mayFail: Redis failed over to a server that lacks the reservation, or a demoted master took
-	// it.
-	mayFail        bool
+	// lost: the Redis that is master lacks the reservation, so that no worker can publish it. Only
+	// its API can, and nothing bounds when.
+	lost           bool
 	answeredFailed bool
 	republished    int
-	late           bool // its publisher missed the deadline: it waits in Redis for the relay
 }
 
 // records are the orders as an observer of every server would have recorded them.
 type records struct {
 	all  []*orderRecord
 	bySn map[[3]int]*orderRecord
+	// closed has the goods whose close a merchant was answered.
+	closed map[int]bool
 }
 
 func newRecords() *records {
-	return &records{bySn: map[[3]int]*orderRecord{}}
+	return &records{bySn: map[[3]int]*orderRecord{}, closed: map[int]bool{}}
 }
 
 func (r *records) of(l line) *orderRecord { return r.bySn[[3]int{l.goods, l.sn, l.buyer}] }
@@ -52,24 +53,27 @@ func (r *records) line(l line) line {
 func (r *records) reserve(w *world, s *server, l line) {
 	w.logf("reserved: order %d of goods %d (epoch %d), %d for buyer %d, by server %d",
 		l.sn, l.goods, l.epoch, l.q, l.buyer, s.replid)
-	if w.now >= w.saleEnd {
+	if s.time() >= w.saleEnd {
 		w.violated("G6", "order %d was reserved after the sale's end", l.sn)
 	}
-	stale := w.fault == failover || w.fault == failBack
+	if r.closed[l.goods] {
+		w.violated("G6", "order %d was reserved after the close was answered", l.sn)
+	}
 	f := r.add(l)
 	f.line, f.server, f.reservedAt = l, s, w.now // again, if Redis had lost it
-	f.late, f.mayFail = false, stale && (s != w.current || l.epoch < w.db.goods[l.goods].epoch)
+	f.lost = s != w.current
 }
 
-// promise records that a buyer is answered an order number. An order that the query has answered
-// as failed is not promised by its repeated path.
-func (r *records) promise(l line, taken bool) {
-	if f := r.of(l); f != nil && (taken || !f.answeredFailed) {
+// promise records that a buyer is answered an order number. A repeated path of an order that has
+// failed returns its number, and promises nothing.
+func (w *world) promise(l line, taken bool) {
+	r := w.db.find(l.goods, l.sn)
+	if f := w.records.of(l); f != nil && (taken || r == nil || r.status != failedOrder) {
 		f.promised = true
 	}
 }
 
-// failOver marks the orders whose reservations the new master lacks: they may fail.
+// failOver marks the orders whose reservations the new master lacks.
 func (r *records) failOver(from, to *server) {
 	for _, f := range r.all {
 		known := func(s *server) bool {
@@ -78,7 +82,7 @@ func (r *records) failOver(from, to *server) {
 			return pending || k.holds(f.buyer, f.sn)
 		}
 		if known(from) && !known(to) {
-			f.mayFail = true
+			f.lost = true
 		}
 	}
 }
@@ -128,7 +132,7 @@ func (w *world) inQueue(l line) bool {
 // republishes them.
 func (w *world) requireWrittenInTime(l line) {
 	f := w.records.of(l)
-	if f == nil || f.mayFail || f.publishedAt < 0 || !w.healed ||
+	if f == nil || f.lost || f.publishedAt < 0 || !w.healed ||
 		w.fault == queuePurged || w.fault == failBack {
 		return
 	}
@@ -153,7 +157,7 @@ func (w *world) requirePublishedInTime(f *orderRecord) {
 	} else if w.now >= w.faultAt {
 		return
 	}
-	if w.now-from > relayedBy && !f.mayFail {
+	if w.now-from > relayedBy && !f.lost {
 		w.violated("G3",
 			"order %d of goods %d was first in the queue %d ticks after its reservation", f.sn,
 			f.goods, w.now-f.reservedAt)

@@ -45,14 +45,19 @@ type entry struct {
 // keys are the keys of one goods in Redis.
 type keys struct {
 	loaded, shut bool
-	// ready: loaded, and to be opened once MySQL has recorded the opening. openUntil is its end by
-	// this Redis' clock.
+	// ready: loaded, and to be opened once MySQL has recorded the opening. It is open from openFrom
+	// to openUntil by this Redis' clock.
 	ready                           bool
-	openUntil                       int
+	openFrom, openUntil             int
 	epoch, lease, fence             int
 	avail, pend, sold, total, until int
+	// closed and limit are of this version of MySQL's row.
+	closed         bool
+	limit, version int
 	// buyers has the orders of each buyer in this epoch.
-	buyers  map[int][]held
+	buyers map[int][]held
+	// staged has the buyers of epochs that are not loaded yet.
+	staged  map[int]map[int][]held
 	pending map[int]pendingOrder
 	outbox  []entry
 	// moves has the ids of the stock moves that this epoch has applied.
@@ -66,6 +71,10 @@ func (k *keys) clone() *keys {
 	for b, h := range k.buyers {
 		c.buyers[b] = slices.Clone(h)
 	}
+	c.staged = make(map[int]map[int][]held, len(k.staged))
+	for epoch, buyers := range k.staged {
+		c.staged[epoch] = maps.Clone(buyers)
+	}
 	c.pending, c.moves = maps.Clone(k.pending), maps.Clone(k.moves)
 	c.outbox = slices.Clone(k.outbox)
 	return &c
@@ -73,8 +82,8 @@ func (k *keys) clone() *keys {
 
 func newKeys() *keys {
 	return &keys{
-		buyers: map[int][]held{}, pending: map[int]pendingOrder{},
-		moves: map[int]bool{},
+		buyers: map[int][]held{}, staged: map[int]map[int][]held{},
+		pending: map[int]pendingOrder{}, moves: map[int]bool{},
 	}
 }
 
@@ -99,6 +108,7 @@ type server struct {
 	w *world
 	state
 	replid  int
+	ahead   int // ticks by which its clock is ahead
 	up      bool
 	demoted bool // a replica now, which rejects writes
 	history []state
@@ -139,6 +149,8 @@ func (s *server) past(writes int) state {
 	return s.history[len(s.history)-writes].clone()
 }
 
+func (s *server) time() int { return s.w.now + s.ahead }
+
 func (s *server) answers() bool { return s.up && !s.demoted }
 
 // gateOf is gate.lua; old selects a script of an older release, which does not check the lease.
@@ -160,7 +172,8 @@ func (s *server) gateOf(goods int, old bool) (gate, *keys) {
 	case k.lease != s.replid:
 		return leaseGone, k
 	}
-	if s.w.failsOver && !s.w.omits(OpeningInMySQL) && s.w.now >= k.openUntil {
+	over := s.time() >= k.openUntil || s.time() < k.openFrom && !s.w.omits(OpenFrom)
+	if s.w.failsOver && !s.w.omits(OpeningInMySQL) && over {
 		return openingOver, k
 	}
 	return open, k
@@ -187,12 +200,13 @@ func (k *keys) has(buyer, sn int) (units int, known bool) {
 func (k *keys) holds(buyer, sn int) bool { units, _ := k.has(buyer, sn); return units > 0 }
 
 // setHolding sets the units of an order. When it sets none it prunes: ended orders are forgotten
-// once their paths have ended, and at once without EndedOrdersStay.
-func (k *keys) setHolding(w *world, buyer int, h held) {
+// once their paths have ended some time ago, and at once without EndedOrdersStay.
+func (k *keys) setHolding(s *server, buyer int, h held) {
 	rest := slices.DeleteFunc(k.buyers[buyer], func(o held) bool { return o.sn == h.sn })
 	if rest = append(rest, h); h.q == 0 {
 		rest = slices.DeleteFunc(rest, func(o held) bool {
-			return o.q == 0 && (w.now >= o.issued+w.pathLife || w.omits(EndedOrdersStay))
+			unusable := s.time() >= o.issued+s.w.pathLife+clockMargin
+			return o.q == 0 && (unusable || s.w.omits(EndedOrdersStay))
 		})
 	}
 	if k.buyers[buyer] = rest; len(rest) == 0 {
@@ -200,10 +214,12 @@ func (k *keys) setHolding(w *world, buyer int, h held) {
 	}
 }
 
-func (k *keys) reserve(w *world, l line) {
+// reserve takes the units of an order. The gate of a clock that is set back later is not open.
+func (k *keys) reserve(s *server, l line) {
 	k.avail, k.pend = k.avail-l.q, k.pend+l.q
-	k.setHolding(w, l.buyer, held{l.sn, l.q, l.issued})
-	k.pending[l.sn] = pendingOrder{l, w.now}
+	k.setHolding(s, l.buyer, held{l.sn, l.q, l.issued})
+	k.pending[l.sn] = pendingOrder{l, s.time()}
+	k.openFrom = max(k.openFrom, s.time()-1)
 }
 
 // settle is settle.lua.
@@ -238,7 +254,7 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 	s.writing()
 	for _, l := range lines {
 		units, known := k.has(l.buyer, l.sn)
-		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.omits(AdoptWithinLimit)
+		over := k.held(l.buyer)+l.q > s.w.db.goods[goods].maxLimit && !s.w.omits(AdoptWithinLimit)
 		switch {
 		case units > 0 && s.w.omits(AdoptByQuantity):
 			took[l.sn] = l.q
@@ -246,9 +262,9 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 			took[l.sn] = units
 		case over || l.q > k.avail:
 			took[l.sn] = 0
-			k.setHolding(s.w, l.buyer, held{l.sn, 0, l.issued})
+			k.setHolding(s, l.buyer, held{l.sn, 0, l.issued})
 		default:
-			k.reserve(s.w, l)
+			k.reserve(s, l)
 			took[l.sn] = l.q
 		}
 	}
@@ -289,17 +305,21 @@ func (s *server) release(m *move) applyResult {
 	s.writing()
 	k.moves[m.id] = true
 	p, pending := k.pending[m.sn]
-	if m.fail && !pending && k.holds(m.buyer, m.sn) {
+	switch {
+	case m.kind == raise:
+		k.avail, k.total = k.avail+m.q, k.total+m.q
+		return applied
+	case m.kind == fail && !pending && k.holds(m.buyer, m.sn):
 		return applied
 	}
 	if !s.w.omits(ReleaseWithHolding) {
-		k.setHolding(s.w, m.buyer, held{m.sn, 0, m.issued})
+		k.setHolding(s, m.buyer, held{m.sn, 0, m.issued})
 	}
 	switch {
 	case pending:
 		delete(k.pending, m.sn)
 		k.pend, k.avail = k.pend-p.q, k.avail+p.q
-	case !m.fail:
+	case m.kind != fail:
 		k.sold, k.avail = k.sold-m.q, k.avail+m.q
 	}
 	return applied
@@ -313,28 +333,46 @@ func (s *server) shutFor(goods, epoch int) {
 }
 
 // open opens the gate of an epoch whose opening MySQL has recorded.
-func (s *server) open(goods, epoch, until int) bool {
+func (s *server) open(goods, epoch, now int) bool {
 	k := s.goods[goods]
 	if !s.answers() || !k.ready || k.epoch != epoch || k.lease != s.replid {
 		return false
 	}
 	s.writing()
-	k.shut, k.ready, k.openUntil = false, false, until
+	k.shut, k.ready, k.openFrom, k.openUntil = false, false, now-1, now+openFor
 	return true
 }
 
-// renew extends an opening.
-func (s *server) renew(goods, epoch, until int) {
+// renew extends an opening. The time of a clock that was set back since is replaced.
+func (s *server) renew(goods, epoch, now int) {
 	k := s.goods[goods]
-	if s.answers() && k.loaded && !k.shut && k.epoch == epoch && k.lease == s.replid {
-		s.writing()
-		k.openUntil = max(k.openUntil, until)
+	if !s.answers() || !k.loaded || k.shut || k.epoch != epoch || k.lease != s.replid {
+		return
+	}
+	s.writing()
+	if now+openFor > k.openUntil || s.time() < k.openFrom {
+		k.openFrom, k.openUntil = now-1, now+openFor
 	}
 }
 
-// load is load.lua.
+// stage keeps what one buyer holds for the load of an epoch.
+func (s *server) stage(goods, epoch, buyer int, orders []held) bool {
+	if !s.answers() {
+		return false
+	}
+	s.writing()
+	k := s.goods[goods]
+	if k.staged[epoch] == nil {
+		k.staged[epoch] = map[int][]held{}
+	}
+	k.staged[epoch][buyer] = orders
+	return true
+}
+
+// load is load.lua. It refuses unless all the buyers are there that the rebuild has staged.
 func (s *server) load(goods int, snap snapshot) bool {
 	k := s.goods[goods]
+	staged := k.staged[snap.epoch]
 	newest := 0
 	if k.loaded {
 		newest = k.epoch
@@ -348,19 +386,23 @@ func (s *server) load(goods int, snap snapshot) bool {
 	if g, _ := s.gateOf(goods, false); g == open {
 		return false // another master than the one whose gate the rebuild shut
 	}
+	if k.version > snap.version && !s.w.omits(VersionInLoad) {
+		return false // a merchant's change that the snapshot lacks
+	}
+	if len(staged) != len(snap.buyers) && !s.w.omits(StagedCounted) {
+		return false // Redis has lost some, or is another one
+	}
 	s.writing()
 	s.scripts = true
 	k.loaded, k.shut, k.epoch, k.lease = true, s.w.failsOver, snap.epoch, s.replid
 	k.ready = k.shut
 	k.avail, k.pend, k.sold, k.total = snap.stock, 0, snap.total-snap.stock, snap.total
-	k.until = s.w.saleEnd
+	k.until, k.closed, k.limit, k.version = s.w.saleEnd, snap.closed, snap.limit, snap.version
 	k.pending, k.moves, k.buyers = map[int]pendingOrder{}, map[int]bool{}, map[int][]held{}
-	if s.w.omits(HoldingsInDB) {
-		return true
+	for buyer, orders := range staged {
+		k.buyers[buyer] = slices.Clone(orders)
 	}
-	for _, o := range snap.orders {
-		k.buyers[o.buyer] = append(k.buyers[o.buyer], held{o.sn, o.q, o.issued})
-	}
+	k.staged = map[int]map[int][]held{}
 	return true
 }
 
@@ -373,6 +415,13 @@ func (s *server) tryLock(goods, holder, life int) bool {
 	s.writing()
 	k.lock, k.lockUntil = holder, s.w.now+life
 	return true
+}
+
+// extendLock stands for the renewals while a rebuild waits.
+func (s *server) extendLock(goods, holder, ticks int) {
+	if k := s.goods[goods]; s.answers() && k.lock == holder {
+		k.lockUntil += ticks
+	}
 }
 
 func (s *server) unlock(goods, holder int) {

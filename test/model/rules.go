@@ -17,6 +17,8 @@ const (
 	// The script that reserves also writes the message to the outbox. The relay publishes the
 	// outbox of a dead API.
 	Outbox
+	// The relay publishes entries whose time is ahead of Redis' clock: it was set back since.
+	OutboxByAge
 	// A confirm deletes its own outbox entry. Trimming by length deletes unpublished ones.
 	OutboxTrimmedByID
 	// An order is pending until MySQL's commit, not until the broker's confirm.
@@ -52,6 +54,9 @@ const (
 	EpochInLoad
 	// A load is rejected below the fence, which a rebuild raises over all earlier epochs.
 	LoadFenced
+	// A load refuses unless all is there that the rebuild has staged: Redis may have been emptied
+	// meanwhile, or be another one.
+	StagedCounted
 	// Redis adopts late orders only behind an open gate of MySQL's epoch: behind a shut one it
 	// takes the units of a pending order, or those of an image that is replaced.
 	AdoptWhileOpen
@@ -83,6 +88,16 @@ const (
 	OpeningAwaited
 	// The time of an opening counts from before MySQL's answer: a worker may sleep after it.
 	OpeningFromBefore
+	// A merchant's change brings the version of MySQL's row into Redis, which refuses an older one:
+	// a slow amendment would open a closed sale.
+	VersionInUpdate
+	// A load of an older version than a change has brought is refused as well.
+	VersionInLoad
+	// Where Redis can fail over, a close is answered once the Redis has it that MySQL has open.
+	CloseWhereOpen
+	// A gate has a beginning as well, which each reservation moves: a clock that is set back would
+	// keep the gate of a replaced master open for longer.
+	OpenFrom
 	// A stock move is applied once, by its id.
 	ReleaseByID
 	// A stock move is skipped where a newer epoch was loaded with its units.
@@ -104,6 +119,8 @@ const (
 	AdoptByQuantity
 	// An order is lost only after its path has expired. Until then its reservation may be made.
 	LostAfterExpiry
+	// A path that ends later than a new one is of another clock: its number may be forgotten.
+	PathOfThisClock
 	// The order query reads pending between two views of one epoch, and MySQL afterwards: a
 	// reservation or a rebuild may come in between.
 	SecondRead
@@ -112,9 +129,13 @@ const (
 	// A repeated path is answered 202 only while its order is pending or has a row: Redis may have
 	// lost it after the script answered.
 	RepeatHasRow
+	// A path whose order is parked is answered 503, because that order may still fail.
+	ParkedUndecided
 	// The order query inserts a row before it answers that an order is lost. The late message finds
 	// that row.
 	TombstoneBeforeAnswer
+	// Tombstones are kept for longer than a message may take.
+	TombstonesKept
 	// A late order that finds its tombstone releases the units that were adopted for it.
 	TombstoneReleases
 	lastRule
@@ -128,6 +149,7 @@ var names = [...]string{
 	GroupInOrder:           "a group judged by the orders before it",
 	RedisClock:             "sale window by the API's clock",
 	Outbox:                 "no outbox",
+	OutboxByAge:            "outbox entries ahead of the clock are not old",
 	OutboxTrimmedByID:      "outbox trimmed by length",
 	CommitEndsPending:      "the confirm ends pending",
 	RepublishAge:           "pending orders republished at any age",
@@ -144,6 +166,7 @@ var names = [...]string{
 	LeaseInEveryRelease:    "scripts of an older release without the lease",
 	EpochInLoad:            "load accepts any epoch",
 	LoadFenced:             "load checks the epoch and not the fence",
+	StagedCounted:          "load takes the buyers that are staged",
 	AdoptWhileOpen:         "late orders adopted behind a shut gate and by other epochs",
 	AdoptWithinLimit:       "late orders adopted beyond the buyer's limit",
 	FencingToken:           "no fencing token in MySQL and no fence in load",
@@ -158,6 +181,10 @@ var names = [...]string{
 	OpeningInMySQL:         "no record of the opening in MySQL",
 	OpeningAwaited:         "a rebuild does not wait for the end of an opening",
 	OpeningFromBefore:      "an opening counted from after MySQL's answer",
+	VersionInUpdate:        "an older change of a merchant replaces a newer one",
+	VersionInLoad:          "load of an older version than a merchant's change has brought",
+	CloseWhereOpen:         "a close answered by whatever Redis the API talks to",
+	OpenFrom:               "openings without a beginning",
 	ReleaseByID:            "releases without an id",
 	ReleaseByEpoch:         "releases without an epoch",
 	ReleaseWithHolding:     "releases without the buyer's holding",
@@ -168,10 +195,13 @@ var names = [...]string{
 	LoadByRedisClock:       "usable paths by the rebuilder's clock",
 	AdoptByQuantity:        "late orders adopted whatever quantity Redis has",
 	LostAfterExpiry:        "failed answered before the path has expired",
+	PathOfThisClock:        "paths of a clock that was set back",
 	SecondRead:             "failed answered without a second read of Redis and MySQL",
 	PromiseOnConfirm:       "202 without a confirm in time",
 	RepeatHasRow:           "a repeated path answered without its order",
+	ParkedUndecided:        "202 for a parked order",
 	TombstoneBeforeAnswer:  "no tombstone before an order is answered as lost",
+	TombstonesKept:         "tombstones deleted at once",
 	TombstoneReleases:      "units adopted for a tombstone not released",
 }
 

@@ -19,6 +19,7 @@ func (w *world) runReleaser(p *proc) {
 	for {
 		p.round(10)
 		if w.db.up {
+			w.db.forget()
 			w.applyMoves(p, w.db.pendingMoves(w.now-10))
 		}
 	}
@@ -85,7 +86,7 @@ func (w *world) runRelay(p *proc) {
 // republishAll republishes all pending orders to a broker that lost its data.
 func (w *world) republishAll(p *proc) {
 	for g := range w.nGoods {
-		if !p.host.redis.answers() || !w.republish(p, g, -1) {
+		if !p.host.redis.answers() || !w.republish(p, g) {
 			return
 		}
 	}
@@ -102,7 +103,7 @@ func (w *world) drainOutbox(p *proc, goods, age int) bool {
 		}
 		var list []entry
 		for _, e := range s.goods[goods].outbox {
-			if e.at <= w.now-age {
+			if e.at <= s.time()-age || e.at > s.time() && !w.omits(OutboxByAge) {
 				list = append(list, e)
 			}
 		}
@@ -120,14 +121,12 @@ func (w *world) drainOutbox(p *proc, goods, age int) bool {
 	}
 }
 
-// republish publishes pending orders older than some ticks.
-func (w *world) republish(p *proc, goods, older int) bool {
+// republish publishes all pending orders.
+func (w *world) republish(p *proc, goods int) bool {
 	p.step()
 	var lines []line
 	for _, sn := range sorted(p.host.redis.goods[goods].pending) {
-		if pd := p.host.redis.goods[goods].pending[sn]; w.now-pd.at > older {
-			lines = append(lines, pd.line)
-		}
+		lines = append(lines, p.host.redis.goods[goods].pending[sn].line)
 	}
 	return w.publishLines(p, goods, lines)
 }
@@ -148,12 +147,26 @@ func (w *world) publishLines(p *proc, goods int, lines []line) bool {
 // runReconciler compares Redis with MySQL by order number.
 func (w *world) runReconciler(p *proc) {
 	for {
-		p.round(20)
+		p.round(reconcileRound)
 		for g := range w.nGoods {
 			w.reconcile(p, g)
 		}
 	}
 }
+
+// dueForRepublishing reports whether the age of an order has just passed the republish age, twice
+// that, four times, and so on.
+func (w *world) dueForRepublishing(age int) bool {
+	for at := republishAge; at <= age; at *= 2 {
+		if age-at <= 3*reconcileRound/2 {
+			return true
+		}
+	}
+	return w.omits(RepublishAge)
+}
+
+// apart is the age of an order of the past, or of a clock that has been set back since.
+func apart(now, at int) int { return max(now-at, at-now) }
 
 // reconcile settles pending orders that MySQL has, and republishes old ones that it lacks.
 func (w *world) reconcile(p *proc, goods int) {
@@ -162,13 +175,13 @@ func (w *world) reconcile(p *proc, goods int) {
 	if g != open || len(k.pending) == 0 {
 		return
 	}
-	patient, old := tolerance, republishAge
+	patient := tolerance
 	if w.omits(RepublishAge) {
-		patient, old = 0, 0
+		patient = 0
 	}
 	var asked []pendingOrder
 	for _, sn := range sorted(k.pending) {
-		if pd := k.pending[sn]; w.now-pd.at > patient {
+		if pd := k.pending[sn]; apart(s.time(), pd.at) > patient {
 			asked = append(asked, pd)
 		}
 	}
@@ -181,7 +194,7 @@ func (w *world) reconcile(p *proc, goods int) {
 	for _, pd := range asked {
 		r := w.db.find(goods, pd.sn)
 		switch {
-		case unwritten(r) && w.now-pd.at > old:
+		case unwritten(r) && w.dueForRepublishing(s.time()-pd.at):
 			absent = append(absent, pd.line)
 		case !unwritten(r) && r.status != failedOrder:
 			written = append(written, pd.sn)

@@ -11,9 +11,13 @@ const (
 	relayAfter      = 10  // 1 s
 	tolerance       = 30  // 5 s
 	republishAge    = 150 // 60 s
+	reconcileRound  = 20  // 5 s
 	lockLife        = 80  // 2 s, renewed
 	barrierPatience = lockLife - 2*publishDeadline
-	clockMargin     = 40 // 4 minutes
+	clockMargin     = 40 // 5 minutes
+	pathMargin      = 20 // 5 s
+	smallStep       = 15 // 1.5 s, of Redis' clock
+	lostMargin      = 20 // 5 s
 	openFor         = 50 // 5 s
 	foreignFor      = 3
 	openMargin      = 5
@@ -32,8 +36,6 @@ type world struct {
 	now, ids     int
 	procs, ready []*proc
 	nGoods       int
-	// limit is the units that one buyer may hold, for each goods.
-	limit []int
 	// saleEnd and payTime are ticks: the end of every sale, and the time to pay an order.
 	saleEnd, payTime int
 	// pathLife is the ticks for which a path permits a purchase: a minute in the product, here long
@@ -41,6 +43,13 @@ type world struct {
 	pathLife int
 	// failsOver: Redis has replicas, and openings stand in MySQL.
 	failsOver bool
+	// stagesInSteps: a rebuild stages one buyer at a time.
+	stagesInSteps bool
+	// clockStep is the ticks by which Redis' clock is set forward, or back, about when the fault
+	// comes. A promoted replica's clock differs from its master's by that.
+	clockStep int
+	// changes: merchants change and close their sales.
+	changes bool
 	// remember makes servers keep their last states; only some faults need them.
 	remember bool
 
@@ -118,6 +127,7 @@ func newWorld(seed uint64, without Rule) *world {
 	if w.fault == clockSkew || rnd.IntN(8) == 0 {
 		w.saleEnd = 50 + rnd.IntN(60)
 	}
+	w.drawFeatures(rand.New(rand.NewPCG(seed, 0xfea7)))
 	w.current = w.newServer()
 	w.broker.up = true
 	for range 1 + rnd.IntN(2) {
@@ -129,12 +139,22 @@ func newWorld(seed uint64, without Rule) *world {
 	}
 	for range w.nGoods {
 		stock := 2 + rnd.IntN(4)
-		w.db.goods = append(w.db.goods, goodsRow{stock: stock, total: stock})
-		w.limit = append(w.limit, 1+rnd.IntN(3))
+		row := goodsRow{stock: stock, total: stock, limit: 1 + rnd.IntN(3)}
+		row.maxLimit = row.limit
+		w.db.goods = append(w.db.goods, row)
 	}
 	w.hosts()
 	w.addClients()
 	return w
+}
+
+// drawFeatures decides what a schedule has besides, by a generator of its own: schedules without a
+// feature stay as they are.
+func (w *world) drawFeatures(rnd *rand.Rand) {
+	w.stagesInSteps, w.changes = rnd.IntN(4) == 0, rnd.IntN(4) == 0
+	if rnd.IntN(4) == 0 {
+		w.clockStep = []int{-hour, -smallStep, smallStep, hour}[rnd.IntN(4)]
+	}
 }
 
 func (w *world) hosts() {
@@ -151,6 +171,9 @@ func (w *world) hosts() {
 	}
 	for g := range w.nGoods {
 		w.later(w.rnd.IntN(10), func() { w.createSale(g) })
+		if w.changes {
+			w.addMerchant(g)
+		}
 	}
 }
 
@@ -173,6 +196,9 @@ func (w *world) bootWorker(h *host) {
 	w.spawn(h, w.rnd.IntN(10), w.runAdopter)
 	w.spawn(h, w.rnd.IntN(10), w.runReconciler)
 	w.spawn(h, 5+w.rnd.IntN(10), w.runRebuilder)
+	if w.changes {
+		w.spawn(h, w.rnd.IntN(10), w.runSyncer)
+	}
 }
 
 // Run runs one schedule, and returns the guarantee that it violates, or nil.

@@ -17,6 +17,7 @@ import (
 
 // Store keeps dead letters and failed orders in MySQL.
 type Store interface {
+	order.Clock
 	// DeadLetters lists dead letters, oldest first, after an id ("": from the oldest).
 	DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
 	// DeadLetter reads one; ErrNoSuchDeadLetter if there is none.
@@ -56,7 +57,7 @@ type Service struct {
 
 const (
 	// requeueDeadline bounds a requeue. returnAfter is the delay of the planned return of its
-	// units. It must exceed requeueDeadline by more than clocks differ.
+	// units. It must exceed requeueDeadline.
 	requeueDeadline = 5 * time.Second
 	returnAfter     = time.Minute
 )
@@ -125,7 +126,11 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 		if err != nil || len(moves) == 0 {
 			return err
 		}
-		planned := func(m order.StockMove) bool { return m.MadeAt.After(time.Now()) }
+		now, err := s.Store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		planned := func(m order.StockMove) bool { return m.MadeAt.After(now) }
 		s.Releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
 	return seckill.NewUnavailable("the order's units are on their way back or being taken anew",
@@ -137,7 +142,10 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 func (s *Service) revive(
 	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
-	now := time.Now()
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return order.Order{}, err
+	}
 	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
 	if err != nil {
 		return order.Order{}, err

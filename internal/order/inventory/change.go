@@ -40,7 +40,11 @@ func (s *SaleService) Change(
 	ctx = seckill.WithActor(ctx, by)
 	var b BegunChange
 	err = order.RetryTransaction(ctx, func() error {
-		b, err = s.Store.Change(ctx, goodsID, c, key, time.Now())
+		now, err := s.Store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		b, err = s.Store.Change(ctx, goodsID, c, key, now)
 		return err
 	})
 	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Detail.Name == "available" {

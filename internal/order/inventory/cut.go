@@ -57,7 +57,11 @@ func (s Stores) finishCut(ctx context.Context, c StockCut) (StockCut, seckill.Sa
 		if results[0] == order.MoveDeferred {
 			return c, sale, errCutOpen
 		}
-		c, sale, err = s.Store.EndCut(ctx, c, results[0], time.Now())
+		now, err := s.Store.Now(ctx)
+		if err != nil {
+			return c, sale, err
+		}
+		c, sale, err = s.Store.EndCut(ctx, c, results[0], now)
 		if err != nil || c.State != CutOpen {
 			return c, sale, err
 		}

@@ -48,13 +48,21 @@ func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.S
 		}
 	}
 	if len(done) > 0 {
-		err = s.Store.MarkReleased(ctx, goodsID, done, time.Now())
+		err = s.markReleased(ctx, goodsID, done)
 	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID,
 			"moves", len(moves), "err", err)
 	}
 	return err == nil && len(done) == len(moves)
+}
+
+func (s Stores) markReleased(ctx context.Context, goodsID int64, ids []string) error {
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Store.MarkReleased(ctx, goodsID, ids, now)
 }
 
 // Run releases what is due every second until ctx ends.
@@ -64,8 +72,11 @@ func (r *StockReleaser) Run(ctx context.Context) error {
 
 // runOnce serves every sale with due moves. A sale that cannot be reached starves no other.
 func (r *StockReleaser) runOnce(ctx context.Context) {
-	before := time.Now().Add(-releaseAfter)
-	due, err := r.dueGoods(ctx, before)
+	now, err := r.Store.Now(ctx)
+	before, due := now.Add(-releaseAfter), []int64(nil)
+	if err == nil {
+		due, err = r.dueGoods(ctx, before)
+	}
 	if err != nil && ctx.Err() == nil {
 		r.Log.WarnContext(ctx, "stock moves can't be listed, trying again", "err", err)
 	}

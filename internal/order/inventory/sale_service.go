@@ -127,12 +127,36 @@ func (s *SaleService) Close(
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
-	if err := s.syncSale(ctx, goodsID); err != nil {
+	if err = s.syncSale(ctx, goodsID); err == nil {
+		err = s.requireClosedWhereOpen(ctx, sale)
+	}
+	if err != nil {
 		return seckill.Sale{}, seckill.NewUnavailable(
 			"the sale is closed in the database, but may be open to buyers still", err)
 	}
 	s.Log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
 	return sale, nil
+}
+
+// errOpenElsewhere means that a rebuild is under way, or that Redis has failed over.
+var errOpenElsewhere = errors.New("another Redis may have the sale open")
+
+// requireClosedWhereOpen requires the master that MySQL has open for a sale to have its close,
+// where Redis can fail over. Another one may sell without knowing that it was replaced.
+func (s *SaleService) requireClosedWhereOpen(ctx context.Context, sale seckill.Sale) error {
+	if s.Opener.GateLifetime == 0 || sale.Retired {
+		return nil
+	}
+	v, err := s.Redis.View(ctx, sale.GoodsID)
+	if err != nil {
+		return err
+	}
+	openOn, err := s.Opener.Store.OpenedOn(ctx, sale.GoodsID)
+	ofLease := v.Gate == seckill.GateOpen || v.Gate == seckill.GateExpired
+	if err != nil || ofLease && v.Lease == openOn && v.Status == seckill.Closed {
+		return err
+	}
+	return errOpenElsewhere
 }
 
 // Ledger accounts for every unit of a sale that the actor may manage.

@@ -12,6 +12,7 @@ import (
 
 // Store is the part of MySQL that keeps sales, changes of sales, stock cuts and stock moves.
 type Store interface {
+	order.Clock
 	// CreateSale inserts a sale, or returns the one that the same key inserted before.
 	CreateSale(
 		ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey,

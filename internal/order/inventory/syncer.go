@@ -39,7 +39,11 @@ func (s *ChangeSyncer) runOnce(ctx context.Context) {
 
 // finishCuts serves every abandoned cut. It pages past those that Redis cannot decide now.
 func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
-	before := time.Now().Add(-cutAfter)
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	before := now.Add(-cutAfter)
 	for after := ""; ; {
 		open, err := s.Store.OpenCuts(ctx, before, after, cutChunk)
 		if err != nil || len(open) == 0 {
@@ -67,7 +71,7 @@ func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
 func (s *ChangeSyncer) syncFields(ctx context.Context) {
 	workers.Each(ctx, s.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
 		v, err := s.Redis.View(ctx, sale.GoodsID)
-		if err != nil || v.Epoch != sale.Epoch || sameFields(v.Sale, sale) {
+		if err != nil || v.Epoch != sale.Epoch || v.SameTerms(sale) {
 			return // the rebuilder restores what Redis lost
 		}
 		if err := s.syncSale(ctx, sale.GoodsID); err != nil && ctx.Err() == nil {
@@ -75,10 +79,4 @@ func (s *ChangeSyncer) syncFields(ctx context.Context) {
 				"err", err)
 		}
 	})
-}
-
-func sameFields(a, b seckill.Sale) bool {
-	return a.Status == b.Status && a.Title == b.Title && a.Price == b.Price &&
-		a.PerBuyerLimit == b.PerBuyerLimit &&
-		a.StartAt.Equal(b.StartAt) && a.EndAt.Equal(b.EndAt) && a.Rate == b.Rate
 }

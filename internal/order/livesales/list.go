@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
@@ -16,76 +19,233 @@ type Store interface {
 	// LiveGoods lists exposed sales, and sales that were closed at a moment or later. It leaves
 	// out retired sales.
 	LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error)
+	// LiveVersion changes with every change of what LiveGoods lists.
+	LiveVersion(ctx context.Context, closedSince time.Time) (int64, error)
+	// HasUnpaid reports whether orders of a goods are created and not paid.
+	HasUnpaid(ctx context.Context, goodsID int64) (bool, error)
+}
+
+// Redis holds the sales.
+type Redis interface {
+	// Views reads sales, by goods id. It leaves out those whose master does not answer.
+	Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View
+	// EndedRests lists the sales that processes ask to serve since a few seconds.
+	EndedRests(ctx context.Context) ([]int64, error)
+}
+
+// Sale is a live sale.
+type Sale struct {
+	seckill.Sale
+	AtRest bool // no worker has anything to do for the sale
+
+	settledSince time.Time // by all checks; zero if the last one found something to do
 }
 
 // List holds the sales that background workers serve. Several goroutines may use it.
 type List struct {
 	Store          Store
+	Redis          Redis
 	PaymentTimeout time.Duration // for which an order may stay unpaid
 	Log            *slog.Logger
 
 	mu        sync.Mutex
-	sales     []seckill.Sale
+	sales     []*Sale // replaced, never changed; the lock guards the elements
+	version   int64
+	turn      int            // in sales, of the next check
 	allReadAt time.Time      // of the last full refresh
 	allSales  []seckill.Sale // its result
 }
 
 const (
 	refreshInterval = time.Second
+	checkInterval   = 750 * time.Millisecond
+	// endInterval and the rebuilder's interval are together less than a second.
+	endInterval = 500 * time.Millisecond
+	// checkParts checks together read every sale once, in 30 s.
+	checkParts = 40
+	// restAfter is how long checks find nothing to do for a sale before it rests. It is less than
+	// the time between two checks of one of many sales.
+	restAfter = 20 * time.Second
+	// minPart is how many sales each check reads at least, so that a few are read in seconds.
+	minPart = 20
 	// FullInterval is the time between full refreshes, which scan every sale ever closed.
 	FullInterval = time.Minute
 	// liveAfterClose is how long after its last payment deadline a closed sale is in every refresh.
 	liveAfterClose = 24 * time.Hour
 )
 
-// Run refreshes the list until ctx ends.
+// Run refreshes and checks the list until ctx ends. Each step has its own goroutine, because a loss
+// that a request has met must not wait for MySQL, or for a master that does not answer.
 func (l *List) Run(ctx context.Context) error {
-	return workers.Every(ctx, refreshInterval, l.Refresh)
+	var g errgroup.Group
+	g.Go(func() error { return workers.Every(ctx, refreshInterval, l.Refresh) })
+	g.Go(func() error { return workers.Every(ctx, endInterval, l.endRests) })
+	g.Go(func() error { return workers.Every(ctx, checkInterval, l.Check) })
+	return g.Wait()
 }
 
-// Refresh reads the list once. A full refresh also reads sales that were closed long ago and are
-// not retired, for example because Redis could not take units back.
+// Refresh reads the list once if it has changed. A full refresh also reads sales that were closed
+// long ago and are not retired, for example because Redis could not take units back.
 func (l *List) Refresh(ctx context.Context) {
+	if err := l.refresh(ctx); err != nil && ctx.Err() == nil {
+		l.Log.WarnContext(ctx, "cannot list live sales, using the last list", "err", err)
+	}
+}
+
+func (l *List) refresh(ctx context.Context) error {
+	since := time.Now().Add(-l.PaymentTimeout - liveAfterClose)
+	// The version is read before the rows: the next refresh finds a change in between.
+	version, err := l.Store.LiveVersion(ctx, since)
+	if err != nil {
+		return err
+	}
 	l.mu.Lock()
-	full := time.Since(l.allReadAt) >= FullInterval
+	full, changed := time.Since(l.allReadAt) >= FullInterval, version != l.version
 	l.mu.Unlock()
-	since := time.Unix(0, 0)
-	if !full {
-		since = time.Now().Add(-l.PaymentTimeout - liveAfterClose)
+	if full {
+		since = time.Unix(0, 0)
+	} else if !changed {
+		return nil
 	}
 	sales, err := l.Store.LiveGoods(ctx, since)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.Log.WarnContext(ctx, "cannot list live sales, using the last list", "err", err)
-		}
-		return
+	if err == nil {
+		l.keep(sales, version, full)
 	}
-	l.keep(sales, full)
+	return err
 }
 
-// keep stores a list. Between full refreshes it keeps the old sales of the last full one.
-func (l *List) keep(sales []seckill.Sale, full bool) {
+// keep stores a list. Between full refreshes it keeps the old sales of the last full one. A sale
+// whose row changed is not at rest.
+func (l *List) keep(sales []seckill.Sale, version int64, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.version = version
 	if full {
-		l.allReadAt, l.sales, l.allSales = time.Now(), sales, sales
-		return
+		l.allReadAt, l.allSales = time.Now(), sales
+	}
+	known := make(map[int64]*Sale, len(l.sales))
+	for _, s := range l.sales {
+		known[s.GoodsID] = s
 	}
 	listed := make(map[int64]bool, len(sales))
+	l.sales = make([]*Sale, 0, len(sales))
+	add := func(sale seckill.Sale) {
+		s := known[sale.GoodsID]
+		if s == nil || s.Sale != sale {
+			s = &Sale{Sale: sale}
+		}
+		l.sales, listed[sale.GoodsID] = append(l.sales, s), true
+	}
 	for _, s := range sales {
-		listed[s.GoodsID] = true
+		add(s)
 	}
 	for _, s := range l.allSales {
 		if s.Status == seckill.Closed && !listed[s.GoodsID] {
-			sales = append(sales, s)
+			add(s)
 		}
 	}
-	l.sales = sales
 }
 
-// Sales returns a copy of the list.
+// Sales returns the sales that are not at rest.
 func (l *List) Sales() []seckill.Sale {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.sales)
+	var sales []seckill.Sale
+	for _, s := range l.sales {
+		if !s.AtRest {
+			sales = append(sales, s.Sale)
+		}
+	}
+	return sales
+}
+
+// All returns every sale.
+func (l *List) All() []Sale {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sales := make([]Sale, len(l.sales))
+	for i, s := range l.sales {
+		sales[i] = *s
+	}
+	return sales
+}
+
+// endRests ends the rests of sales that a process asks to serve.
+func (l *List) endRests(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
+	ended, _ := l.Redis.EndedRests(ctx) // without an answer, checks find the sales later
+	if len(ended) == 0 {
+		return
+	}
+	slices.Sort(ended)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sales {
+		if _, found := slices.BinarySearch(ended, s.GoodsID); found {
+			s.AtRest, s.settledSince = false, time.Time{}
+		}
+	}
+}
+
+// Check reads a part of the sales in Redis. It begins and ends rests. It learns nothing of a sale
+// whose master does not answer, because no worker could serve it.
+func (l *List) Check(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
+	due := l.next()
+	goodsIDs := make([]int64, len(due))
+	for i, s := range due {
+		goodsIDs[i] = s.GoodsID
+	}
+	views := l.Redis.Views(ctx, goodsIDs)
+	for _, s := range due {
+		if v, answered := views[s.GoodsID]; answered {
+			l.learn(s, inSync(s.Sale, v) && l.allPaid(ctx, s))
+		}
+	}
+}
+
+// next returns the sales whose turn it is.
+func (l *List) next() (due []*Sale) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range min(max(minPart, len(l.sales)/checkParts+1), len(l.sales)) {
+		due, l.turn = append(due, l.sales[l.turn%len(l.sales)]), l.turn+1
+	}
+	return due
+}
+
+// inSync reports whether Redis and MySQL agree about a sale, and nothing of it is in flight.
+func inSync(s seckill.Sale, v seckill.View) bool {
+	return v.Gate == seckill.GateOpen && v.Epoch == s.Epoch && v.SameTerms(s) &&
+		v.Total == s.Total && v.Available == s.Stock && v.Sold == s.Total-s.Stock &&
+		v.Pending == 0 && v.Outbox == 0
+}
+
+// allPaid reports whether no order waits for its payment. A sale at rest has none: every later order
+// changes its row, which ends the rest.
+func (l *List) allPaid(ctx context.Context, s *Sale) bool {
+	l.mu.Lock()
+	paid := s.AtRest || s.Stock == s.Total
+	l.mu.Unlock()
+	if paid {
+		return true
+	}
+	unpaid, err := l.Store.HasUnpaid(ctx, s.GoodsID)
+	return err == nil && !unpaid
+}
+
+// learn begins or ends a rest.
+func (l *List) learn(s *Sale, settled bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !settled:
+		s.AtRest, s.settledSince = false, time.Time{}
+	case s.settledSince.IsZero():
+		s.settledSince = time.Now()
+	default:
+		s.AtRest = time.Since(s.settledSince) >= restAfter
+	}
 }

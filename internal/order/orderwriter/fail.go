@@ -30,8 +30,11 @@ func (w *Writer) failOne(
 	began := time.Now()
 	var out order.Outcome
 	err := w.retry(ctx, "write a failed order", func() error {
-		var err error
-		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, reason, d, time.Now())
+		now, err := w.Store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, reason, d, now)
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

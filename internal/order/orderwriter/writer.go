@@ -26,6 +26,7 @@ type Metrics interface {
 // BatchStore is MySQL for the writer. Infrastructure errors include order.ErrTryAgain, because a
 // new transaction may succeed.
 type BatchStore interface {
+	order.Clock
 	// WriteBatch writes order lines of one goods in one transaction. It parks late lines that are
 	// not adopted if the batch asks for that. The error is an *AdoptError for such lines otherwise,
 	// seckill.ErrNoSuchGoods, or the problem of one of the lines.
@@ -86,7 +87,11 @@ func (w *Writer) Write(ctx context.Context, batch []received) error {
 	}
 	for _, b := range work.barriers {
 		record := func() error {
-			return w.Store.RecordBarrier(ctx, b.goodsID, b.Barrier, time.Now())
+			now, err := w.Store.Now(ctx)
+			if err != nil {
+				return err
+			}
+			return w.Store.RecordBarrier(ctx, b.goodsID, b.Barrier, now)
 		}
 		if err := w.retry(ctx, "record a barrier", record); err != nil {
 			return err
@@ -130,8 +135,11 @@ func (w *Writer) commit(
 	defer func() { end(err) }()
 	var known adoption
 	err = w.retry(ctx, "write orders", func() error {
-		b := w.batch(goodsID, lines, known)
-		var err error
+		now, err := w.Store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		b := w.batch(goodsID, lines, known, now)
 		out, err = w.Store.WriteBatch(ctx, b)
 		late, ok := errors.AsType[*AdoptError](err)
 		if !ok {
@@ -145,8 +153,9 @@ func (w *Writer) commit(
 }
 
 // batch makes the batch of one transaction. Of a repeated order number the first delivery counts.
-func (w *Writer) batch(goodsID int64, lines []sourcedLine, known adoption) Batch {
-	now := time.Now()
+func (w *Writer) batch(
+	goodsID int64, lines []sourcedLine, known adoption, now time.Time,
+) Batch {
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)),

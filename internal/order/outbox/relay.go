@@ -97,7 +97,7 @@ func (r *Relay) republish(ctx context.Context, shard int) (int, error) {
 	r.Live.Refresh(ctx)
 	published := 0
 	var errs []error
-	for _, sale := range r.Live.Sales() {
+	for _, sale := range r.Live.All() {
 		if order.Shard(sale.GoodsID, r.Queues.Shards) != shard {
 			continue
 		}

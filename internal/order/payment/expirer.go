@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
@@ -32,11 +33,19 @@ func (e *Expirer) Run(ctx context.Context) error {
 
 func (e *Expirer) runOnce(ctx context.Context) {
 	workers.Each(ctx, e.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
-		moves, err := e.Store.ExpireDue(ctx, sale.GoodsID, time.Now(), expireChunk)
+		moves, err := e.expireDue(ctx, sale.GoodsID)
 		if err != nil && ctx.Err() == nil {
 			e.Log.WarnContext(ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID,
 				"err", err)
 		}
 		e.Releaser.Release(ctx, moves)
 	})
+}
+
+func (e *Expirer) expireDue(ctx context.Context, goodsID int64) ([]order.StockMove, error) {
+	now, err := e.Store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.Store.ExpireDue(ctx, goodsID, now, expireChunk)
 }

@@ -23,7 +23,11 @@ func (r *Refunder) Run(ctx context.Context) error {
 }
 
 func (r *Refunder) runOnce(ctx context.Context) {
-	due, err := r.Store.DueRefunds(ctx, time.Now(), refundChunk)
+	now, err := r.Store.Now(ctx)
+	var due []Refund
+	if err == nil {
+		due, err = r.Store.DueRefunds(ctx, now, refundChunk)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			r.Log.WarnContext(ctx, "can't read due refunds, will retry", "err", err)
@@ -39,7 +43,11 @@ func (r *Refunder) runOnce(ctx context.Context) {
 func (r *Refunder) try(ctx context.Context, refund Refund) {
 	ctx, cancel := context.WithTimeout(ctx, refundDeadline)
 	defer cancel()
-	claimed, err := r.Store.ClaimRefund(ctx, refund, time.Now().Add(pauseAfter(refund.Attempts)))
+	claimed := false
+	now, err := r.Store.Now(ctx)
+	if err == nil {
+		claimed, err = r.Store.ClaimRefund(ctx, refund, now.Add(pauseAfter(refund.Attempts)))
+	}
 	if err == nil && !claimed {
 		return
 	}
@@ -47,7 +55,7 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 		err = r.Provider.Refund(ctx, refund.Payment)
 	}
 	if err == nil {
-		err = r.Store.MarkRefunded(ctx, refund.Payment, time.Now())
+		err = r.Store.MarkRefunded(ctx, refund.Payment, now)
 	}
 	attrs := []any{
 		"payment_id", refund.ID, "order_sn", refund.OrderSn,

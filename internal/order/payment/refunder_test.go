@@ -23,6 +23,8 @@ type fakeRefund struct {
 	claimed    bool // another refunder claims first
 }
 
+func (f *fakeRefund) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
 func (f *fakeRefund) DueRefunds(_ context.Context, now time.Time, _ int) ([]Refund, error) {
 	if f.refunded || now.Before(f.due) {
 		return nil, nil

@@ -43,8 +43,8 @@ func NewService(
 	log *slog.Logger,
 ) *Service {
 	s := &Service{orders: orders, store: store, releaser: releaser, provider: provider, log: log}
-	s.payments = batcher.New(reservation.MaxBatch, inTransaction(store.Receive))
-	s.cancels = batcher.New(reservation.MaxBatch, inTransaction(store.Cancel))
+	s.payments = batcher.New(reservation.MaxBatch, inTransaction(store, store.Receive))
+	s.cancels = batcher.New(reservation.MaxBatch, inTransaction(store, store.Cancel))
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
 	return s
 }
@@ -62,7 +62,11 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	if err != nil || o.Status == order.Paid {
 		return o, err
 	}
-	if reason := RefundReasonFor(o, time.Now()); reason != "" {
+	now, err := s.store.Now(ctx)
+	if err != nil {
+		return order.Order{}, seckill.NewUnavailable("the database's clock can't be read", err)
+	}
+	if reason := RefundReasonFor(o, now); reason != "" {
 		return order.Order{}, newUnpayable(o)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
@@ -121,13 +125,18 @@ func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error)
 
 // inTransaction returns the batcher's function for changes of one goods in one transaction.
 func inTransaction[Q, A any](
+	clock order.Clock,
 	change func(ctx context.Context, goodsID int64, requests []Q, now time.Time) ([]A, error),
 ) batcher.Func[int64, Q, A] {
 	return func(ctx context.Context, goodsID int64, requests []Q) (answers []A, err error) {
 		ctx, cancel := context.WithTimeout(ctx, changeDeadline)
 		defer cancel()
 		err = order.RetryTransaction(ctx, func() error {
-			answers, err = change(ctx, goodsID, requests, time.Now())
+			now, err := clock.Now(ctx)
+			if err != nil {
+				return err
+			}
+			answers, err = change(ctx, goodsID, requests, now)
 			return err
 		})
 		return answers, err

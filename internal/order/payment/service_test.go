@@ -19,6 +19,8 @@ type heldStore struct {
 	started chan []string
 }
 
+func (s *heldStore) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
 func (s *heldStore) Receive(
 	ctx context.Context, _ int64, payments []Payment, _ time.Time,
 ) ([]Receipt, error) {

@@ -9,6 +9,7 @@ import (
 
 // Store records payments, cancellations, expiries and refunds in MySQL.
 type Store interface {
+	order.Clock
 	// Receive records payments of one sale. A refusal of one, in its receipt's Err, does not affect
 	// the others. Receive makes each order paid, or marks the payment for a refund if the order
 	// can't keep it. The same payment again returns the recorded outcome. It returns one receipt

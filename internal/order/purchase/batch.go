@@ -94,6 +94,11 @@ func (s *Service) publish(
 	if err == nil {
 		_, err = s.confirms.Do(ctx, goodsID, outboxID)
 	}
+	if err != nil {
+		endCtx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+		defer cancel()
+		_ = s.redis.EndRest(endCtx, goodsID) // without it the relay finds the message later
+	}
 	if err != nil && !down {
 		s.log.WarnContext(ctx, "message not confirmed, the relay will publish it", "goods_id",
 			goodsID, "outbox_id", outboxID, "err", err)

@@ -34,11 +34,13 @@ type ReservationStore interface {
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 	// Pending finds a reservation that MySQL may not have yet.
 	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
+	// EndRest makes the workers serve a sale that may be at rest.
+	EndRest(ctx context.Context, goodsID int64) error
 }
 
 // Orders finds orders in MySQL.
 type Orders interface {
-	// Written reports whether an order has a row.
+	// Written reports whether an order has a row. A parked order is an error.
 	Written(ctx context.Context, goodsID int64, orderSn string) (bool, error)
 }
 

@@ -92,6 +92,9 @@ func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.
 	}
 }
 
+// clockStep is how far Redis' clock may go back without making the path of a lost order usable.
+const clockStep = 5 * time.Second
+
 // unwritten decides on a number that neither Redis nor MySQL has. While its path is valid the
 // reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
 // and did not have it pending: two equal views around the read show that. A rebuild in between has
@@ -115,7 +118,7 @@ func (s *Service) unwritten(
 		)
 	case r.pending:
 		return queued(n, r.line, before), nil
-	case before.Now.Before(n.ExpiresAt().Add(s.PublishDeadline)):
+	case before.Now.Before(n.ExpiresAt().Add(s.PublishDeadline + clockStep)):
 		return queued(n, reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}, before), nil
 	}
 	after, err := s.openSale(ctx, n.GoodsID)

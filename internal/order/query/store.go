@@ -78,10 +78,17 @@ func (s *Service) lookUp(ctx context.Context, goodsID int64, sns []string) ([]re
 	return records, nil
 }
 
-// Written reports whether an order has a row in MySQL.
+// errParked means that a late order waits for units. It may fail.
+var errParked = errors.New("the order is parked")
+
+// Written reports whether an order has a row in MySQL. A parked order is an error, because its
+// outcome is not known.
 func (s *Service) Written(ctx context.Context, goodsID int64, orderSn string) (bool, error) {
 	r, err := s.lookups.Do(ctx, goodsID, orderSn)
-	if err == nil && !errors.Is(r.err, order.ErrNoSuchOrder) {
+	switch {
+	case err == nil && r.err == nil && r.row.Status == order.Queued:
+		err = errParked
+	case err == nil && !errors.Is(r.err, order.ErrNoSuchOrder):
 		err = r.err
 	}
 	return err == nil && r.err == nil, err

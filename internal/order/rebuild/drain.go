@@ -120,7 +120,10 @@ func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pe
 func (r *Rebuilder) deadLetterMissing(
 	ctx context.Context, result *Result, missing []order.Pending,
 ) error {
-	now := time.Now().UTC()
+	now, err := r.Store.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("read the database's clock: %w", err)
+	}
 	for _, p := range missing {
 		lines := order.JoinEntries([][]byte{p.Entry})
 		d := order.DeadLetter{

@@ -25,30 +25,35 @@ type Opener struct {
 // FirstToken is no draft. A draft has no orders, and is exposed in MySQL even if Redis is down: the
 // Rebuilder loads it later.
 func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, error) {
-	now := time.Now()
-	at := Times{Now: now, PayBy: now.Add(o.PaymentTimeout), Redis: now}
+	now, err := o.Store.Now(ctx)
+	if err != nil {
+		return seckill.Sale{}, fmt.Errorf("read the database's clock: %w", err)
+	}
+	redisNow := now
 	if token != FirstToken {
 		v, err := o.Redis.View(ctx, goodsID)
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
 			return seckill.Sale{}, fmt.Errorf("read Redis' clock: %w", err)
 		}
-		at.Redis = v.Now
+		redisNow = v.Now
 	}
-	snap, err := o.Store.BeginEpoch(ctx, goodsID, token, at)
+	sale, err := o.Store.BeginEpoch(ctx, goodsID, token,
+		Times{Now: now, PayBy: now.Add(o.PaymentTimeout)})
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}
-	loaded, err := o.Redis.Load(ctx, snap)
-	if err != nil {
-		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, err)
+	loaded, err := o.Redis.Load(ctx, sale,
+		o.Store.HoldingPages(ctx, goodsID, sale.Epoch, redisNow))
+	if err == nil && !loaded {
+		err = ErrFenced
 	}
-	if !loaded {
-		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, ErrFenced)
+	if err != nil {
+		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", sale.Epoch, err)
 	}
 	if o.GateLifetime > 0 {
-		if err := o.open(ctx, snap.Sale, token); err != nil {
-			return seckill.Sale{}, fmt.Errorf("open epoch %d: %w", snap.Epoch, err)
+		if err := o.open(ctx, sale, token); err != nil {
+			return seckill.Sale{}, fmt.Errorf("open epoch %d: %w", sale.Epoch, err)
 		}
 	}
-	return snap.Sale, nil
+	return sale, nil
 }

@@ -3,11 +3,13 @@ package rebuild
 import (
 	"context"
 	"errors"
+	"iter"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -15,14 +17,26 @@ var errDown = errors.New("down")
 
 type fakeStore struct {
 	Store
-	began time.Time
+	ahead  time.Duration // of the database's clock
+	begun  bool
+	payBy  time.Time
+	readAt time.Time
 }
+
+func (s *fakeStore) Now(context.Context) (time.Time, error) { return time.Now().Add(s.ahead), nil }
 
 func (s *fakeStore) BeginEpoch(
 	_ context.Context, _, _ int64, at Times,
-) (Snapshot, error) {
-	s.began = at.Redis
-	return Snapshot{}, nil
+) (seckill.Sale, error) {
+	s.begun, s.payBy = true, at.PayBy
+	return seckill.Sale{}, nil
+}
+
+func (s *fakeStore) HoldingPages(
+	_ context.Context, _, _ int64, redisNow time.Time,
+) iter.Seq2[[]order.Held, error] {
+	s.readAt = redisNow
+	return nil
 }
 
 type fakeRedis struct {
@@ -35,7 +49,9 @@ func (r fakeRedis) View(context.Context, int64) (seckill.View, error) {
 	return r.view, r.err
 }
 
-func (r fakeRedis) Load(context.Context, Snapshot) (bool, error) {
+func (r fakeRedis) Load(
+	context.Context, seckill.Sale, iter.Seq2[[]order.Held, error],
+) (bool, error) {
 	if errors.Is(r.err, errDown) {
 		return false, r.err
 	}
@@ -51,8 +67,20 @@ func TestOpen_UsesRedisClock(t *testing.T) {
 			store := &fakeStore{}
 			_, err := Opener{Store: store, Redis: redis}.Open(t.Context(), 1, 1)
 			require.NoError(t, err)
-			require.Equal(t, redis.view.Now, store.began)
+			require.Equal(t, redis.view.Now, store.readAt)
 		}
+	}
+}
+
+// TestOpen_PaymentEndsByTheDatabasesClock checks that a parked order that an epoch begins with can
+// be paid for its whole time, although the worker's clock is an hour off.
+func TestOpen_PaymentEndsByTheDatabasesClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		store := &fakeStore{ahead: off}
+		_, err := Opener{Store: store, Redis: fakeRedis{}, PaymentTimeout: 15 * time.Minute}.
+			Open(t.Context(), 1, 1)
+		require.NoError(t, err)
+		require.WithinDuration(t, time.Now().Add(off+15*time.Minute), store.payBy, 30*time.Minute)
 	}
 }
 
@@ -62,5 +90,5 @@ func TestOpen_BeginsTheFirstEpochWithoutRedis(t *testing.T) {
 	store := &fakeStore{}
 	_, err := Opener{Store: store, Redis: fakeRedis{err: errDown}}.Open(t.Context(), 1, FirstToken)
 	require.ErrorIs(t, err, errDown)
-	require.False(t, store.began.IsZero())
+	require.True(t, store.begun)
 }

@@ -104,7 +104,11 @@ func (r *Renewer) RunOnce(ctx context.Context) error {
 	return r.Redis.RenewGates(ctx, func(
 		ctx context.Context, l Lease,
 	) ([]OpenSale, OpenTime, error) {
-		sales, err := r.Store.OpenOn(ctx, l.ID, time.Now().Add(-2*removeAfter))
+		now, err := r.Store.Now(ctx)
+		if err != nil {
+			return nil, OpenTime{}, err
+		}
+		sales, err := r.Store.OpenOn(ctx, l.ID, now.Add(-2*removeAfter))
 		return sales, openTime(l, r.GateLifetime), err
 	})
 }

@@ -44,15 +44,18 @@ func (r *Retirer) Run(ctx context.Context) error {
 // RunOnce retires the sales that are over for good by now and removes retired ones from Redis. A
 // sale that fails holds up no other.
 func (r *Retirer) RunOnce(ctx context.Context) error {
-	before := time.Now().Add(-retireAfter)
+	now, err := r.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for above := int64(0); ; {
-		sales, err := r.Store.OverBefore(ctx, before, above, retireChunk)
+		sales, err := r.Store.OverBefore(ctx, now.Add(-retireAfter), above, retireChunk)
 		if err != nil || len(sales) == 0 {
-			return errors.Join(append(errs, err, r.remove(ctx))...)
+			return errors.Join(append(errs, err, r.remove(ctx, now))...)
 		}
 		for _, sale := range sales {
-			errs = append(errs, r.retire(ctx, sale, before))
+			errs = append(errs, r.retire(ctx, sale, now))
 		}
 		above = sales[len(sales)-1].GoodsID
 	}
@@ -60,13 +63,13 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 
 // retire marks a sale if nothing is in flight in Redis and every order is final in MySQL. A sale
 // that Redis lost is rebuilt first.
-func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Time) error {
+func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) error {
 	v, err := r.Redis.View(ctx, sale.GoodsID)
 	idle := v.Gate == seckill.GateOpen && v.Pending == 0 && v.Outbox == 0
 	if err != nil || !idle || v.Epoch != sale.Epoch {
 		return nil // a later round retires it
 	}
-	done, err := r.Store.Retire(ctx, sale.GoodsID, sale.Epoch, before, time.Now())
+	done, err := r.Store.Retire(ctx, sale.GoodsID, sale.Epoch, now.Add(-retireAfter), now)
 	if done {
 		r.Log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id",
 			sale.GoodsID)
@@ -75,8 +78,7 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Tim
 }
 
 // remove removes retired sales from Redis, also those that a crashed process left behind.
-func (r *Retirer) remove(ctx context.Context) error {
-	now := time.Now()
+func (r *Retirer) remove(ctx context.Context, now time.Time) error {
 	var errs []error
 	for above := int64(0); ; {
 		sales, err := r.Store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter),

@@ -16,7 +16,13 @@ var over = []seckill.Sale{{GoodsID: 1, Epoch: 1}, {GoodsID: 2, Epoch: 1}}
 
 type retiringStore struct {
 	Store
-	retired []int64
+	ahead     time.Duration // of the database's clock
+	retired   []int64
+	removedTo time.Time
+}
+
+func (s *retiringStore) Now(context.Context) (time.Time, error) {
+	return time.Now().Add(s.ahead), nil
 }
 
 func (s *retiringStore) OverBefore(
@@ -39,8 +45,9 @@ func (s *retiringStore) Retire(
 }
 
 func (s *retiringStore) RetiredBetween(
-	_ context.Context, _, _ time.Time, above int64, _ int,
+	_ context.Context, _, to time.Time, above int64, _ int,
 ) ([]seckill.Sale, error) {
+	s.removedTo = to
 	if above > 0 {
 		return nil, nil
 	}
@@ -72,4 +79,15 @@ func TestRetirer_FailingSaleHoldsUpNoOther(t *testing.T) {
 	require.ErrorIs(t, retirer.RunOnce(t.Context()), errDown)
 	require.Equal(t, []int64{2}, store.retired)
 	require.Equal(t, []int64{2}, redis.removed)
+}
+
+// TestRetirer_RemovesByTheDatabasesClock checks that a worker whose clock is an hour off removes
+// what other workers retired.
+func TestRetirer_RemovesByTheDatabasesClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		store, redis := &retiringStore{ahead: off}, &retiringRedis{}
+		retirer := Retirer{Store: store, Redis: redis, Log: slog.New(slog.DiscardHandler)}
+		require.ErrorIs(t, retirer.RunOnce(t.Context()), errDown)
+		require.WithinDuration(t, time.Now().Add(off-removeAfter), store.removedTo, 30*time.Minute)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 // Store is the part of MySQL that a rebuild, an opening and the retirer use.
 type Store interface {
+	order.Clock
 	// NextRebuildToken takes the next fencing token of a goods.
 	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
 	// BarrierReached reports whether the batch writer recorded the barrier of an epoch and token.
@@ -29,10 +30,16 @@ type Store interface {
 	// AddDeadLetter stores a dead letter of an order without a row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
-	// row locked, it writes the parked orders, increments the epoch and reads the state that the
+	// row locked, it writes the parked orders, increments the epoch and reads the sale that the
 	// epoch starts from. The error is ErrFenced if the token is not the newest, or is FirstToken
 	// and the sale is no draft.
-	BeginEpoch(ctx context.Context, goodsID, token int64, at Times) (Snapshot, error)
+	BeginEpoch(ctx context.Context, goodsID, token int64, at Times) (seckill.Sale, error)
+	// HoldingPages iterates over the orders that an epoch starts from, in pages of bounded size:
+	// active ones, and final ones whose path may still be used at a moment of Redis' clock. The
+	// error is ErrFenced if MySQL has another epoch. After an error the iteration ends.
+	HoldingPages(
+		ctx context.Context, goodsID, epoch int64, redisNow time.Time,
+	) iter.Seq2[[]order.Held, error]
 	// RecordOpening records that the gate of an epoch opens on the master with a lease. The error
 	// is ErrFenced if the token is not the newest, or if another epoch has begun.
 	RecordOpening(ctx context.Context, goodsID, token, epoch int64, lease string) error
@@ -82,8 +89,11 @@ type Redis interface {
 	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
 	// Load returns false if Redis holds this epoch or a newer one, if a change has brought a newer
 	// version of the sale, or if the gate is open. A gate can be open after a failover; then the
-	// new master's reservations must be drained first.
-	Load(ctx context.Context, snap Snapshot) (bool, error)
+	// new master's reservations must be drained first. It stages one page of orders at a time, and
+	// returns false if Redis has lost one of them.
+	Load(
+		ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+	) (bool, error)
 	// Retire removes a sale with this epoch from Redis; false if Redis keeps it.
 	Retire(ctx context.Context, goodsID, epoch int64) (bool, error)
 }

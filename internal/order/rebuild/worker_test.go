@@ -32,6 +32,10 @@ func (l *lostSales) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error
 	return l.sales, nil
 }
 
+func (*lostSales) LiveVersion(context.Context, time.Time) (int64, error) { return 0, nil }
+
+func (*lostSales) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
+
 func (lostRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
 	return seckill.View{Gate: seckill.GateLease, Sale: seckill.Sale{GoodsID: goodsID}}, nil
 }

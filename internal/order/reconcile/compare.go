@@ -44,7 +44,11 @@ func (r LedgerReader) compare(
 	if err != nil {
 		return d, f, err
 	}
-	if unreleased > 0 && time.Since(oldest) > tolerance {
+	now, err := r.Store.Now(ctx)
+	if err != nil {
+		return d, f, err
+	}
+	if unreleased > 0 && now.Sub(oldest) > tolerance {
 		d.Unreleased = unreleased
 	}
 	if v.Pending > 0 {
@@ -73,13 +77,14 @@ func (r LedgerReader) comparePending(ctx context.Context, v seckill.View) (f fin
 	return f, nil
 }
 
-// comparePage adds the findings of one page. It skips young reservations, which are in flight.
+// comparePage adds the findings of one page. It skips young reservations, which are in flight. A
+// reservation of the future counts as old: Redis' clock was set back since.
 func (r LedgerReader) comparePage(
 	ctx context.Context, v seckill.View, page []order.Pending, f *findings,
 ) error {
 	var old []order.Pending
 	for _, p := range page {
-		if v.Now.Sub(p.At) > tolerance {
+		if v.Now.Sub(p.At).Abs() > tolerance {
 			old = append(old, p)
 		}
 	}

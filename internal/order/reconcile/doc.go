@@ -6,6 +6,8 @@
 //
 // The Reconciler is the worker. Every 5 s it settles orders that are written and still pending. It
 // republishes reservations that remain unwritten, and schedules the release of units that Redis
-// holds for failed orders. It reports differing totals and leaves their repair to a rebuild. Every
-// 2 s it samples the state of every live sale for metrics. Several processes may run one.
+// holds for failed orders. It reports differing totals and leaves their repair to a rebuild. In
+// each epoch, and then every hour, it searches the buyers' holdings for every active order, and has
+// the sale rebuilt if one is missing. Every 2 s it samples the state of every live sale for
+// metrics. Several processes may run one.
 package reconcile

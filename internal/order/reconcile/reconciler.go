@@ -19,17 +19,18 @@ import (
 
 // Metrics receives what the reconciler finds.
 type Metrics interface {
-	// Reconciled is called after each round over a sale.
+	// Reconciled is called after each round over a sale, and when its holdings lack orders.
 	Reconciled(r Report)
 	// Sampled is called after each complete sample.
 	Sampled(s Sample)
 }
 
-// Report is the outcome of one round over a sale.
+// Report is the outcome of one round over a sale, or of a comparison of its holdings.
 type Report struct {
 	GoodsID  int64
 	Found    seckill.Differences
-	Repaired int // of those: settled, republished, or with a release scheduled
+	Holdings int // orders that their buyers' holdings lack
+	Repaired int // of those: settled, republished, with a release scheduled, or loaded again
 }
 
 // Reconciler repairs differences between Redis and MySQL, and samples sales for metrics.
@@ -60,11 +61,12 @@ const (
 	republishAfter = time.Minute
 )
 
-// Run reconciles and samples until ctx ends. Each has its own goroutine, so that samples continue
-// while reconciling waits for a server that is down.
+// Run reconciles, compares holdings and samples until ctx ends. Each has its own goroutine, so that
+// samples continue while reconciling waits for a server that is down.
 func (r *Reconciler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return workers.Every(ctx, reconcileInterval, r.reconcileAll) })
+	g.Go(func() error { return r.compareHoldings(ctx) })
 	if r.Metrics != nil {
 		g.Go(func() error { return r.runSampling(ctx) })
 	}

@@ -50,7 +50,11 @@ func (r *Reconciler) scheduleReleases(
 	ctx context.Context, goodsID int64, failed []order.Pending,
 ) (int, error) {
 	for n, p := range failed {
-		if _, err := r.Store.ScheduleRelease(ctx, goodsID, p.OrderLine, time.Now()); err != nil {
+		now, err := r.Store.Now(ctx)
+		if err != nil {
+			return n, err
+		}
+		if _, err := r.Store.ScheduleRelease(ctx, goodsID, p.OrderLine, now); err != nil {
 			return n, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
@@ -57,13 +58,19 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 func (r *Reconciler) sampleSales(
 	ctx context.Context,
 ) (samples []SaleSample, mysqlUp bool, err error) {
-	sales := r.Live.Sales()
-	slices.SortFunc(sales, func(a, b seckill.Sale) int { return cmp.Compare(b.GoodsID, a.GoodsID) })
+	sales := r.Live.All()
+	slices.SortFunc(sales, func(a, b livesales.Sale) int {
+		return cmp.Compare(b.GoodsID, a.GoodsID)
+	})
 	mysqlUp = true
 	var redisErr error
 	var redisUp bool
 	var waited time.Duration
 	for _, sale := range sales {
+		if sale.AtRest {
+			samples = append(samples, restSample(sale.Sale))
+			continue
+		}
 		began := time.Now()
 		v, err := r.Redis.View(ctx, sale.GoodsID)
 		notLoaded := errors.Is(err, seckill.ErrNotLoaded)
@@ -74,7 +81,7 @@ func (r *Reconciler) sampleSales(
 		if waited > queryDeadline {
 			return samples, mysqlUp, redisErr
 		}
-		s := sampleOf(sale, v, err)
+		s := sampleOf(sale.Sale, v, err)
 		if mysqlUp && s.Gate == seckill.GateOpen {
 			mysqlUp = r.addLedger(ctx, v, &s)
 		}
@@ -100,6 +107,18 @@ func sampleOf(sale seckill.Sale, v seckill.View, err error) SaleSample {
 	if v.Outbox > 0 && !v.OldestAt.IsZero() {
 		s.OutboxAge = max(0, v.Now.Sub(v.OldestAt))
 	}
+	return s
+}
+
+// restSample makes the sample of a sale at rest from its row: livesales compares every number with
+// Redis in each check.
+func restSample(sale seckill.Sale) SaleSample {
+	sold := sale.Total - sale.Stock
+	s := sampleOf(sale, seckill.View{
+		Sale: sale, Gate: seckill.GateOpen, Available: sale.Stock, Sold: sold,
+	}, nil)
+	s.Accounted, s.Ledger.Balanced = true, true
+	s.Ledger.Database = seckill.Database{Stock: sale.Stock, Active: sold}
 	return s
 }
 

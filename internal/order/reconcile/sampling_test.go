@@ -25,6 +25,7 @@ type servers struct {
 	reconcile.Redis
 	mysqlDown, redisDown atomic.Bool
 	samples              chan reconcile.Sample
+	compared             atomic.Int64 // how often the holdings of sale 42 were compared
 }
 
 // answer returns the error of every call to a server.
@@ -35,12 +36,24 @@ func answer(down *atomic.Bool) error {
 	return nil
 }
 
+func (s *servers) Now(context.Context) (time.Time, error) {
+	return time.Now(), answer(&s.mysqlDown)
+}
+
 func (s *servers) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
 	on := seckill.Sale{Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour), Total: 10}
 	lost, kept := on, on
 	lost.GoodsID, kept.GoodsID = 41, 42
 	return []seckill.Sale{lost, kept}, nil
 }
+
+func (s *servers) LiveVersion(context.Context, time.Time) (int64, error) { return 0, nil }
+
+func (s *servers) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
+
+func (s *servers) Views(context.Context, []int64) map[int64]seckill.View { return nil }
+
+func (s *servers) EndedRests(context.Context) ([]int64, error) { return nil, nil }
 
 func (s *servers) View(_ context.Context, goodsID int64) (seckill.View, error) {
 	if goodsID == 41 {
@@ -62,6 +75,17 @@ func (s *servers) PendingPages(
 	context.Context, int64, int64,
 ) iter.Seq2[[]order.Pending, error] {
 	return func(func([]order.Pending, error) bool) {}
+}
+
+func (s *servers) HoldingPages(
+	context.Context, int64, int64, time.Time,
+) iter.Seq2[[]order.Held, error] {
+	s.compared.Add(1)
+	return func(yield func([]order.Held, error) bool) {
+		if err := answer(&s.mysqlDown); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }
@@ -99,7 +123,7 @@ func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 func sampleThroughOutages(t *testing.T) {
 	s := &servers{samples: make(chan reconcile.Sample)}
 	log := slog.New(slog.DiscardHandler)
-	live := &livesales.List{Store: s, PaymentTimeout: time.Hour, Log: log}
+	live := &livesales.List{Store: s, Redis: s, PaymentTimeout: time.Hour, Log: log}
 	live.Refresh(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -141,4 +165,93 @@ func sampleThroughOutages(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// resting are servers with one sale at rest.
+type resting struct {
+	*servers
+	views atomic.Int64
+}
+
+func restingSale() seckill.Sale {
+	return seckill.Sale{
+		GoodsID: 42, Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour).Truncate(time.Hour),
+		Total: 10, Stock: 7,
+	}
+}
+
+func (s *resting) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+	return []seckill.Sale{restingSale()}, nil
+}
+
+func (s *resting) View(context.Context, int64) (seckill.View, error) {
+	s.views.Add(1)
+	return seckill.View{
+		Sale: restingSale(), Gate: seckill.GateOpen, Available: 7, Sold: 3, Now: time.Now(),
+	}, nil
+}
+
+func (s *resting) Views(ctx context.Context, _ []int64) map[int64]seckill.View {
+	v, _ := s.View(ctx, 42)
+	return map[int64]seckill.View{42: v}
+}
+
+func (s *resting) Database(context.Context, int64) (seckill.Database, error) {
+	return seckill.Database{Stock: 7, Active: 3}, nil
+}
+
+// TestReconciler_SamplesSaleAtRestFromItsRow checks that such a sample is the same as one of a sale
+// that is read, and costs no read.
+func TestReconciler_SamplesSaleAtRestFromItsRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &resting{servers: &servers{samples: make(chan reconcile.Sample)}}
+		log := slog.New(slog.DiscardHandler)
+		live := &livesales.List{Store: s, Redis: s, PaymentTimeout: time.Hour, Log: log}
+		live.Refresh(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		r := &reconcile.Reconciler{
+			LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s,
+			Log: log,
+		}
+		listCtx, stopList := context.WithCancel(ctx)
+		go func() { ended <- live.Run(listCtx) }()
+		go func() { ended <- r.Run(ctx) }()
+		read := (<-s.samples).Sales
+		for len(live.Sales()) > 0 {
+			<-s.samples
+		}
+		stopList()
+		require.NoError(t, <-ended)
+		s.next()
+		views := s.views.Load()
+		require.Equal(t, read, s.next().Sales)
+		require.Equal(t, views, s.views.Load())
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestReconciler_ComparesHoldingsHourly checks that the reconciler does not read all orders of a sale
+// in each round, and that it tries again at once after an error.
+func TestReconciler_ComparesHoldingsHourly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := &servers{}, slog.New(slog.DiscardHandler)
+		live := &livesales.List{Store: s, PaymentTimeout: time.Hour, Log: log}
+		live.Refresh(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		r := &reconcile.Reconciler{
+			LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Log: log,
+		}
+		s.mysqlDown.Store(true)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(12 * time.Second)
+		require.EqualValues(t, 3, s.compared.Load())
+		s.mysqlDown.Store(false)
+		time.Sleep(150 * time.Minute)
+		require.EqualValues(t, 3+3, s.compared.Load())
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }

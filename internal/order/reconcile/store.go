@@ -12,10 +12,15 @@ import (
 
 // Store is the part of MySQL that ledgers, repairs and samples use.
 type Store interface {
+	order.Clock
 	// Database reads the stock and the active units of a sale.
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
 	// StatusOf returns the status of those of the orders that have a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
+	// HoldingPages iterates over the orders that buyers hold in an epoch, as for rebuild.Store.
+	HoldingPages(
+		ctx context.Context, goodsID, epoch int64, redisNow time.Time,
+	) iter.Seq2[[]order.Held, error]
 	// Unreleased counts a goods' stock moves that are not released and its open stock cuts, and
 	// returns when the oldest was made; zero if there is none.
 	Unreleased(ctx context.Context, goodsID int64) (n int, oldest time.Time, err error)
@@ -38,6 +43,10 @@ type Redis interface {
 	PendingPages(ctx context.Context, goodsID, count int64) iter.Seq2[[]order.Pending, error]
 	// Settle turns pending reservations into sold units and returns how many it changed.
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
+	// NotHeld returns the numbers of those orders with units that their buyers' holdings lack.
+	NotHeld(ctx context.Context, goodsID int64, orders []order.Held) ([]string, error)
+	// Shut closes the gate of a sale, which the rebuilder then loads again.
+	Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error)
 	// Memory returns the memory use of the fullest master.
 	Memory(ctx context.Context) (Memory, error)
 }

@@ -108,9 +108,22 @@ func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) 
 		key = rules.SharedKey
 	}
 	params := g.book.Params(rule, key, own)
-	req := ratelimit.Request{
-		Key: rule.RedisKey(key), Params: params, N: 1, MaxWait: g.maxWait(ctx, params),
+	return g.Take(ctx, rule, ratelimit.Request{
+		Key: rule.RedisKey(key), Params: params, N: 1, MaxWait: params.MaxWait(),
+	})
+}
+
+// Take decides a request for a limiter that the caller names by its key in the store. The rule
+// has its scope, leases, onError and dryRun, and the request has the limit. Take lowers the
+// request's MaxWait to the time that ctx has left, as Decide does. Errors are ratelimit.ErrPermits
+// and ctx's error.
+func (g *Gate) Take(
+	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
+) (Result, error) {
+	if err := req.Validate(); err != nil {
+		return Result{}, err
 	}
+	req.MaxWait = min(req.MaxWait, g.maxWait(ctx, req.Params))
 	res := g.take(ctx, rule, req)
 	if err := ctx.Err(); err != nil && res.Degraded {
 		if res.debt != nil { // the caller no longer waits and does not use the permit
@@ -119,6 +132,25 @@ func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) 
 		return Result{}, fmt.Errorf("ratelimit: decide: %w", err)
 	}
 	return g.finish(rule, res), nil
+}
+
+// Peek returns the permits that a limiter has without a wait, and when it is full. It takes none.
+// Permits that nodes hold in advance count as taken. It returns within Options.Deadline. Errors are
+// failures of the shared store.
+func (g *Gate) Peek(
+	ctx context.Context, rule *rules.Compiled, key string, params ratelimit.Params,
+) (ratelimit.Decision, error) {
+	// No limiter ever grants so many permits, so the request changes nothing.
+	req := ratelimit.Request{Key: key, Params: params, N: params.MaxPermits + 1}
+	ctx, cancel := context.WithTimeout(ctx, g.opts.Deadline)
+	defer cancel()
+	decisions, err := g.storeOf(rule, params).TakeEach(ctx, req)
+	if err != nil {
+		return ratelimit.Decision{}, err
+	}
+	d := decisions[0]
+	d.Never, d.Allowed = false, d.Remaining > 0
+	return d, nil
 }
 
 // maxCachedLimits bounds the cache of paramsOf. Sales have few distinct rates.
@@ -169,10 +201,23 @@ func (g *Gate) finish(rule *rules.Compiled, r Result) Result {
 		r.DryRun, r.Unavailable = true, false
 		r.Allowed, r.Never, r.Granted, r.Decision.Wait = true, false, r.request.N, 0
 	}
-	if r.Allowed {
-		g.opts.Count(rule.Name, EventAllowed)
-	} else {
+	if !r.Allowed {
 		g.opts.Count(rule.Name, EventDenied)
+		return r
+	}
+	g.opts.Count(rule.Name, EventAllowed)
+	if r.nearLimit() {
+		g.opts.Count(rule.Name, EventNearLimit)
 	}
 	return r
+}
+
+// nearLimit reports whether less than a fifth of the permits is left. A limiter that lacks none has
+// not decided: the rule was skipped or open.
+func (r *Result) nearLimit() bool {
+	if r.DryRun || r.ResetAfter <= 0 {
+		return false
+	}
+	quota, _ := r.request.Params.Quota()
+	return r.Remaining < (quota+4)/5
 }

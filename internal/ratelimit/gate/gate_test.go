@@ -145,6 +145,32 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
 }
 
+func TestGate_CountsAdmissionsNearTheLimit(t *testing.T) {
+	meter := &counters{}
+	g := inMemory(t, `
+rules:
+  - {name: bucket, by: [goods], algorithm: token_bucket, limit: 1, interval: 24h, burst: 10}
+  - {name: window, by: [goods], algorithm: fixed_window, limit: 10, interval: 24h}
+  - {name: dry, by: [goods], algorithm: fixed_window, limit: 10, interval: 24h, dryRun: true}
+  - {name: skip, by: [ip], limit: 1, onMissingKey: skip}
+`, meter.count)
+	for range 8 {
+		for _, rule := range []string{"bucket", "window", "dry", "skip"} {
+			decide(t, g, rule, goods(1))
+		}
+	}
+	require.Zero(t, meter.of(gate.EventNearLimit), "a fifth is left")
+	for range 4 { // two admissions and two denials each
+		decide(t, g, "bucket", goods(1))
+		decide(t, g, "window", goods(1))
+	}
+	require.EqualValues(t, 4, meter.of(gate.EventNearLimit))
+	for range 4 { // two admissions, and two that only the dry run admits
+		decide(t, g, "dry", goods(1))
+	}
+	require.EqualValues(t, 6, meter.of(gate.EventNearLimit))
+}
+
 // TestGate_MissingKeys checks each onMissingKey setting: admit, deny, or one bucket for all such
 // requests.
 func TestGate_MissingKeys(t *testing.T) {

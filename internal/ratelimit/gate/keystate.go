@@ -11,8 +11,8 @@ const (
 	// maxDenial bounds how long a denial is cached, because refunds and changed
 	// limits can end it early.
 	maxDenial = time.Second
-	// minRetry is the pause of a node that leases after a denial. Meanwhile some permits
-	// accumulate.
+	// minRetry is the pause of a node after a denial of a lease or of several callers. Meanwhile
+	// some permits accumulate.
 	minRetry = 5 * time.Millisecond
 	leaseTTL = time.Second
 	// leaseGrowth: a call sooner than this after the last one requests twice as many permits.
@@ -29,7 +29,7 @@ type keyState struct {
 	// The denial cache: requests are denied until then.
 	denial     ratelimit.Decision
 	until      time.Time
-	retry      time.Time     // when Redis can admit at the earliest
+	retry      time.Time     // when the node can admit at the earliest
 	deniedWait time.Duration // MaxWait of the denied request
 
 	// The lease: permits in hand, good at last - (leased-1) × step, …, last.
@@ -112,7 +112,7 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 	if k.leased == 0 || now.After(k.expires) {
 		return cached{}
 	}
-	reset := k.grant.ResetAfter
+	reset := k.grant.ResetAfter - k.timeBehind(k.leased-1)
 	wait := max(0, k.last.Add(-time.Duration(k.leased-1)*k.step).Sub(now))
 	if wait > req.MaxWait {
 		denied := ratelimit.Decision{RetryAfter: wait - req.MaxWait, ResetAfter: reset, At: now}
@@ -123,6 +123,19 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 		Allowed: true, Granted: 1, Wait: wait, Remaining: k.grant.Remaining + k.leased,
 		ResetAfter: reset, At: k.grant.At,
 	}, EventLease, true}
+}
+
+// timeBehind is the time in which n permits accumulate that were granted behind another one. A lone
+// permit is refunded as if they had not been granted.
+func (k *keyState) timeBehind(n int64) time.Duration {
+	if k.params.Kind != ratelimit.KindBucket {
+		return 0
+	}
+	behind := k.params.TimeFor(n)
+	if p := k.params; p.Scale > 1 && p.Cost < 2*p.Scale {
+		behind += time.Microsecond // a mark that is late by a whole permit would name the next one
+	}
+	return behind
 }
 
 // callSize is how many permits a call requests: one for each waiting caller or a whole lease,
@@ -157,20 +170,28 @@ func (k *keyState) update(
 		}
 		// Keep the permits that are good first, and refund those with the longest waits.
 		k.last = k.last.Add(-time.Duration(d.Granted-k.leased) * k.step)
-		return d.Granted - paid - k.leased
+		surplus = d.Granted - paid - k.leased
+		k.grant.ResetAfter -= k.timeBehind(surplus)
+		return surplus
 	}
 	k.denial, k.deniedWait = d, req.MaxWait
 	k.denial.At = now
-	k.retry = now.Add(d.RetryAfter)
-	pause := d.RetryAfter
-	if lease > 1 {
-		pause = max(pause, min(minRetry, req.Params.TimeFor(lease)))
-	}
+	pause := max(d.RetryAfter, min(minRetry, sharedPause(req, lease)))
 	if d.Never {
 		pause = maxDenial
 	}
-	k.until = now.Add(min(pause, maxDenial))
+	k.retry, k.until = now.Add(pause), now.Add(min(pause, maxDenial))
 	return 0
+}
+
+// sharedPause is the time in which permits accumulate for a lease and for all callers that shared a
+// request, so that one call can admit them all. It is at most the time of half the permits that the
+// bucket holds. So the bucket never fills up meanwhile.
+func sharedPause(req ratelimit.Request, lease int64) time.Duration {
+	if req.Params.Kind != ratelimit.KindBucket || max(req.N, lease) < 2 {
+		return 0
+	}
+	return req.Params.TimeFor(min(max(req.N, lease), req.Params.LargestRequest(req.MaxWait)/2))
 }
 
 // leaseSize is how many permits a node may hold for a key. It is the rule's leases, but at most a

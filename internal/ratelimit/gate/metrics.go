@@ -8,6 +8,8 @@ type Event int
 const (
 	EventAllowed Event = iota
 	EventDenied
+	// EventNearLimit: allowed, and less than a fifth of the permits is left.
+	EventNearLimit
 	// EventWaited: allowed, and the caller waited until the permits were good.
 	EventWaited
 	// EventDryRun: allowed only because the rule is a dry run.
@@ -26,7 +28,8 @@ const (
 // String is the event's label value.
 func (e Event) String() string {
 	return [...]string{
-		"allowed", "denied", "waited", "dry_run", "lease", "denial_cache", "error", "redis_call",
+		"allowed", "denied", "near_limit", "waited", "dry_run", "lease", "denial_cache", "error",
+		"redis_call",
 	}[e]
 }
 

@@ -12,8 +12,8 @@ import (
 type Store interface {
 	// TakeEach decides each request on its own, in order.
 	TakeEach(ctx context.Context, requests ...ratelimit.Request) ([]ratelimit.Decision, error)
-	// Refund returns the permits of a request that were taken at booked.
-	Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error
+	// Refund returns the permits that a decision took.
+	Refund(ctx context.Context, taken ratelimit.Decision, request ratelimit.Request) error
 }
 
 // Options are a Gate's settings. The zero value of each is its default.

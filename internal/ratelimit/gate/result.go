@@ -113,7 +113,7 @@ func (r *Result) Refund() {
 		return
 	}
 	// The request was taken, so it is well formed, and Memory has no other error.
-	_ = r.gate.memory.Refund(context.Background(), d.At, req)
+	_ = r.gate.memory.Refund(context.Background(), d, req)
 	if r.debt != nil {
 		r.gate.addDebt(*r.debt, -r.debt.N)
 	}

@@ -50,11 +50,15 @@ func (g *Gate) await(
 
 // takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
 // one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
-// before, so requests must not be merged. A caller stops waiting as soon as it has an answer, because
-// callSize counts the waiting callers.
+// before, so requests must not be merged. It returns neither for several permits, because the cache
+// has leases and denials of one. A caller stops waiting as soon as it has an answer, because callSize
+// counts the waiting callers.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req ratelimit.Request, waiting bool,
 ) (hit cached, inFlight *call) {
+	if req.N > 1 {
+		return cached{}, nil
+	}
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
 		k.setParams(req.Params)
@@ -99,8 +103,8 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, size int64, c 
 	})
 }
 
-// takeDirect makes a call for one caller alone, and caches a denial. It refunds permits that arrive
-// after the caller has stopped waiting.
+// takeDirect makes a call for one caller alone, and caches a denial of one permit. It refunds
+// permits that arrive after the caller has stopped waiting.
 func (g *Gate) takeDirect(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request, deadline <-chan time.Time,
 ) (ratelimit.Decision, error) {
@@ -118,7 +122,7 @@ func (g *Gate) takeDirect(
 		})
 		return ratelimit.Decision{}, err
 	}
-	if !d.Allowed {
+	if !d.Allowed && req.N == 1 {
 		now := g.opts.Now()
 		g.keys.with(req.Key, now, func(k *keyState) {
 			k.setParams(req.Params)
@@ -134,7 +138,7 @@ func (g *Gate) refund(req ratelimit.Request, d ratelimit.Decision) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Deadline)
 	defer cancel()
 	req.N, req.Min = d.Granted, 0
-	if g.shared.Refund(ctx, d.At, req) != nil {
+	if g.shared.Refund(ctx, d, req) != nil {
 		return // unused permits drain like used ones
 	}
 	g.keys.with(req.Key, g.opts.Now(), func(k *keyState) { k.until = time.Time{} })

@@ -64,10 +64,12 @@ func (r *Store) Peek(
 	return decisions[0], nil
 }
 
-// Refund returns the permits of a request that were taken at booked, the Decision's At. It does not
-// credit permits that have drained or belong to a window that is over.
-func (r *Store) Refund(ctx context.Context, booked time.Time, request ratelimit.Request) error {
-	_, err := r.run(ctx, opRefund, &booked, []ratelimit.Request{request})
+// Refund returns the permits that the decision took. It credits no permits that have drained, belong
+// to a window that is over, or were followed by others in a bucket.
+func (r *Store) Refund(
+	ctx context.Context, taken ratelimit.Decision, request ratelimit.Request,
+) error {
+	_, err := r.run(ctx, opRefund, &taken, []ratelimit.Request{request})
 	return err
 }
 
@@ -79,10 +81,10 @@ func (r *Store) Reset(ctx context.Context, key string) error {
 	return nil
 }
 
-// run calls the script. booked is nil except for a refund. Each request is a group of its own,
+// run calls the script. taken is nil except for a refund. Each request is a group of its own,
 // because a node's limits are decided apart; nginx joins several into a group.
 func (r *Store) run(
-	ctx context.Context, op string, booked *time.Time, requests []ratelimit.Request,
+	ctx context.Context, op string, taken *ratelimit.Decision, requests []ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
 	keys := make([]string, len(requests))
 	args := []any{r.clock()}
@@ -95,7 +97,7 @@ func (r *Store) run(
 				q.Params.Limit().Algorithm)
 		}
 		keys[i] = q.Key
-		args = appendRequest(args, i, op, q, booked)
+		args = appendRequest(args, i, op, q, taken)
 	}
 	reply, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
 	if err != nil {
@@ -121,10 +123,12 @@ func (r *Store) clock() string {
 }
 
 // appendRequest appends the script's eleven arguments for a request.
-func appendRequest(args []any, group int, op string, q ratelimit.Request, booked *time.Time) []any {
+func appendRequest(
+	args []any, group int, op string, q ratelimit.Request, taken *ratelimit.Decision,
+) []any {
 	wait := max(0, q.MaxWait.Microseconds())
-	if booked != nil {
-		wait = booked.UnixMicro()
+	if taken != nil {
+		wait = q.Params.RefundMark(*taken)
 	}
 	least := q.Min
 	if least == 0 {

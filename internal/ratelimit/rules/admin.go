@@ -48,10 +48,15 @@ func (a *Admin) find(name, key string) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	return rule, CheckKey(key)
+}
+
+// CheckKey returns a *ratelimit.FieldError for a key that no limiter has.
+func CheckKey(key string) error {
 	if key == "" || len(key) > maxAdminKey {
-		return nil, ratelimit.BadField("key", "must be 1 to %d bytes", maxAdminKey)
+		return ratelimit.BadField("key", "must be 1 to %d bytes", maxAdminKey)
 	}
-	return rule, nil
+	return nil
 }
 
 // Get returns the effective limit of a key, and how full it is if all nodes share it. Errors are

@@ -50,7 +50,7 @@ func keyPart(by string, a Attributes) (string, bool) {
 		if a.IP == nil {
 			return "", false
 		}
-		return ipPart(a.IP())
+		return IPKey(a.IP())
 	case "route":
 		return bounded(a.Route), a.Route != ""
 	case "global":
@@ -63,8 +63,9 @@ func keyPart(by string, a Attributes) (string, bool) {
 	return bounded(value), value != ""
 }
 
-// ipPart counts IPv6 by /64, because one subscriber usually has a whole /64.
-func ipPart(ip netip.Addr) (string, bool) {
+// IPKey is the key of an address; ok is false for an invalid one. It counts IPv6 by /64, because one
+// subscriber usually has a whole /64.
+func IPKey(ip netip.Addr) (key string, ok bool) {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsValid() {
 		return "", false

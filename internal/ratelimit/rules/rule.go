@@ -58,8 +58,12 @@ type Rule struct {
 	Route string `yaml:"route"`
 	// By names the attributes that make the key: goods, user, ip (IPv6 by /64),
 	// header:X, route, global. Up to four are joined.
-	By     []string `yaml:"by"`
-	Change `yaml:",inline"`
+	By []string `yaml:"by"`
+	// Descriptor of the requests that Envoy asks about: key or key=value. Domain is Envoy's; empty
+	// stands for every domain.
+	Descriptor []string `yaml:"descriptor"`
+	Domain     string   `yaml:"domain"`
+	Change     `yaml:",inline"`
 	// MaxWait and Interval are maxWaitMillis and intervalSeconds as "1s".
 	MaxWait  *time.Duration `yaml:"maxWait"`
 	Interval *time.Duration `yaml:"interval"`
@@ -80,7 +84,8 @@ type Rule struct {
 // numbers, so each rule is compiled once.
 type Compiled struct {
 	Rule
-	params ratelimit.Params
+	params  ratelimit.Params
+	entries []Entry
 }
 
 const (
@@ -104,6 +109,10 @@ func (r Rule) compile() (*Compiled, error) {
 	if err := r.mergeDurations(); err != nil {
 		return nil, err
 	}
+	entries, err := r.entries()
+	if err != nil {
+		return nil, err
+	}
 	params, err := r.WithDefaults().Params()
 	if err != nil {
 		return nil, err
@@ -112,7 +121,7 @@ func (r Rule) compile() (*Compiled, error) {
 		return nil, ratelimit.BadField("algorithm", "%s works in one process only: set scope: node",
 			params.Limit().Algorithm)
 	}
-	return &Compiled{Rule: r, params: params}, nil
+	return &Compiled{Rule: r, params: params, entries: entries}, nil
 }
 
 func (r Rule) withDefaults() Rule {

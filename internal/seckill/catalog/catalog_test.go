@@ -111,6 +111,8 @@ func newFakeRedis(change func(*seckill.View)) *fakeRedis {
 	return s
 }
 
+func (s *fakeRedis) EndRest(context.Context, int64) error { return nil }
+
 func redisClock() time.Time { return time.Now().Add(time.Hour).Truncate(time.Millisecond) }
 
 func (s *fakeRedis) change(how func(*seckill.View)) {

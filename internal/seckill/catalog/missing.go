@@ -13,16 +13,16 @@ const (
 	maxMissing = 10_000
 )
 
-// missingSales remembers goods ids that name no exposed sale, so that a repeated one costs neither
-// a script nor a query. It is safe for concurrent use.
-type missingSales struct {
+// recentIDs remembers goods ids for MissingTTL: those that name no exposed sale, so that a repeated
+// one costs neither a script nor a query. It is safe for concurrent use.
+type recentIDs struct {
 	mu       sync.Mutex
 	exposed  int // counts the calls of forget
 	absentAt map[int64]time.Time
 }
 
-// has reports whether a goods id was missing a moment ago.
-func (m *missingSales) has(goodsID int64) bool {
+// has reports whether a goods id was put a moment ago.
+func (m *recentIDs) has(goodsID int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, found := m.absentAt[goodsID]
@@ -30,15 +30,15 @@ func (m *missingSales) has(goodsID int64) bool {
 }
 
 // began returns what put needs to know of the time before a read.
-func (m *missingSales) began() (exposed int) {
+func (m *recentIDs) began() (exposed int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.exposed
 }
 
-// put remembers a missing goods id, unless this node has exposed a sale since the read began. A
+// put remembers a goods id, unless this node has exposed a sale since the read began. A
 // full table starts again.
-func (m *missingSales) put(goodsID int64, began int) {
+func (m *recentIDs) put(goodsID int64, began int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.exposed != began {
@@ -51,7 +51,7 @@ func (m *missingSales) put(goodsID int64, began int) {
 }
 
 // forget forgets one goods id, which is exposed now.
-func (m *missingSales) forget(goodsID int64) {
+func (m *recentIDs) forget(goodsID int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.exposed++

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // drafts is a Redis without sales and a MySQL with one draft. The draft may become exposed.
@@ -18,6 +19,7 @@ type drafts struct {
 	catalog.SaleStore
 	exposed        atomic.Bool
 	views, queries atomic.Int64
+	restsEnded     atomic.Int64
 	reading        func() // runs between the read of the row and its answer
 }
 
@@ -37,6 +39,33 @@ func (d *drafts) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
 	}
 	d.reading()
 	return sale, err
+}
+
+func (d *drafts) EndRest(context.Context, int64) error {
+	d.restsEnded.Add(1)
+	return nil
+}
+
+// TestSaleReader_EndsRestOfLostSale checks that a request that meets a lost sale ends its rest,
+// once a second, and that no request waits for it.
+func TestSaleReader_EndsRestOfLostSale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drafts{reading: func() {}}
+		reader := catalog.NewSaleReader(d, d)
+		_, err := reader.Sale(t.Context(), 42)
+		require.Error(t, err, "a draft is not lost")
+		d.exposed.Store(true)
+		reader.Exposed(42)
+		for range 10 {
+			must.Get(reader.Sale(t.Context(), 42))(t)
+		}
+		synctest.Wait()
+		require.EqualValues(t, 1, d.restsEnded.Load())
+		time.Sleep(catalog.MissingTTL)
+		must.Get(reader.Sale(t.Context(), 42))(t)
+		synctest.Wait()
+		require.EqualValues(t, 2, d.restsEnded.Load())
+	})
 }
 
 // TestSaleReader_RemembersMissingSales checks that an unknown id and a draft cost one script and

@@ -18,6 +18,8 @@ const readDeadline = 2 * time.Second
 type Redis interface {
 	// View reads a sale; ErrNotLoaded if Redis has no state of it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// EndRest makes the workers serve a sale that may be at rest.
+	EndRest(ctx context.Context, goodsID int64) error
 }
 
 // SaleStore reads the sales that buyers may see from MySQL.
@@ -34,7 +36,8 @@ type SaleReader struct {
 	redis   Redis
 	store   SaleStore
 	views   *batcher.Batcher[int64, struct{}, sharedView]
-	missing missingSales
+	missing recentIDs // name no exposed sale
+	lost    recentIDs // of sales whose rest this node has ended
 }
 
 // sharedView is a view with the facts that the view cache needs.
@@ -75,21 +78,39 @@ func (r *SaleReader) Sale(ctx context.Context, goodsID int64) (seckill.View, err
 // Exposed makes a sale visible at once that this node has exposed.
 func (r *SaleReader) Exposed(goodsID int64) { r.missing.forget(goodsID) }
 
-// read returns a view from Redis, or from MySQL if Redis has none.
+// read returns a view from Redis, or from MySQL if Redis has none. It ends the rest of a sale whose
+// gate is not open, because workers read a sale at rest only each half minute.
 func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error) {
 	if r.missing.has(goodsID) {
 		return sharedView{}, seckill.NewNoSuchSale()
 	}
 	v, err := r.views.Do(ctx, goodsID, struct{}{})
-	switch {
-	case err == nil:
-		return v, nil
-	case errors.Is(err, seckill.ErrNotLoaded):
-		stored, err := r.readStored(ctx, goodsID)
-		return sharedView{View: stored}, err
-	default:
+	if errors.Is(err, seckill.ErrNotLoaded) {
+		v = sharedView{}
+		if v.View, err = r.readStored(ctx, goodsID); err != nil {
+			return sharedView{}, err
+		}
+	} else if err != nil {
 		return sharedView{}, seckill.NewUnavailable("the sale can't be read", err)
 	}
+	if v.Gate != seckill.GateOpen && !v.Retired {
+		r.endRest(ctx, goodsID)
+	}
+	return v, nil
+}
+
+// endRest ends the rest of a lost sale once in MissingTTL. No request waits for that, because the
+// master that has the list may be another than the sale's.
+func (r *SaleReader) endRest(ctx context.Context, goodsID int64) {
+	if r.lost.has(goodsID) {
+		return
+	}
+	r.lost.put(goodsID, r.lost.began())
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readDeadline)
+		defer cancel()
+		_ = r.redis.EndRest(ctx, goodsID) // the next request repeats it
+	}()
 }
 
 // readStored reads a sale of which Redis has no state.

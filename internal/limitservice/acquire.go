@@ -1,0 +1,97 @@
+package limitservice
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+)
+
+// acquireRequest is the body of POST /v1/acquire.
+type acquireRequest struct {
+	Rule          string `json:"rule"`
+	Key           string `json:"key"`
+	Permits       *int64 `json:"permits"`
+	MaxWaitMillis int64  `json:"maxWaitMillis"`
+}
+
+// acquireAnswer is the data of its answer.
+type acquireAnswer struct {
+	Granted      int64 `json:"granted"`
+	WaitedMillis int64 `json:"waitedMillis"`
+	Remaining    int64 `json:"remaining"`
+	ResetMillis  int64 `json:"resetMillis"`
+}
+
+// acquire takes permits of a rule and a key, and answers when they are good. A client that leaves
+// gets no permits.
+func (s *HTTP) acquire(w http.ResponseWriter, r *http.Request) (any, error) {
+	var body acquireRequest
+	if err := read(r, &body); err != nil {
+		return nil, err
+	}
+	rule, request, err := s.requestOf(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := extend(w, request.MaxWait+writeGrace); err != nil {
+		return nil, err
+	}
+	result, err := s.gate.Take(r.Context(), rule, request)
+	if err != nil {
+		return nil, err
+	}
+	if limit, policy := result.AppendHeaders(nil, nil); len(limit) > 0 {
+		w.Header().Set("RateLimit", string(limit))
+		w.Header().Set("RateLimit-Policy", string(policy))
+	}
+	waited := result.Decision.Wait
+	if !result.Allowed {
+		return nil, &deniedError{result}
+	}
+	if err := result.Wait(r.Context()); err != nil {
+		if errors.Is(err, gate.ErrLimited) {
+			return nil, &deniedError{result}
+		}
+		return nil, err
+	}
+	return acquireAnswer{
+		Granted: result.Granted, WaitedMillis: waited.Milliseconds(),
+		Remaining: result.Remaining, ResetMillis: ceilMillis(result.ResetAfter),
+	}, nil
+}
+
+// extend moves the connection's deadlines, so that a wait does not outlast them.
+func extend(w http.ResponseWriter, d time.Duration) error {
+	control, until := http.NewResponseController(w), time.Now().Add(d)
+	return errors.Join(control.SetReadDeadline(until), control.SetWriteDeadline(until))
+}
+
+// requestOf checks the body of an acquire.
+func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Request, error) {
+	rule, err := s.book.Find(body.Rule)
+	if err != nil {
+		return nil, ratelimit.Request{}, err
+	}
+	permits := int64(1)
+	if body.Permits != nil {
+		permits = *body.Permits
+	}
+	switch {
+	case body.Key == rules.AnyKey:
+		err = ratelimit.BadField("key", "* stands for all keys")
+	case permits < 1 || permits > maxPermits:
+		err = ratelimit.BadField("permits", "must be 1 to %d", maxPermits)
+	case body.MaxWaitMillis < 0 || body.MaxWaitMillis > maxWaitMillis:
+		err = ratelimit.BadField("maxWaitMillis", "must be 0 to %d", maxWaitMillis)
+	default:
+		err = rules.CheckKey(body.Key)
+	}
+	return rule, ratelimit.Request{
+		Key: rule.RedisKey(body.Key), Params: s.book.Params(rule, body.Key, nil), N: permits,
+		MaxWait: time.Duration(body.MaxWaitMillis) * time.Millisecond,
+	}, err
+}

@@ -1,0 +1,5 @@
+// Package limitservice offers the rate limiter to other programs: by Envoy's rate limit service v3
+// over gRPC, and by JSON over HTTP. Both use the same rules and the same limiters as the API.
+//
+// The callers are not authenticated, so the addresses must be private.
+package limitservice

@@ -1,0 +1,38 @@
+package limitservice
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Health reports whether the node should get requests: until it stops. The state of Redis does not
+// count, because each rule's onError says what happens without Redis.
+type Health struct {
+	client   redis.UniversalClient
+	draining atomic.Bool
+}
+
+// NewHealth makes the health of a node.
+func NewHealth(client redis.UniversalClient) *Health { return &Health{client: client} }
+
+// Drain makes the node not ready until its process ends.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+const pingDeadline = 800 * time.Millisecond
+
+// Ready is an httpapi.Readiness.
+func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
+	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
+	defer cancel()
+	states := map[string]string{"redis": "ok"}
+	if h.client.Ping(ctx).Err() != nil {
+		states["redis"] = "down"
+	}
+	if h.draining.Load() {
+		states["node"] = "draining"
+	}
+	return !h.draining.Load(), states
+}

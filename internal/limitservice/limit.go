@@ -1,0 +1,90 @@
+package limitservice
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+)
+
+// override is the limit that Envoy sends with a descriptor, or nil. It replaces the rule's rate and
+// keeps its algorithm. A bucket holds one unit's requests.
+func override(
+	rule *rules.Compiled, sent *descriptorv3.RateLimitDescriptor_RateLimitOverride,
+) (*ratelimit.Params, error) {
+	if sent == nil {
+		return nil, nil
+	}
+	length := map[typev3.RateLimitUnit]time.Duration{
+		typev3.RateLimitUnit_SECOND: time.Second, typev3.RateLimitUnit_MINUTE: time.Minute,
+		typev3.RateLimitUnit_HOUR: time.Hour, typev3.RateLimitUnit_DAY: 24 * time.Hour,
+	}[sent.GetUnit()]
+	if length == 0 {
+		return nil, ratelimit.BadField("limit.unit", "must be SECOND, MINUTE, HOUR or DAY")
+	}
+	limit, seconds := int64(sent.GetRequestsPerUnit()), length.Seconds()
+	change := rules.Change{Limit: &limit, IntervalSeconds: &seconds}
+	if a := rule.WithDefaults().Algorithm; a == ratelimit.TokenBucket || a == ratelimit.Reserve {
+		change.Burst = &limit
+	}
+	params, err := change.Apply(rule.WithDefaults()).Params()
+	return &params, err
+}
+
+// unit is one of Envoy's units that currentLimit uses, in seconds.
+type unit struct {
+	name    ratelimitv3.RateLimitResponse_RateLimit_Unit
+	seconds float64
+}
+
+// currentLimit is a rule's rate in Envoy's units: the largest unit that divides a window, and the
+// smallest one in which a rate is a whole number. A rate that is none in any unit is rounded.
+func currentLimit(name string, l ratelimit.Limit) *ratelimitv3.RateLimitResponse_RateLimit {
+	units := [...]unit{
+		{ratelimitv3.RateLimitResponse_RateLimit_SECOND, 1},
+		{ratelimitv3.RateLimitResponse_RateLimit_MINUTE, 60},
+		{ratelimitv3.RateLimitResponse_RateLimit_HOUR, 3600},
+		{ratelimitv3.RateLimitResponse_RateLimit_DAY, 86400},
+	}
+	rate := l.PermitsPerSecond
+	if rate == 0 {
+		for i := len(units) - 1; i >= 0; i-- {
+			times := l.IntervalSeconds / units[i].seconds
+			if times >= 1 && times == math.Trunc(times) {
+				return rateLimit(name, float64(l.Limit), units[i], times)
+			}
+		}
+		rate = float64(l.Limit) / l.IntervalSeconds
+	}
+	for _, u := range units {
+		if n := rate * u.seconds; n == math.Trunc(n) {
+			return rateLimit(name, n, u, 1)
+		}
+	}
+	day := units[len(units)-1]
+	return rateLimit(name, math.Round(rate*day.seconds), day, 1)
+}
+
+func rateLimit(
+	name string, n float64, u unit, times float64,
+) *ratelimitv3.RateLimitResponse_RateLimit {
+	l := &ratelimitv3.RateLimitResponse_RateLimit{
+		Name: name, RequestsPerUnit: uint32(min(n, math.MaxUint32)), Unit: u.name,
+	}
+	if times > 1 {
+		l.UnitMultiplier = wrapperspb.UInt32(uint32(times))
+	}
+	return l
+}
+
+// retryAfter is the header's value: whole seconds, rounded up and at least 1.
+func retryAfter(d time.Duration) string {
+	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
+}

@@ -1,0 +1,71 @@
+package order_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// elsewhere is the database on a host whose clock is ahead of this one's.
+type elsewhere struct {
+	*sqlstore.Store
+	ahead time.Duration
+}
+
+func (e elsewhere) Now(context.Context) (time.Time, error) { return time.Now().Add(e.ahead), nil }
+
+// TestWorkers_ClockAnHourBehindStopsNothing runs the workers of a consumer whose clock is an hour
+// behind the database's: they release moves, finish cuts, expire orders and refund payments.
+func TestWorkers_ClockAnHourBehindStopsNothing(t *testing.T) {
+	h := newFixture(t)
+	store := elsewhere{h.store, time.Hour}
+	now := must.Get(store.Now(t.Context()))(t)
+	sale := h.exposeSale(9, 2)
+	change := func(delta int64, at time.Time) {
+		must.Get(h.store.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: delta},
+			salechange.IdempotencyKey{}, at))(t)
+	}
+	change(3, now)
+	change(-2, now.Add(-time.Minute))
+	line := h.numbered(sale.GoodsID, sale.Epoch, 7)
+	b := orderwriter.Batch{
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line},
+		Now: now.Add(-time.Minute), PayBy: now,
+	}
+	must.Get(h.store.WriteBatch(t.Context(), b))(t)
+	p := payment.Payment{
+		ID: "p-1", GoodsID: sale.GoodsID, OrderSn: line.OrderSn, Amount: 250 * line.Quantity,
+	}
+	receipts := must.Get(h.store.Receive(t.Context(), sale.GoodsID, []payment.Payment{p}, now))(t)
+	require.Equal(t, payment.Refunding, receipts[0].State, "paid when it was due to expire")
+
+	stores := inventory.Stores{Store: store, Redis: h.redis, Log: h.parts.Log}
+	releaser := &inventory.StockReleaser{Stores: stores}
+	live := &livesales.List{Store: h.store, Log: h.parts.Log}
+	live.Refresh(t.Context())
+	h.run(releaser)
+	h.run(&inventory.ChangeSyncer{Stores: stores, Live: live})
+	h.run(&payment.Expirer{Live: live, Store: store, Releaser: releaser, Log: h.parts.Log})
+	h.run(&payment.Refunder{Store: store, Provider: paymentprovider.Test{}, Log: h.parts.Log})
+	require.Eventually(t, func() bool {
+		after, err := h.store.Sale(t.Context(), sale.GoodsID)
+		unreleased, _, listErr := h.store.Unreleased(t.Context(), sale.GoodsID)
+		due, dueErr := h.store.DueRefunds(t.Context(), now.Add(time.Hour), 10)
+		return err == nil && listErr == nil && dueErr == nil && after.Total == 10 &&
+			unreleased == 0 && len(due) == 0
+	}, within, tick)
+	require.Equal(t, order.Expired, h.find(7, line.OrderSn).Status)
+}

@@ -1,0 +1,265 @@
+package livesales
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// servers are MySQL and Redis. They hold the same of each open sale.
+type servers struct {
+	sync.Mutex
+	rows      map[int64]seckill.Sale
+	views     map[int64]seckill.View
+	ended     []int64
+	unpaid    map[int64]bool
+	noAnswer  map[int64]bool // of Redis
+	mysqlDown bool
+	listed    int
+}
+
+func newServers(sales int64) *servers {
+	s := &servers{
+		rows: map[int64]seckill.Sale{}, views: map[int64]seckill.View{},
+		unpaid: map[int64]bool{}, noAnswer: map[int64]bool{},
+	}
+	for id := range sales {
+		row := seckill.Sale{
+			GoodsID: id + 1, Total: 10, Stock: 10, Version: 1, Epoch: 1, Title: "tea",
+			Status: seckill.Exposed,
+		}
+		s.rows[row.GoodsID] = row
+		s.views[row.GoodsID] = seckill.View{Sale: row, Gate: seckill.GateOpen, Available: 10}
+	}
+	return s
+}
+
+func (s *servers) answer() error {
+	if s.mysqlDown {
+		return errors.New("no answer")
+	}
+	return nil
+}
+
+func byID(a, b seckill.Sale) int { return cmp.Compare(a.GoodsID, b.GoodsID) }
+
+func (s *servers) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+	s.Lock()
+	defer s.Unlock()
+	s.listed++
+	return slices.SortedFunc(maps.Values(s.rows), byID), s.answer()
+}
+
+func (s *servers) LiveVersion(context.Context, time.Time) (v int64, err error) {
+	s.Lock()
+	defer s.Unlock()
+	for _, row := range s.rows {
+		v += 1 + row.Version<<8 + row.Epoch<<16
+	}
+	return v, s.answer()
+}
+
+func (s *servers) HasUnpaid(_ context.Context, goodsID int64) (bool, error) {
+	s.Lock()
+	defer s.Unlock()
+	return s.unpaid[goodsID], s.answer()
+}
+
+func (s *servers) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {
+	s.Lock()
+	defer s.Unlock()
+	views := map[int64]seckill.View{}
+	for _, id := range goodsIDs {
+		if !s.noAnswer[id] {
+			views[id] = s.views[id]
+		}
+	}
+	return views
+}
+
+func (s *servers) EndedRests(context.Context) ([]int64, error) {
+	s.Lock()
+	defer s.Unlock()
+	return slices.Clone(s.ended), nil
+}
+
+// after makes a change at once and waits.
+func (s *servers) after(wait time.Duration, change func(s *servers)) {
+	s.Lock()
+	change(s)
+	s.Unlock()
+	time.Sleep(wait)
+	synctest.Wait()
+}
+
+// setRow changes the row of sale 1 as an order would.
+func (s *servers) setRow(change func(*seckill.Sale)) {
+	row := s.rows[1]
+	row.Version++
+	change(&row)
+	s.rows[1] = row
+}
+
+// setView changes what Redis holds of sale 1.
+func (s *servers) setView(change func(*seckill.View)) {
+	v := s.views[1]
+	change(&v)
+	s.views[1] = v
+}
+
+// untilRest is the time of one refresh and of two checks of every sale.
+const untilRest = refreshInterval + 2*checkParts*checkInterval
+
+// inRest runs a list until all sales are at rest, then the test.
+func inRest(t *testing.T, sales int64, test func(t *testing.T, s *servers, l *List)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServers(sales)
+		l := &List{
+			Store: s, Redis: s, PaymentTimeout: time.Hour, Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		synctest.Wait()
+		require.Equal(t, int(sales), len(l.Sales()))
+		s.after(untilRest, func(*servers) {})
+		require.Zero(t, len(l.Sales()))
+		require.Equal(t, int(sales), len(l.All()))
+		test(t, s, l)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func requireServed(t *testing.T, l *List, goodsIDs ...int64) {
+	t.Helper()
+	var served []int64
+	for _, sale := range l.Sales() {
+		served = append(served, sale.GoodsID)
+	}
+	require.Equal(t, goodsIDs, served)
+}
+
+// TestList_ChangeEndsRest checks every change that workers must know of.
+func TestList_ChangeEndsRest(t *testing.T) {
+	for name, change := range map[string]func(s *servers){
+		"Redis lost the sale": func(s *servers) { delete(s.views, 1) },
+		"shut gate": func(s *servers) {
+			s.setView(func(v *seckill.View) { v.Gate = seckill.GateShut })
+		},
+		"reservation": func(s *servers) { s.setView(func(v *seckill.View) { v.Pending = 1 }) },
+		"late write": func(s *servers) {
+			s.setView(func(v *seckill.View) { v.Title = "green tea" })
+		},
+		"order": func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Stock-- }) },
+		"close": func(s *servers) {
+			s.setRow(func(r *seckill.Sale) { r.Status = seckill.Closed })
+		},
+		"change":       func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Title = "green tea" }) },
+		"new epoch":    func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Version--; r.Epoch++ }) },
+		"MySQL is off": func(s *servers) { s.mysqlDown = true; delete(s.views, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRest(t, 2, func(t *testing.T, s *servers, l *List) {
+				s.after(refreshInterval, change)
+				requireServed(t, l, 1)
+			})
+		})
+	}
+}
+
+// TestList_UnsettledSaleDoesNotRest checks what keeps a sale from resting although nothing of it
+// changes any more, and that it rests once that is over.
+func TestList_UnsettledSaleDoesNotRest(t *testing.T) {
+	sold := func(s *servers) {
+		s.setRow(func(r *seckill.Sale) { r.Stock-- })
+		s.setView(func(v *seckill.View) { v.Available, v.Sold = 9, 1 })
+	}
+	for name, steps := range map[string]struct{ begin, end func(s *servers) }{
+		"outbox entry": {
+			func(s *servers) {
+				s.setRow(func(*seckill.Sale) {})
+				s.setView(func(v *seckill.View) { v.Outbox = 1 })
+			},
+			func(s *servers) { s.setView(func(v *seckill.View) { v.Outbox = 0 }) },
+		},
+		"unpaid order": {
+			func(s *servers) { sold(s); s.unpaid[1] = true },
+			func(s *servers) { delete(s.unpaid, 1) },
+		},
+		"unit that Redis lacks": {
+			func(s *servers) { sold(s); s.setRow(func(r *seckill.Sale) { r.Stock++ }) },
+			func(s *servers) { s.setView(func(v *seckill.View) { v.Available, v.Sold = 10, 0 }) },
+		},
+		"title that Redis lacks": {
+			func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Title = "green tea" }) },
+			func(s *servers) { s.setView(func(v *seckill.View) { v.Title = "green tea" }) },
+		},
+		"older epoch": {
+			func(s *servers) { s.setRow(func(r *seckill.Sale) { r.Epoch++ }) },
+			func(s *servers) { s.setView(func(v *seckill.View) { v.Epoch++ }) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRest(t, 2, func(t *testing.T, s *servers, l *List) {
+				s.after(5*untilRest, steps.begin)
+				requireServed(t, l, 1)
+				s.after(2*untilRest, steps.end)
+				requireServed(t, l)
+			})
+		})
+	}
+}
+
+// TestList_RestSurvivesAnOutage checks that a list learns nothing of a sale whose master does not
+// answer, so that an overloaded Redis does not get more load.
+func TestList_RestSurvivesAnOutage(t *testing.T) {
+	inRest(t, 2, func(t *testing.T, s *servers, l *List) {
+		s.after(time.Hour, func(s *servers) { s.noAnswer[1] = true })
+		requireServed(t, l)
+		s.after(checkInterval, func(s *servers) { delete(s.noAnswer, 1); delete(s.views, 1) })
+		requireServed(t, l, 1)
+	})
+}
+
+// many are more sales than a check reads.
+const many = 2000
+
+// TestList_EndedRestIsServedAtOnce checks that a request need not wait for the turn of its sale.
+func TestList_EndedRestIsServedAtOnce(t *testing.T) {
+	inRest(t, many, func(t *testing.T, s *servers, l *List) {
+		s.after(endInterval, func(s *servers) { s.ended = []int64{99, many + 1, 7} })
+		requireServed(t, l, 7, 99)
+		s.after(2*untilRest, func(s *servers) { s.ended = nil })
+		requireServed(t, l)
+	})
+}
+
+// TestList_LostSaleIsFound checks that checks together read every sale once in half a minute.
+func TestList_LostSaleIsFound(t *testing.T) {
+	inRest(t, many, func(t *testing.T, s *servers, l *List) {
+		s.after(checkParts*checkInterval, func(s *servers) { delete(s.views, 1) })
+		requireServed(t, l, 1)
+	})
+}
+
+// TestRefresh_ReadsUnchangedRowsOnceAMinute checks that rows at rest are not read each second.
+func TestRefresh_ReadsUnchangedRowsOnceAMinute(t *testing.T) {
+	inRest(t, 2, func(t *testing.T, s *servers, _ *List) {
+		before := s.listed
+		s.after(10*FullInterval, func(*servers) {})
+		require.InDelta(t, before+10, s.listed, 1)
+	})
+}

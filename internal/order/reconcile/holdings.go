@@ -1,0 +1,109 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+// holdingsInterval is how often the holdings of a sale are compared, apart from once for each
+// epoch. MySQL reads all orders of the sale for it, and only a load or a defect can lose one.
+const holdingsInterval = time.Hour
+
+// heldState is a sale whose holdings were compared.
+type heldState struct {
+	epoch int64
+	at    time.Time
+}
+
+// compareHoldings compares the holdings of the sales that are due, one after the other, until ctx
+// ends. It has a goroutine of its own, because the orders of one sale may take a minute.
+func (r *Reconciler) compareHoldings(ctx context.Context) error {
+	compared := make(map[int64]heldState)
+	return workers.Every(ctx, reconcileInterval, func(ctx context.Context) {
+		before := compared
+		compared = make(map[int64]heldState, len(before)) // of live sales only
+		for _, sale := range r.Live.All() {
+			last := before[sale.GoodsID]
+			due := last.epoch < sale.Epoch || time.Since(last.at) >= holdingsInterval
+			if due && !sale.AtRest {
+				last = r.compareOne(ctx, sale.Sale, last)
+			}
+			compared[sale.GoodsID] = last
+		}
+	})
+}
+
+// compareOne compares the holdings of one sale. It returns last if they must be compared again.
+func (r *Reconciler) compareOne(ctx context.Context, sale seckill.Sale, last heldState) heldState {
+	v, err := r.Redis.View(ctx, sale.GoodsID)
+	if err != nil || v.Gate != seckill.GateOpen {
+		return last
+	}
+	if err := r.CompareHoldings(ctx, v); err != nil {
+		if ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "cannot compare the holdings of a sale, retrying",
+				"goods_id", sale.GoodsID, "err", err)
+		}
+		return last
+	}
+	return heldState{epoch: v.Epoch, at: time.Now()}
+}
+
+// CompareHoldings searches the buyers' holdings in Redis for every active order of MySQL, page by
+// page. If one is missing it shuts the gate, so that the rebuilder loads all of them: the buyer
+// could exceed the limit, and MySQL would refuse what Redis has promised.
+//
+// It compares while the sale goes on. Redis has an order before MySQL writes it, and releases it
+// after MySQL ended it. An order that is still active after Redis lacked it is therefore lost.
+func (r *Reconciler) CompareHoldings(ctx context.Context, v seckill.View) error {
+	pages := r.Store.HoldingPages(ctx, v.GoodsID, v.Epoch, v.Now)
+	for page, err := range pages {
+		if err != nil {
+			return err
+		}
+		lost, err := r.lostOf(ctx, v.GoodsID, page)
+		if err != nil {
+			return err
+		}
+		if len(lost) > 0 {
+			return r.reload(ctx, v, lost)
+		}
+	}
+	return nil
+}
+
+// lostOf returns the numbers of the active orders among a page that their buyers' holdings lack.
+func (r *Reconciler) lostOf(
+	ctx context.Context, goodsID int64, page []order.Held,
+) (lost []string, err error) {
+	absent, err := r.Redis.NotHeld(ctx, goodsID, page)
+	if err != nil || len(absent) == 0 {
+		return nil, err
+	}
+	rows, err := r.Store.StatusOf(ctx, goodsID, absent)
+	for _, sn := range absent {
+		if s := rows[sn]; s == order.Created || s == order.Paid {
+			lost = append(lost, sn)
+		}
+	}
+	return lost, err
+}
+
+// reload shuts the gate of a sale that lacks holdings, unless Redis has another epoch by now.
+func (r *Reconciler) reload(ctx context.Context, before seckill.View, lost []string) error {
+	v, err := r.Redis.View(ctx, before.GoodsID)
+	if err != nil || v.Epoch != before.Epoch {
+		return err
+	}
+	r.Log.ErrorContext(ctx, "buyers' holdings lack orders, the sale is rebuilt",
+		"difference", "holdings", "goods_id", v.GoodsID, "orders", len(lost), "order_sn", lost[0])
+	if r.Metrics != nil {
+		r.Metrics.Reconciled(Report{GoodsID: v.GoodsID, Holdings: len(lost), Repaired: len(lost)})
+	}
+	_, err = r.Redis.Shut(ctx, v.GoodsID, v.Epoch)
+	return err
+}

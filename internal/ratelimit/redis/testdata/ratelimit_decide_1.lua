@@ -1,0 +1,338 @@
+-- ratelimit_decide: decide a list of requests for permits, in order, in one call.
+--
+-- Adjacent requests with the same group number are admitted together or not at
+-- all. Several requests may name one key: each sees the permits that the one
+-- before took. All numbers are whole and below 2^53, where the doubles of
+-- Lua 5.1 are exact. internal/ratelimit (params.go, bucket.go, window.go) is the
+-- same arithmetic in Go and explains it.
+--
+-- KEYS[i]   the limiter of request i, a Redis string. In a cluster all keys of a
+--           call share a hash tag.
+-- ARGV[1]   now, µs since the epoch; '' for Redis' own clock (tests pass it)
+-- ARGV      then eleven for each request:
+--   group     a number
+--   op        't' take, 'p' peek (takes nothing), 'r' refund
+--   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
+--   n         permits, 1 or more
+--   least     permits that suffice, 1 to n
+--   wait      longest wait, µs (take, peek); when they were taken, µs (refund)
+--   cost      ticks per permit; windows: the interval, ms
+--   scale     ticks per µs
+--   free      level in ticks up to which no wait is needed; windows: the limit
+--   cap       highest level in ticks
+--   max       most permits of one request
+-- Returns   now in µs, then six integers for each request:
+--   verdict   0 denied, 1 allowed, 2 never
+--   granted   permits taken
+--   wait      µs until they are good
+--   remaining permits that are available without a wait
+--   retry     µs until the same request can be admitted, when denied
+--   reset     µs until the limiter is full again
+--
+-- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
+--           'f start count' µs · 'w start interval count last' ms. An unreadable
+--           value counts as missing.
+-- Expiry    the time to full, so that a missing key and a full limiter are the
+--           same. Guava's starts empty, and is kept a day longer.
+
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local STRIDE = 11
+local BACK_STEP = 2000000
+local MAX_TICKS = 2251799813685248
+local DENIED, ALLOWED, NEVER = 0, 1, 2
+local BURSTY_EXTRA_MS = 86400000
+local TEST_EXTRA_MS = 600000
+
+local now = tonumber(ARGV[1])
+local extra = TEST_EXTRA_MS
+if not now then
+  local time = redis.call('TIME')
+  now, extra = time[1] * 1000000 + time[2], 0
+end
+local now_ms = floor(now / 1000)
+
+local function div(a, b) return floor(a / b) end
+local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
+
+-- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
+local bucket = { tag = 'b' }
+
+function bucket.load(t, text)
+  local tat, r, scale, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
+  if not tat then
+    if t.kind == 'g' then return { d = div(t.free, t.scale), r = t.free % t.scale } end
+    return { d = 0, r = 0 }
+  end
+  tat, r, scale, written = tonumber(tat), tonumber(r), tonumber(scale), tonumber(written)
+  local moved = written - now > BACK_STEP
+  if moved then tat = tat - (written - now) end
+  if scale ~= t.scale and r > 0 then tat, r = tat + 1, 0 end
+  if tat < now then return { d = 0, r = 0, moved = moved } end
+  return { d = tat - now, r = r, moved = moved }
+end
+
+function bucket.store(t, s)
+  local reset = s.d
+  if s.r > 0 then reset = reset + 1 end
+  if t.kind == 'g' then
+    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_EXTRA_MS
+  end
+  if reset == 0 then return nil end
+  return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
+end
+
+local function fitting(t, s, most)
+  if s.d > div(most, t.scale) then return 0 end
+  return div(max(0, most - s.d * t.scale - s.r), t.cost)
+end
+
+function bucket.describe(t, s)
+  local reset = s.d
+  if s.r > 0 then reset = reset + 1 end
+  return fitting(t, s, t.free), reset
+end
+
+function bucket.take(t, s)
+  local most = t.cap
+  if t.wait < up(t.cap - t.free, t.scale) then most = t.free + t.wait * t.scale end
+  local never = t.n > t.max
+  if t.kind == 'b' then never = t.n > div(most, t.cost) end
+  local granted, added = t.n, t.kind == 'b' and 1 or 0
+  local retry = never and 1 or s.d + up(s.r + added * t.n * t.cost - most, t.scale)
+  if retry > 0 then
+    granted = fitting(t, s, most)
+    if granted < t.least or t.least == t.n then
+      if never then return NEVER, 0, 0, 0 end
+      return DENIED, 0, 0, retry
+    end
+  end
+  local wait = max(0, s.d + up(s.r + added * granted * t.cost - t.free, t.scale))
+  local ticks = s.r + granted * t.cost
+  s.d, s.r = s.d + div(ticks, t.scale), ticks % t.scale
+  return ALLOWED, granted, wait, 0
+end
+
+function bucket.refund(t, s)
+  local ticks = t.n * t.cost
+  s.d, s.r = s.d - div(ticks, t.scale), s.r - ticks % t.scale
+  if s.r < 0 then s.d, s.r = s.d - 1, s.r + t.scale end
+  if s.d < 0 then s.d, s.r = 0, 0 end
+end
+
+-- A call that has only buckets does not pay for the windows' functions.
+local function windows()
+  -- The fixed window begins with its first request.
+  local fixed = { tag = 'f' }
+
+  function fixed.load(t, text)
+    local start, count = string.match(text, '^f (%d+) (%d+)$')
+    if not start then return { start = now, count = 0 } end
+    start, count = tonumber(start), tonumber(count)
+    local moved = start - now > BACK_STEP
+    if moved then start = now end
+    if now - start >= t.cost * 1000 then return { start = now, count = 0 } end
+    return { start = start, count = count, moved = moved }
+  end
+
+  function fixed.describe(t, s)
+    local reset = 0
+    if s.count > 0 then reset = s.start + t.cost * 1000 - now end
+    return max(0, t.free - s.count), reset
+  end
+
+  function fixed.store(t, s)
+    if s.count == 0 then return nil end
+    return string.format('f %.0f %.0f', s.start, s.count), s.start + t.cost * 1000 - now, 0
+  end
+
+  function fixed.take(t, s)
+    local granted = t.n
+    if s.count + t.n > t.free then
+      granted = t.free - s.count
+      if granted < t.least or t.least == t.n then
+        if t.n > t.free then return NEVER, 0, 0, 0 end
+        return DENIED, 0, 0, s.start + t.cost * 1000 - now
+      end
+    end
+    s.count = s.count + granted
+    return ALLOWED, granted, 0, 0
+  end
+
+  function fixed.refund(t, s)
+    if t.wait >= s.start then s.count = max(0, s.count - t.n) end
+  end
+
+  -- The sliding window: the last window's count loses weight as this one passes.
+  local sliding = { tag = 'w' }
+
+  function sliding.load(t, text)
+    local s = { start = now_ms - now_ms % t.cost, count = 0, last = 0 }
+    local start, interval, count, last = string.match(text, '^w (%d+) (%d+) (%d+) (%d+)$')
+    if not start then return s end
+    start, interval, count, last = tonumber(start), tonumber(interval), tonumber(count), tonumber(last)
+    local moved = start - now_ms > BACK_STEP / 1000
+    if moved then start = now_ms - now_ms % interval end
+    if interval ~= t.cost then
+      count, last = count + last, 0
+      if now_ms - start < interval * 2 then start = s.start end
+    end
+    if start == s.start then
+      s.count, s.last = count, last
+    elseif start > now_ms then
+      s = { start = start, count = count, last = last }
+    elseif start + t.cost == s.start then
+      s.last = count
+    end
+    local most = div(MAX_TICKS, t.cost)
+    s.count, s.last, s.moved = min(s.count, most), min(s.last, most), moved
+    return s
+  end
+
+  local function left_of(t, s) return t.cost - max(0, now_ms - s.start) end
+
+  -- in_us: from now until ms after the start of this millisecond, or later if the
+  -- clock is before the window.
+  local function in_us(s, ms) return 1000 * (ms + max(0, s.start - now_ms)) - now % 1000 end
+
+  function sliding.describe(t, s)
+    local left, reset = left_of(t, s), 0
+    if s.count > 0 then reset = in_us(s, left + t.cost) elseif s.last > 0 then reset = in_us(s, left) end
+    return div(max(0, t.free * t.cost - s.last * left - s.count * t.cost), t.cost), reset
+  end
+
+  function sliding.store(t, s)
+    local _, reset = sliding.describe(t, s)
+    if reset == 0 then return nil end
+    return string.format('w %.0f %.0f %.0f %.0f', s.start, t.cost, s.count, s.last), reset, 0
+  end
+
+  function sliding.take(t, s)
+    local left, granted = left_of(t, s), t.n
+    local used = s.last * left + s.count * t.cost
+    if t.n > t.free or used + t.n * t.cost > t.free * t.cost then
+      granted = div(max(0, t.free * t.cost - used), t.cost)
+      if granted < t.least or t.least == t.n then
+        if t.n > t.free then return NEVER, 0, 0, 0 end
+        local room = (t.free - s.count - t.n) * t.cost
+        if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
+        return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.n) * t.cost, s.count)))
+      end
+    end
+    s.count = s.count + granted
+    return ALLOWED, granted, 0, 0
+  end
+
+  function sliding.refund(t, s)
+    local booked = floor(t.wait / 1000)
+    if booked >= s.start then
+      s.count = max(0, s.count - t.n)
+    elseif booked >= s.start - t.cost then
+      s.last = max(0, s.last - t.n)
+    end
+  end
+
+  return { f = fixed, w = sliding }
+end
+
+local kinds = { b = bucket, g = bucket }
+
+local function algorithm_of(kind)
+  if not kinds[kind] then
+    local more = windows()
+    kinds.f, kinds.w = more.f, more.w
+  end
+  return kinds[kind]
+end
+
+local function whole(text)
+  if not text or not string.match(text, '^%d+$') then error('ratelimit_decide: not a whole number: ' .. tostring(text)) end
+  return tonumber(text)
+end
+
+local function read_request(i)
+  local a = 2 + (i - 1) * STRIDE
+  local t = {
+    key = KEYS[i], group = ARGV[a], op = ARGV[a + 1], kind = ARGV[a + 2],
+    n = whole(ARGV[a + 3]), least = whole(ARGV[a + 4]), wait = tonumber(ARGV[a + 5]),
+    cost = tonumber(ARGV[a + 6]), scale = tonumber(ARGV[a + 7]), free = tonumber(ARGV[a + 8]),
+    cap = tonumber(ARGV[a + 9]), max = tonumber(ARGV[a + 10]),
+  }
+  t.algorithm = algorithm_of(t.kind)
+  if not t.algorithm or t.n < 1 or t.least < 1 or t.cost < 1 or t.scale < 1 then
+    error('ratelimit_decide: request ' .. i .. ' is malformed')
+  end
+  return t
+end
+
+-- stored: the values in Redis; changed: the last write of each key.
+local stored, changed = {}, {}
+
+local function text_of(key)
+  local text = stored[key]
+  if text == nil then
+    text = redis.pcall('GET', key)
+    if type(text) ~= 'string' then text = '' end -- missing, or of another type
+    stored[key] = text
+  end
+  return text
+end
+
+local function encode(t, s)
+  local text, full, more = t.algorithm.store(t, s)
+  return { key = t.key, text = text or '', full = full or 0, extra = more or 0 }
+end
+
+local function commit(write)
+  stored[write.key], changed[write.key] = write.text, write
+end
+
+-- Each request reads the value that the one before it left, so that two requests of
+-- one call with different limits behave like two calls.
+local function decide(t, texts)
+  local text = texts[t.key] or text_of(t.key)
+  local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.tag
+  -- Another clock: store the moved state even if this request is denied. Else the
+  -- limiter would not drain until the new clock reaches the old one.
+  if s.moved and t.op ~= 'p' then commit(encode(t, s)) end
+  local verdict, granted, wait, retry = ALLOWED, 0, 0, 0
+  local before, reset_before
+  if t.op == 'p' then before, reset_before = t.algorithm.describe(t, s) end
+  if t.op == 'r' then
+    if mine then t.algorithm.refund(t, s) end -- a lost limiter owes nothing
+  else
+    verdict, granted, wait, retry = t.algorithm.take(t, s)
+  end
+  local remaining, reset = t.algorithm.describe(t, s)
+  if t.op == 'p' then
+    remaining, reset = before, reset_before
+  elseif verdict == ALLOWED and (t.op == 't' or mine) then
+    local write = encode(t, s)
+    texts[t.key], texts[#texts + 1] = write.text, write
+  end
+  return verdict, granted, wait, remaining, retry, reset
+end
+
+local answer, i = { now }, 1
+while i <= #KEYS do
+  local group, texts, together = ARGV[2 + (i - 1) * STRIDE], {}, true
+  while i <= #KEYS and ARGV[2 + (i - 1) * STRIDE] == group do
+    local verdict, granted, wait, remaining, retry, reset = decide(read_request(i), texts)
+    together = together and verdict == ALLOWED
+    local at = #answer
+    answer[at + 1], answer[at + 2], answer[at + 3] = verdict, granted, wait
+    answer[at + 4], answer[at + 5], answer[at + 6] = remaining, retry, reset
+    i = i + 1
+  end
+  if together then
+    for _, write in ipairs(texts) do commit(write) end
+  end
+end
+
+for key, write in pairs(changed) do
+  if write.text == '' then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, write.text, 'PX', string.format('%.0f', ceil(write.full / 1000) + 1 + write.extra + extra))
+  end
+end
+return answer

@@ -1,0 +1,42 @@
+package sqlstore
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// clockLife is how long a reading of the server's clock is used. Hosts' clocks drift by less than a
+// millisecond in that time; a failover, or a step of the server's clock, is noticed after it.
+const clockLife = 10 * time.Second
+
+// serverClock is the clock of a MySQL server, which the zero value has not read yet.
+type serverClock struct{ last atomic.Pointer[reading] }
+
+// reading is the server's time when this process received it. The monotonic clock adds the time
+// since, so that a step of this host's clock changes nothing.
+type reading struct{ server, received time.Time }
+
+func (r *reading) fresh() bool { return r != nil && time.Since(r.received) < clockLife }
+
+func (r *reading) now() time.Time { return r.server.Add(time.Since(r.received)) }
+
+// Now returns the time of the database's server. It may be behind by the time of an answer. SQLite
+// has this host's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if s.clock == nil {
+		return time.Now().UTC(), nil
+	}
+	if last := s.clock.last.Load(); last.fresh() {
+		return last.now(), nil
+	}
+	var micros int64
+	err := s.read(ctx).
+		Raw("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3))").Scan(&micros).Error
+	if err != nil {
+		return time.Time{}, wrapError("read the server's clock", err)
+	}
+	read := &reading{server: time.UnixMicro(micros).UTC(), received: time.Now()}
+	s.clock.last.Store(read)
+	return read.now(), nil
+}

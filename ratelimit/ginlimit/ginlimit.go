@@ -1,0 +1,25 @@
+// Package ginlimit is package httplimit for gin.
+//
+//	router.Use(ginlimit.New(limiter, func(c *gin.Context) string { return c.ClientIP() },
+//		httplimit.Options{}))
+package ginlimit
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/ratelimit"
+	"flashsale.dev/seckill/ratelimit/httplimit"
+)
+
+// New makes a handler that takes one permit for each request, and ends the chain of a request that
+// was not admitted. key replaces the options' KeyFunc.
+func New(
+	limiter *ratelimit.Limiter, key func(*gin.Context) string, options httplimit.Options,
+) gin.HandlerFunc {
+	limited := httplimit.New(limiter, options)
+	return func(c *gin.Context) {
+		if !limited.Admit(c.Writer, c.Request, key(c)) {
+			c.Abort()
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package ratelimit
+
+import (
+	"fmt"
+	"time"
+
+	core "flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+)
+
+// Algorithm decides which requests of a limit are admitted. The zero value is TokenBucket.
+type Algorithm int
+
+// The algorithms.
+const (
+	// TokenBucket refills at the rate and holds up to Burst permits. It alone lets callers wait.
+	TokenBucket Algorithm = iota
+	// FixedWindow counts for one interval, which begins with its first request. Up to twice
+	// Permits can pass around the end of an interval.
+	FixedWindow
+	// SlidingWindow adds to an interval's count the last one's, weighted by how much of it is
+	// still less than Per ago. It is an estimate: requests at chosen moments can exceed Permits.
+	SlidingWindow
+	// SlidingLog records every admission, so that no interval of length Per exceeds Permits. It
+	// works in the Memory store alone and needs memory for each permit.
+	SlidingLog
+)
+
+// Limit is how many permits a key has. It is exact for each Permits and Per, such as one permit
+// in three seconds.
+type Limit struct {
+	// Permits per interval, 1 to 1e9, and at most 1e6 in a second.
+	Permits int
+	// Per is the interval, 1 ms to 24 h, in whole milliseconds.
+	Per time.Duration
+	// Burst is how many permits a token bucket holds while nobody takes any, 1 to 1e9. 0 means
+	// Permits. The windows have none.
+	Burst int
+	// MaxWait is the longest time that Reserve and Wait wait for permits of a token bucket, up to
+	// 24 h in whole milliseconds. 0 means a minute. A negative value admits nobody in advance.
+	MaxWait time.Duration
+	// Algorithm is TokenBucket if it is not set.
+	Algorithm Algorithm
+}
+
+const defaultMaxWait = time.Minute
+
+// change is the limit in the form of a rule.
+func (l Limit) change() (rules.Change, error) {
+	permits, per := int64(l.Permits), l.Per.Seconds()
+	c := rules.Change{Limit: &permits, IntervalSeconds: &per}
+	algorithm, err := l.algorithm()
+	if c.Algorithm = &algorithm; err != nil || algorithm != core.Reserve {
+		return c, err
+	}
+	burst, wait := int64(l.Burst), l.MaxWait.Milliseconds()
+	if burst == 0 {
+		burst = permits
+	}
+	switch {
+	case l.MaxWait == 0:
+		wait = defaultMaxWait.Milliseconds()
+	case l.MaxWait < 0:
+		wait = 0
+	}
+	c.Burst, c.MaxWaitMillis = &burst, &wait
+	return c, nil
+}
+
+func (l Limit) algorithm() (core.Algorithm, error) {
+	switch l.Algorithm {
+	case TokenBucket:
+		return core.Reserve, nil
+	case FixedWindow:
+		return core.FixedWindow, nil
+	case SlidingWindow:
+		return core.SlidingWindow, nil
+	case SlidingLog:
+		return core.SlidingLog, nil
+	}
+	return "", fmt.Errorf("unknown algorithm %d", l.Algorithm)
+}
+
+// params compiles the limit for a store.
+func (l Limit) params(s Store) (core.Params, error) {
+	c, err := l.change()
+	if err != nil {
+		return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
+	}
+	p, err := c.WithDefaults().Params()
+	if err != nil {
+		return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
+	}
+	if s.client != nil && !p.InRedis() {
+		return core.Params{}, fmt.Errorf("ratelimit: limit: %s needs the Memory store",
+			p.Limit().Algorithm)
+	}
+	return p, nil
+}

@@ -1,0 +1,272 @@
+package ratelimit_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/ratelimit"
+)
+
+// unhurried is a timeout that a busy machine does not reach.
+const unhurried = 30 * time.Second
+
+func redisAt(t *testing.T, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+		DisableIdentity: true,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func newLimiter(
+	t *testing.T, store ratelimit.Store, limit ratelimit.Limit, options ...ratelimit.Option,
+) *ratelimit.Limiter {
+	options = append([]ratelimit.Option{ratelimit.Timeout(unhurried)}, options...)
+	l := must.Get(ratelimit.New(store, limit, options...))(t)
+	t.Cleanup(l.Close)
+	return l
+}
+
+// onEachStore runs a test with both stores.
+func onEachStore(t *testing.T, test func(*testing.T, ratelimit.Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, ratelimit.Memory()) })
+	t.Run("redis", func(t *testing.T) {
+		test(t, ratelimit.Redis(redisAt(t, servers.Redis(t).Addr())))
+	})
+}
+
+// each hour a permit: no machine is so slow that one accumulates during a test.
+func hourly(burst int) ratelimit.Limit {
+	return ratelimit.Limit{Permits: 1, Per: time.Hour, Burst: burst, MaxWait: 24 * time.Hour}
+}
+
+func TestAllow_TakesAllPermitsOfARequestOrNone(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(5))
+		allow := func(key string, n int) ratelimit.Decision {
+			return must.Get(l.Allow(t.Context(), key, n))(t)
+		}
+		first := allow("a", 3)
+		assert.True(t, first.Allowed)
+		assert.Equal(t, 2, first.Remaining)
+		assert.Zero(t, first.Delay)
+		second := allow("a", 3)
+		assert.False(t, second.Allowed || second.Never)
+		assert.Equal(t, 2, second.Remaining, "a denied request takes nothing")
+		assert.Positive(t, second.RetryAfter)
+		assert.LessOrEqual(t, second.RetryAfter, time.Hour)
+		assert.True(t, allow("a", 2).Allowed)
+		assert.True(t, allow("b:{x}", 5).Allowed, "another key has its own permits")
+		assert.False(t, allow("b:{x}", 1).Allowed)
+		assert.True(t, allow("a", 1_000_000).Never)
+	})
+}
+
+func TestPeek_TakesNothing(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(2))
+		for range 3 {
+			d := must.Get(l.Peek(t.Context(), "a"))(t)
+			assert.Equal(t, ratelimit.Decision{Allowed: true, Remaining: 2}, d)
+		}
+		must.Get(l.Allow(t.Context(), "a", 2))(t)
+		d := must.Get(l.Peek(t.Context(), "a"))(t)
+		assert.False(t, d.Allowed || d.Never)
+		assert.Zero(t, d.Remaining)
+		assert.Positive(t, d.ResetAfter)
+	})
+}
+
+func TestAllow_ConcurrentCallersGetNoMoreThanTheBurst(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		const burst = 100
+		l := newLimiter(t, store, hourly(burst), ratelimit.Leases(10))
+		var admitted atomic.Int64
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() {
+				for range 10 {
+					d, err := l.Allow(context.Background(), "hot", 1)
+					if assert.NoError(t, err) && d.Allowed {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, burst, admitted.Load())
+	})
+}
+
+func TestReserve_CancelReturnsPermitsOnce(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := newLimiter(t, ratelimit.Memory(), hourly(3),
+		ratelimit.Clock(func() time.Time { return at }))
+	r := must.Get(l.Reserve(t.Context(), "a", 2))(t)
+	r.Cancel()
+	r.Cancel()
+	require.ErrorIs(t, r.Wait(t.Context()), ratelimit.ErrLimited)
+	assert.Equal(t, 3, must.Get(l.Peek(t.Context(), "a"))(t).Remaining)
+	require.True(t, must.Get(l.Allow(t.Context(), "a", 3))(t).Allowed)
+	late := must.Get(l.Reserve(t.Context(), "a", 2))(t)
+	assert.True(t, late.Allowed)
+	assert.Equal(t, 2*time.Hour, late.Delay)
+}
+
+func TestWait_CallerThatLeavesReturnsItsPermits(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(1))
+		require.NoError(t, l.Wait(t.Context(), "a", 1))
+		before := must.Get(l.Peek(t.Context(), "a"))(t).ResetAfter
+		ctx, leave := context.WithCancel(t.Context())
+		r := must.Get(l.Reserve(ctx, "a", 1))(t)
+		require.True(t, r.Allowed)
+		leave()
+		require.ErrorIs(t, r.Wait(ctx), context.Canceled)
+		assert.False(t, r.Allowed)
+		assert.Eventually(t, func() bool {
+			d, err := l.Peek(t.Context(), "a")
+			return err == nil && d.ResetAfter <= before
+		}, unhurried, time.Millisecond)
+	})
+}
+
+func TestWait_RefusesAtOnceWhatCannotBeGoodInTime(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(1))
+		ctx, cancel := context.WithTimeout(t.Context(), unhurried)
+		defer cancel()
+		require.NoError(t, l.Wait(ctx, "a", 1))
+		require.ErrorIs(t, l.Wait(ctx, "a", 1), ratelimit.ErrLimited)
+		require.NoError(t, ctx.Err())
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.ErrorIs(t, l.Wait(ended, "b", 1), context.Canceled)
+		assert.True(t, must.Get(l.Peek(t.Context(), "b"))(t).Allowed, "took nothing")
+	})
+}
+
+func TestSetLimit_KeepsPermitsTaken(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(2))
+		must.Get(l.Allow(t.Context(), "a", 2))(t)
+		require.NoError(t, l.SetLimit(hourly(10)))
+		assert.LessOrEqual(t, must.Get(l.Peek(t.Context(), "a"))(t).Remaining, 8)
+		assert.Equal(t, 10, must.Get(l.Peek(t.Context(), "b"))(t).Remaining)
+		require.Error(t, l.SetLimit(ratelimit.Limit{}))
+		assert.Equal(t, 10, must.Get(l.Peek(t.Context(), "b"))(t).Remaining)
+	})
+}
+
+func TestWindows_AdmitTheirPermits(t *testing.T) {
+	for _, algorithm := range []ratelimit.Algorithm{
+		ratelimit.FixedWindow, ratelimit.SlidingWindow, ratelimit.SlidingLog,
+	} {
+		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		l := newLimiter(t, ratelimit.Memory(),
+			ratelimit.Limit{Permits: 3, Per: time.Minute, Algorithm: algorithm},
+			ratelimit.Clock(func() time.Time { return at }))
+		for i := range 4 {
+			d := must.Get(l.Allow(t.Context(), "a", 1))(t)
+			assert.Equal(t, i < 3, d.Allowed, "%v %d", algorithm, i)
+		}
+		at = at.Add(2 * time.Minute)
+		assert.True(t, must.Get(l.Allow(t.Context(), "a", 3))(t).Allowed, "%v", algorithm)
+	}
+}
+
+func TestRedis_SamePrefixSharesPermits(t *testing.T) {
+	client := redisAt(t, servers.Redis(t).Addr())
+	one := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.Prefix("x:"))
+	two := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.Prefix("x:"))
+	other := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.Prefix("y:"))
+	require.True(t, must.Get(one.Allow(t.Context(), "a", 2))(t).Allowed)
+	assert.False(t, must.Get(two.Allow(t.Context(), "a", 1))(t).Allowed)
+	assert.True(t, must.Get(other.Allow(t.Context(), "a", 2))(t).Allowed)
+	keys := must.Get(client.Keys(t.Context(), "*").Result())(t)
+	assert.ElementsMatch(t, []string{"x:a", "y:a"}, keys)
+}
+
+func TestRedis_WithoutRedisTheOptionDecides(t *testing.T) {
+	server := servers.Redis(t)
+	client := redisAt(t, server.Addr())
+	closed := newLimiter(t, ratelimit.Redis(client), hourly(2))
+	open := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.FailOpen())
+	local := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.FailLocal())
+	require.NoError(t, server.Stop())
+	admitted := map[string]int{}
+	for range 5 {
+		_, err := closed.Allow(t.Context(), "a", 1)
+		require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+		if must.Get(open.Allow(t.Context(), "a", 1))(t).Allowed {
+			admitted["open"]++
+		}
+		if must.Get(local.Allow(t.Context(), "a", 1))(t).Allowed {
+			admitted["local"]++
+		}
+	}
+	assert.Equal(t, map[string]int{"open": 5, "local": 2}, admitted)
+	_, err := closed.Peek(t.Context(), "a")
+	require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+}
+
+func TestAllow_RejectsLessThanOnePermit(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(2))
+		for _, n := range []int{0, -1} {
+			_, err := l.Allow(t.Context(), "a", n)
+			require.ErrorIs(t, err, ratelimit.ErrPermits)
+		}
+	})
+}
+
+func TestNew_NamesTheInvalidField(t *testing.T) {
+	shared := ratelimit.Redis(redisAt(t, "127.0.0.1:1")) // New makes no call
+	second := ratelimit.Limit{Permits: 1, Per: time.Second}
+	for name, c := range map[string]struct {
+		store   ratelimit.Store
+		limit   ratelimit.Limit
+		options []ratelimit.Option
+		says    string
+	}{
+		"no limit":  {says: "limit"},
+		"no per":    {limit: ratelimit.Limit{Permits: 1}, says: "interval"},
+		"negative":  {limit: ratelimit.Limit{Permits: -1, Per: time.Second}, says: "limit"},
+		"too fine":  {limit: ratelimit.Limit{Permits: 1, Per: time.Microsecond}, says: "interval"},
+		"burst":     {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Burst: -1}, says: "burst"},
+		"wait":      {limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 48 * time.Hour}, says: "maxWait"},
+		"algorithm": {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: 9}, says: "algorithm"},
+		"log in Redis": {
+			store: shared, says: "sliding_log",
+			limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: ratelimit.SlidingLog},
+		},
+		"leases": {limit: second, options: []ratelimit.Option{ratelimit.Leases(2000)}, says: "leases"},
+		"name":   {limit: second, options: []ratelimit.Option{ratelimit.Name("a b")}, says: "name"},
+	} {
+		_, err := ratelimit.New(c.store, c.limit, c.options...)
+		assert.ErrorContains(t, err, c.says, name)
+	}
+}
+
+func TestReservation_AddHeadersAppendsToTheList(t *testing.T) {
+	header := http.Header{}
+	for _, name := range []string{"one", "two"} {
+		l := newLimiter(t, ratelimit.Memory(), hourly(2), ratelimit.Name(name))
+		must.Get(l.ReserveNow(t.Context(), "a", 1))(t).AddHeaders(header)
+	}
+	assert.Equal(t, http.Header{
+		"Ratelimit":        {`"one";r=1;t=3600`, `"two";r=1;t=3600`},
+		"Ratelimit-Policy": {`"one";q=2;w=7200`, `"two";q=2;w=7200`},
+	}, header)
+}

@@ -1,0 +1,49 @@
+package ratelimit
+
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+)
+
+// Option changes a setting of a Limiter.
+type Option func(*settings)
+
+type settings struct {
+	name    string
+	prefix  string
+	leases  int
+	onError rules.OnError
+	timeout time.Duration
+	waiters int
+	now     func() time.Time
+}
+
+// Name is the limiter's name in RateLimit headers: a letter and up to 63 letters, digits, _ or -.
+// The default is "limiter".
+func Name(name string) Option { return func(s *settings) { s.name = name } }
+
+// Prefix comes before every key in Redis, and separates this Limiter's keys from other data. It is
+// "ratelimit:" by default.
+func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
+
+// Leases lets this process take up to n permits of a hot key in advance, 0 to 1000, and hand them
+// out without a call to Redis. Requests for several permits always call Redis. The default is 0.
+func Leases(n int) Option { return func(s *settings) { s.leases = n } }
+
+// FailOpen admits every request while Redis does not answer, in place of ErrUnavailable.
+func FailOpen() Option { return func(s *settings) { s.onError = rules.OnErrorOpen } }
+
+// FailLocal decides in this process' memory, by the whole limit, while Redis does not answer.
+// Afterwards it charges Redis for the permits.
+func FailLocal() Option { return func(s *settings) { s.onError = rules.OnErrorLocal } }
+
+// Timeout bounds one decision of Redis. The default is 50 ms.
+func Timeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
+
+// MaxWaiters bounds how many callers may wait for permits at once. More get a denial. The default
+// is 10,000.
+func MaxWaiters(n int) Option { return func(s *settings) { s.waiters = n } }
+
+// Clock replaces the clock of the Memory store, for tests. It must never go back. Redis has its own.
+func Clock(now func() time.Time) Option { return func(s *settings) { s.now = now } }

@@ -1,0 +1,48 @@
+package ratelimit
+
+import (
+	"context"
+	"net/http"
+
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+)
+
+// Reservation is the answer of Limiter.Reserve. One goroutine may use it.
+type Reservation struct {
+	Decision
+	result   gate.Result
+	returned bool
+}
+
+// Wait returns when the permits are good. On an error it gives them back. Errors are the context's,
+// and ErrLimited if the reservation was denied or cancelled, or if too many callers wait.
+func (r *Reservation) Wait(ctx context.Context) error {
+	if r.returned {
+		return ErrLimited
+	}
+	err := r.result.Wait(ctx)
+	if err != nil {
+		r.returned = true // gate.Result.Wait has returned the permits
+		r.Decision = decisionOf(r.result.Decision)
+		r.Allowed = false
+	}
+	return err
+}
+
+// Cancel gives the permits back, except those that have drained meanwhile or that later callers
+// build on. It does nothing for a denied or cancelled reservation.
+func (r *Reservation) Cancel() {
+	if r.returned {
+		return
+	}
+	r.returned = true
+	r.result.Refund()
+}
+
+// AddHeaders adds an item to each of the headers RateLimit and RateLimit-Policy of a response
+// (draft-ietf-httpapi-ratelimit-headers-10). Each limiter of a request adds its own.
+func (r *Reservation) AddHeaders(header http.Header) {
+	limit, policy := r.result.AppendHeaders(nil, nil)
+	header.Add("RateLimit", string(limit))
+	header.Add("RateLimit-Policy", string(policy))
+}

@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+const (
+	idleFor = 15 * time.Second
+	// idleWithin bounds the whole benchmark.
+	idleWithin = 8 * time.Minute
+)
+
+// restingOps is more commands a second than Redis executes while all sales are at rest, which
+// workers read every 30 s, and less than while workers serve them.
+func restingOps(sales int) int { return sales/2 + 100 }
+
+// BenchmarkIdle measures the processor time of exposed sales that nobody buys from: of all
+// processes together, as a share of one core. The last case sells one unit a second of one sale.
+//
+//	go test -run '^$' -bench Idle -benchtime 1x ./test/bench/
+func BenchmarkIdle(b *testing.B) { once(b, func() { measureIdle(b) }) }
+
+func measureIdle(b *testing.B) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), idleWithin)
+	defer cancel()
+	f := newFixture(b)
+	goods := f.sale(1000)
+	for exposed, sales := 1, 1_000; sales <= 10_000; exposed, sales = sales, 10*sales {
+		exposeAll(b, f.Installation, goods, exposed, sales)
+		awaitRest(ctx, b, f.client, sales)
+		noteIdle(f, thousands(float64(sales))+" exposed sales at rest", func() {})
+	}
+	noteIdle(f, "10,000 exposed sales, one sells 1/s", func() { f.buy(goods, serial.Add(1)) })
+}
+
+// noteIdle measures for idleFor. It calls work every second.
+func noteIdle(f *fixture, name string, work func()) {
+	f.b.Helper()
+	names := []string{"api", "order-consumer", "Redis", "MariaDB", "RabbitMQ"}
+	pids := []int{
+		f.APIs[0].Pid(), f.Consumers[0].Pid(), f.Redis.Pid(), f.SQL.Pid(), f.Rabbit.Pid(),
+	}
+	before := make([]time.Duration, len(pids))
+	for i, pid := range pids {
+		before[i] = usedBy(pid)
+	}
+	began := time.Now()
+	for time.Since(began) < idleFor {
+		work()
+		time.Sleep(time.Second)
+	}
+	total, shares := 0.0, ""
+	for i, pid := range pids {
+		share := float64(usedBy(pid)-before[i]) / float64(time.Since(began))
+		total, shares = total+share, shares+fmt.Sprintf(" %s %.4f", names[i], share)
+	}
+	results.note(name+", all processes", "≤ 0.05 of a core at 10,000", "%.3f of a core:%s",
+		total, shares)
+}
+
+// awaitRest waits until workers serve the new sales, and then until none is served.
+func awaitRest(ctx context.Context, b *testing.B, client redis.UniversalClient, sales int) {
+	b.Helper()
+	for _, served := range []bool{true, false} {
+		for (commandsPerSecond(ctx, b, client) > restingOps(sales)) != served {
+			workers.Sleep(ctx, 100*time.Millisecond)
+		}
+	}
+}
+
+// commandsPerSecond is how many commands Redis executes lately.
+func commandsPerSecond(ctx context.Context, b *testing.B, client redis.UniversalClient) int {
+	b.Helper()
+	stats, err := client.Info(ctx, "stats").Result()
+	require.NoError(b, err)
+	_, after, _ := strings.Cut(stats, "instantaneous_ops_per_sec:")
+	text, _, _ := strings.Cut(after, "\r\n")
+	n, err := strconv.Atoi(text)
+	require.NoError(b, err)
+	return n
+}
+
+// exposeAll copies an exposed sale until there are so many, because a request for each takes
+// minutes.
+func exposeAll(b *testing.B, r *installation.Installation, goods string, exposed, sales int) {
+	b.Helper()
+	first, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(b, err)
+	client := r.RedisClient(b)
+	key := func(goodsID int64) string { return fmt.Sprintf("sk:{%d}", goodsID) }
+	fields, err := client.HGetAll(b.Context(), key(first)).Result()
+	require.NoError(b, err)
+	pipe := client.Pipeline()
+	for i := exposed; i < sales; i++ {
+		pipe.HSet(b.Context(), key(first+int64(i)), fields)
+	}
+	_, err = pipe.Exec(b.Context())
+	require.NoError(b, err)
+
+	db, err := sql.Open("mysql", r.DSN)
+	require.NoError(b, err)
+	tx, err := db.Begin()
+	require.NoError(b, err)
+	_, err = tx.Exec("CREATE TEMPORARY TABLE copy SELECT * FROM sales WHERE goods_id = ?", first)
+	require.NoError(b, err)
+	for i := exposed; i < sales; i++ {
+		_, err = tx.Exec("UPDATE copy SET goods_id = ?", first+int64(i))
+		require.NoError(b, err)
+		_, err = tx.Exec("INSERT INTO sales SELECT * FROM copy")
+		require.NoError(b, err)
+	}
+	require.NoError(b, tx.Commit())
+	require.NoError(b, db.Close())
+}
