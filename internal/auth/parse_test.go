@@ -13,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/property"
 )
 
 // verifyByLibrary is verify with the library's general parser.
@@ -91,7 +92,7 @@ func drawToken(r *rapid.T, now int64) string {
 func TestTokensVerify_AgreesWithLibrary(t *testing.T) {
 	tokens, c := newTokens(t, 0)
 	accepted := 0
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *rapid.T) {
 		token := drawToken(r, c.Now().Unix())
 		want, wantErr := tokens.verifyByLibrary(token)
 		got, err := tokens.verify(token)

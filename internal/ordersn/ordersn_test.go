@@ -13,11 +13,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"flashsale.dev/seckill/internal/testing/property"
 )
 
 func TestNumber_PathAndNumberContainTheSame(t *testing.T) {
 	k := NewKeys([]byte("secret"))
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")
 		buyer := rapid.Int64Min(1).Draw(t, "buyer")
 		now := time.UnixMilli(rapid.Int64Range(1_735_689_600_000, 3_880_000_000_000).Draw(t, "now"))

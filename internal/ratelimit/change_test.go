@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/property"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -160,7 +161,7 @@ func TestLimiter_ChangesBackAndForthKeepPermits(t *testing.T) {
 	for _, name := range []string{"memory", "redis"} {
 		t.Run(name, func(t *testing.T) {
 			keys := 0
-			rapid.Check(t, func(t *rapid.T) {
+			property.Check(t, func(t *rapid.T) {
 				clock, l := testclock.New(), drawBucket(t)
 				s := newLocal(t, l, clock)
 				if name == "redis" {

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/property"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -48,7 +49,7 @@ func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
 // TestSubWindows_NoIntervalExceedsTheLimit checks arbitrary traffic: no window of one interval
 // admits more than the limit. The weighted sliding window has a weaker, documented bound.
 func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		algorithm := rapid.SampledFrom(local).Draw(t, "algorithm")
 		clock := testclock.New()
 		s := newLocal(t, window(algorithm, 20, 1), clock)
@@ -90,7 +91,7 @@ func TestSlidingWindow_Boundary(t *testing.T) {
 // TestLimiter_RetryAfterIsExact checks random limits. The reported time is the first at which the
 // limiter admits the same request.
 func TestLimiter_RetryAfterIsExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
 		if rapid.Bool().Draw(t, "in process") {
 			algorithm := rapid.SampledFrom(local).Draw(t, "local")

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/property"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -76,7 +77,7 @@ func drawAsk(t *rapid.T, keys []string, terms []ratelimit.Params) ratelimit.Requ
 func TestMemory_DecidesLikeRedis(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	runs := 0
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		runs++
 		clock := testclock.New()
 		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client, clock.Now)

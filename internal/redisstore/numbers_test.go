@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/property"
 )
 
 // saleModel is what the scripts must do with order numbers, in Go.
@@ -90,7 +91,7 @@ func TestScripts_AgreeWithModelOnOrderNumbers(t *testing.T) {
 	for _, s := range []fixture{
 		open(t, env.Redis(t).Addr(), ""), open(t, miniredis.RunT(t).Addr(), "a token"),
 	} {
-		rapid.Check(t, func(rt *rapid.T) { agree(t, rt, s) })
+		property.Check(t, func(rt *rapid.T) { agree(t, rt, s) })
 	}
 }
 

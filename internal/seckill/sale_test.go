@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"flashsale.dev/seckill/internal/testing/property"
 )
 
 func newSale() NewSale {
@@ -79,7 +81,7 @@ func TestSale_WindowIsHalfOpen(t *testing.T) {
 }
 
 func TestGoodsID_IsPositiveAndGrows(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(idEpoch+1, 3_900_000_000_000).Draw(t, "ms")
 		id, later := newGoodsID(time.UnixMilli(ms)), newGoodsID(time.UnixMilli(ms+1))
 		require.Positive(t, id)

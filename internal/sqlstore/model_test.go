@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/property"
 )
 
 // TestStore_MatchesModel runs random operations against a store and compares it with maps that
@@ -22,7 +23,7 @@ import (
 func TestStore_MatchesModel(t *testing.T) {
 	t.Parallel()
 	store := newFixture(t, sqliteFile(t))
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		units := rapid.Int64Range(1, 12).Draw(rt, "units")
 		limit := rapid.Int64Range(1, 4).Draw(rt, "limit")
 		m := &model{

@@ -34,7 +34,8 @@
 --           'f start count' µs · 'w start interval count last' ms. An unreadable
 --           value counts as missing. Of a bucket, scale has more numbers of 16
 --           digits at its end: cost and free, and where a change of these made them
---           differ from the level, the ticks taken and their share of the burst.
+--           differ from the level (or the level is the highest that can be counted),
+--           the ticks taken and their share of the burst.
 --           Older scripts read one large number, as another scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
@@ -144,7 +145,7 @@ function bucket.store(t, s)
   local level = level_of(t, s.d, s.r)
   if t.kind == 'b' and level.taken == 0 and s.taken == 0 then return nil end
   local more = ''
-  if s.taken ~= level.taken or s.share ~= level.share then
+  if s.taken ~= level.taken or s.share ~= level.share or level.taken == MAX_TICKS then
     more = string.format('%016.0f%016.0f', s.taken, s.share)
   end
   return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,

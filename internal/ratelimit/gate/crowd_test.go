@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
+	"flashsale.dev/seckill/internal/testing/property"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -19,7 +20,7 @@ import (
 // burst, rate × T and the leases. Where nobody leaves and callers ask for twice the rate or more,
 // they get 95 % of it, less what is left in the bucket at the end.
 func TestGate_CrowdsAreBoundedAndServed(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		nodes := rapid.IntRange(1, 4).Draw(rt, "nodes")
 		callers := rapid.SampledFrom([]int{1, 2, 7, 24, 64}).Draw(rt, "callers")
 		rate := rapid.SampledFrom([]int{10, 100, 1000}).Draw(rt, "rate")

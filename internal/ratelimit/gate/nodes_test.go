@@ -18,6 +18,7 @@ import (
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/property"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
@@ -40,7 +41,7 @@ func mostInAnyWindow(good []time.Time, rate float64) float64 {
 func TestGate_AnyWindowIsBounded(t *testing.T) {
 	client := steadyClient(t, servers.Redis(t).Addr())
 	runs := int64(0)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		runs++
 		nodes := rapid.SampledFrom([]int{1, 8}).Draw(t, "nodes")
 		leases := rapid.SampledFrom([]int64{0, 10}).Draw(t, "leases")
