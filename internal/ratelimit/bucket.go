@@ -86,7 +86,7 @@ func scaled(n, to, from int64) int64 {
 // bucketOf is the state of a level. A full bucket has none, because Redis stores none. A
 // bucket of Guava's has one, because a new one of these is not full.
 func (t Params) bucketOf(at level, now int64) bucketState {
-	if at == (level{}) && t.Kind == KindBucket {
+	if at.d == 0 && at.r == 0 && at.taken == 0 && t.Kind == KindBucket {
 		return bucketState{}
 	}
 	return bucketState{now + at.d, at.r, t.Scale, now, t.Cost, t.Free, at.taken, at.share}
