@@ -3,7 +3,6 @@ package livesales
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +48,8 @@ type List struct {
 	Log            *slog.Logger
 
 	mu        sync.Mutex
-	sales     []*Sale // replaced, never changed; the lock guards the elements
+	sales     []*Sale        // replaced, never changed; the lock guards the elements
+	asked     map[int64]bool // the goods ids of the last EndedRests
 	version   int64
 	turn      int            // in sales, of the next check
 	allReadAt time.Time      // of the last full refresh
@@ -175,17 +175,41 @@ func (l *List) endRests(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
 	ended, _ := l.Redis.EndedRests(ctx) // without an answer, checks find the sales later
-	if len(ended) == 0 {
-		return
+	asked := make(map[int64]bool, len(ended))
+	for _, id := range ended {
+		asked[id] = true
 	}
-	slices.Sort(ended)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.asked = asked
 	for _, s := range l.sales {
-		if _, found := slices.BinarySearch(ended, s.GoodsID); found {
+		if asked[s.GoodsID] {
 			s.AtRest, s.settledSince = false, time.Time{}
 		}
 	}
+}
+
+// Asked reports whether a process asked in the last seconds to serve a sale.
+func (l *List) Asked(goodsID int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked[goodsID]
+}
+
+// AskedSales returns the sales that a process asked to serve in the last seconds.
+func (l *List) AskedSales() []seckill.Sale {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var sales []seckill.Sale
+	if len(l.asked) == 0 {
+		return nil
+	}
+	for _, s := range l.sales {
+		if l.asked[s.GoodsID] {
+			sales = append(sales, s.Sale)
+		}
+	}
+	return sales
 }
 
 // Check reads a part of the sales in Redis. It begins and ends rests. It learns nothing of a sale

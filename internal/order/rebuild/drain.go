@@ -50,7 +50,7 @@ func (r *Rebuilder) drain(
 	}
 	// Purchases reserved before the gate was shut publish within this time or leave their outbox
 	// entry to the relay.
-	if err := r.slots.sleep(ctx, r.PublishTimeout); err != nil {
+	if err := r.slots.sleep(ctx, sale.GoodsID, r.PublishTimeout); err != nil {
 		return nil, err
 	}
 	relayed, err := r.Outbox.PublishUnconfirmed(ctx, sale.GoodsID, 0)
@@ -83,7 +83,7 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barr
 		if err == nil && reached {
 			return nil
 		}
-		if r.slots.sleep(ctx, poll) != nil {
+		if r.slots.sleep(ctx, goodsID, poll) != nil {
 			err = errors.Join(context.Cause(ctx), err)
 			return fmt.Errorf("wait for the barrier: %w", err)
 		}

@@ -72,7 +72,7 @@ func (r *Rebuilder) endOpening(
 	}
 	r.Log.WarnContext(ctx, "waiting for the end of a gate that another master may have open",
 		"goods_id", result.GoodsID)
-	err = r.slots.sleep(ctx, cmp.Or(r.GateLifetime, longestLifetime)+gateMargin)
+	err = r.slots.sleep(ctx, result.GoodsID, cmp.Or(r.GateLifetime, longestLifetime)+gateMargin)
 	result.openingOver = err == nil
 	return err
 }

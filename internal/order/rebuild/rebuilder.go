@@ -47,7 +47,7 @@ type Rebuilder struct {
 	// PublishTimeout is the longest time from reserving to the end of publishing, of all nodes.
 	PublishTimeout time.Duration
 	Log            *slog.Logger
-	slots          slots // of the Worker
+	slots          *slots // of the Worker
 }
 
 // Rebuild begins a new epoch of a sale: it shuts the gate, drains everything in flight into MySQL
@@ -127,7 +127,7 @@ func (r *Rebuilder) reasonOfExpiry(ctx context.Context, v seckill.View) string {
 
 // locked runs work under the rebuild lock of a goods.
 func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error) error {
-	r.slots.take()
+	r.slots.take(goodsID)
 	defer r.slots.free()
 	unlock, ok, err := r.Redis.LockRebuild(ctx, goodsID, lockTTL)
 	if err == nil && !ok {

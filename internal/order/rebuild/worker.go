@@ -17,10 +17,12 @@ import (
 
 const (
 	checkInterval = 200 * time.Millisecond
-	// maxWorking bounds the rebuilds of one process that work at a time. Most of them wait.
-	maxWorking = 32
-	// maxOngoing and maxOthers bound the rebuilds under way, of sales that sell now and of others.
-	maxOngoing, maxOthers = 1000, 200
+	// maxWorking bounds the rebuilds of one process that work at a time. Most of them wait. With
+	// few, the next free slot comes soon for a sale that requests wait for.
+	maxWorking = 8
+	// maxAsked, maxOngoing and maxOthers bound the rebuilds under way: of sales that requests wait
+	// for, of sales that sell now and of others.
+	maxAsked, maxOngoing, maxOthers = 1000, 1000, 200
 )
 
 // Worker checks every live sale and rebuilds those that need it. It finds idle sales too.
@@ -31,27 +33,41 @@ type Worker struct {
 }
 
 // Run works until ctx ends. Sales are rebuilt concurrently, so that none waits for the backlog of
-// another.
+// another. Those that requests wait for are first. They are checked between the others, too: with
+// thousands of lost sales, one round of checks takes seconds.
 func (w *Worker) Run(ctx context.Context) error {
-	w.Rebuilder.slots = make(slots, maxWorking)
-	var ongoing, others errgroup.Group
+	w.Rebuilder.slots = newSlots(maxWorking, w.Live.Asked)
+	var asked, ongoing, others errgroup.Group
+	asked.SetLimit(maxAsked)
 	ongoing.SetLimit(maxOngoing)
 	others.SetLimit(maxOthers)
-	err := workers.Every(ctx, checkInterval, func(ctx context.Context) {
-		sales := w.Live.Sales()
-		now := time.Now()
-		slices.SortStableFunc(sales, func(a, b seckill.Sale) int {
-			return cmp.Compare(urgency(a, now), urgency(b, now))
-		})
-		for _, sale := range sales {
-			g := &others
-			if urgency(sale, now) == 0 {
-				g = &ongoing
-			}
-			w.check(ctx, sale, g)
+	checkAsked := func(ctx context.Context) {
+		for _, sale := range w.Live.AskedSales() {
+			w.check(ctx, sale, &asked)
 		}
+	}
+	var rounds errgroup.Group
+	rounds.Go(func() error { return workers.Every(ctx, checkInterval, checkAsked) })
+	rounds.Go(func() error {
+		return workers.Every(ctx, checkInterval, func(ctx context.Context) {
+			now := time.Now()
+			for _, sale := range byUrgency(w.Live.Sales(), now) {
+				g := &others
+				if urgency(sale, now) == 0 {
+					g = &ongoing
+				}
+				w.check(ctx, sale, g)
+			}
+		})
 	})
-	return errors.Join(err, ongoing.Wait(), others.Wait())
+	return errors.Join(rounds.Wait(), asked.Wait(), ongoing.Wait(), others.Wait())
+}
+
+func byUrgency(sales []seckill.Sale, now time.Time) []seckill.Sale {
+	slices.SortStableFunc(sales, func(a, b seckill.Sale) int {
+		return cmp.Compare(urgency(a, now), urgency(b, now))
+	})
+	return sales
 }
 
 // urgency is 0 for a sale that sells now, 1 for one that will, and 2 for one that is over.
@@ -79,28 +95,4 @@ func (w *Worker) check(ctx context.Context, sale seckill.Sale, g *errgroup.Group
 	if !started {
 		w.running.Delete(sale.GoodsID)
 	}
-}
-
-// slots bound how many rebuilds work at a time. A rebuild that waits holds no slot. nil does not
-// bound them.
-type slots chan struct{}
-
-func (s slots) take() {
-	if s != nil {
-		s <- struct{}{}
-	}
-}
-
-func (s slots) free() {
-	if s != nil {
-		<-s
-	}
-}
-
-// sleep waits without a slot. The error is that of an ended context.
-func (s slots) sleep(ctx context.Context, d time.Duration) error {
-	s.free()
-	workers.Sleep(ctx, d)
-	s.take()
-	return ctx.Err()
 }

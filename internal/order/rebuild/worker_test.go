@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
@@ -18,6 +20,7 @@ import (
 type lostSales struct {
 	Store
 	sales []seckill.Sale
+	asked []int64 // goods ids that requests wait for
 	mu    sync.Mutex
 	shut  []int64
 }
@@ -39,6 +42,10 @@ func (*lostSales) HasUnpaid(context.Context, int64) (bool, error) { return false
 func (lostRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
 	return seckill.View{Gate: seckill.GateLease, Sale: seckill.Sale{GoodsID: goodsID}}, nil
 }
+
+func (lostRedis) Views(context.Context, []int64) map[int64]seckill.View { return nil }
+
+func (r lostRedis) EndedRests(context.Context) ([]int64, error) { return r.lost.asked, nil }
 
 func (lostRedis) LockRebuild(
 	context.Context, int64, time.Duration,
@@ -70,15 +77,16 @@ func (l *lostSales) order() []int64 {
 // run runs a worker whose rebuilds wait for an hour once they have shut their gates.
 func (l *lostSales) run(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	list := &livesales.List{Store: l, Log: log}
+	list := &livesales.List{Store: l, Redis: lostRedis{lost: l}, Log: log}
 	list.Refresh(t.Context())
 	w := Worker{Live: list, Rebuilder: &Rebuilder{
 		Opener: Opener{Store: l, Redis: lostRedis{lost: l}}, PublishTimeout: time.Hour, Log: log,
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	var both errgroup.Group
+	both.Go(func() error { return list.Run(ctx) })
+	both.Go(func() error { return w.Run(ctx) })
+	t.Cleanup(func() { cancel(); require.NoError(t, both.Wait()) })
 }
 
 // TestWorker_LostSalesWaitTogether checks that lost sales wait at the same time, although fewer work
@@ -98,6 +106,46 @@ func TestWorker_LostSalesWaitTogether(t *testing.T) {
 	require.Eventually(t, func() bool { return len(l.order()) == maxOthers+1 }, time.Minute,
 		time.Millisecond)
 	require.Contains(t, l.order(), int64(newest))
+}
+
+// TestWorker_AskedSalesDoNotWaitForOthers checks that a lost sale that requests wait for is rebuilt
+// although as many others as are allowed are under way.
+func TestWorker_AskedSalesDoNotWaitForOthers(t *testing.T) {
+	now := time.Now()
+	l := &lostSales{}
+	const newest = maxOngoing + 100
+	for id := range int64(newest) {
+		l.sales = append(l.sales, seckill.Sale{
+			GoodsID: id + 1, Status: seckill.Exposed, StartAt: now.Add(-time.Hour),
+			EndAt: now.Add(time.Hour),
+		})
+	}
+	l.asked = []int64{newest}
+	l.run(t)
+	require.Eventually(t, func() bool { return len(l.order()) == maxOngoing+1 }, time.Minute,
+		time.Millisecond)
+	require.Contains(t, l.order(), int64(newest))
+}
+
+// TestSlots_AskedSaleIsNext checks that a free slot goes to a sale that requests wait for, although
+// another has waited longer, and else to the one that has waited longest.
+func TestSlots_AskedSaleIsNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1, func(goodsID int64) bool { return goodsID == 3 })
+		s.take(1)
+		var took []int64
+		for _, goodsID := range []int64{2, 3, 4} {
+			go func() {
+				s.take(goodsID)
+				took = append(took, goodsID)
+				s.free()
+			}()
+			synctest.Wait()
+		}
+		s.free()
+		synctest.Wait()
+		require.Equal(t, []int64{3, 2, 4}, took)
+	})
 }
 
 func TestUrgency_OngoingBeforeUpcomingBeforeOver(t *testing.T) {
