@@ -195,8 +195,8 @@ func await(
 // program returns the path of an installed program. Debian's /usr/sbin/rabbitmq-server switches the
 // user and leaves a daemon. program prefers the script that it wraps, which does neither.
 func program(name string) (string, error) {
-	for server := range strings.SplitSeq(os.Getenv(EnvFetched), ",") {
-		if server != "" && slices.Contains(programsOf[server], name) {
+	for server, programs := range programsOf {
+		if isFetched(server) && slices.Contains(programs, name) {
 			return fetched(server, name)
 		}
 	}
@@ -214,8 +214,8 @@ func program(name string) (string, error) {
 }
 
 const (
-	// EnvFetched is a comma list of redis and rabbitmq. The tests use these servers as
-	// scripts/server-fetch unpacked them, not as the machine has them.
+	// EnvFetched is a comma list of redis, rabbitmq and mysql. The tests use these servers as
+	// scripts/server-fetch unpacked them, not as the machine has them, and MySQL instead of MariaDB.
 	EnvFetched = "SECKILL_TEST_FETCHED"
 	// EnvServersDir names the directory of the unpacked servers, if it is not the default.
 	EnvServersDir = "SECKILL_TEST_SERVERS_DIR"
@@ -224,6 +224,10 @@ const (
 var programsOf = map[string][]string{
 	"redis":    {"redis-server"},
 	"rabbitmq": {"rabbitmq-server", "rabbitmqctl", "rabbitmq-queues"},
+}
+
+func isFetched(server string) bool {
+	return slices.Contains(strings.Split(os.Getenv(EnvFetched), ","), server)
 }
 
 // fetched returns the start script of a program of an unpacked server. scripts/server-fetch writes

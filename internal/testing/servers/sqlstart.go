@@ -31,6 +31,15 @@ func StartMySQL(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMySQL)
 }
 
+// StartSQL runs the machine's MariaDB, or MySQL if EnvFetched names it, with its data and log in
+// dir.
+func StartSQL(ctx context.Context, dir string) (*SQLServer, error) {
+	if isFetched("mysql") {
+		return StartMySQL(ctx, dir)
+	}
+	return StartMariaDB(ctx, dir)
+}
+
 func startMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	path, err := program("mariadbd")
 	if err != nil {
