@@ -15,11 +15,12 @@ const reasonDeliveryLimit = "delivery_limit"
 // newDelivery converts a message and its history in RabbitMQ.
 //
 // A quorum queue reports earlier deliveries as x-delivery-count; since RabbitMQ 4.3
-// x-acquired-count also counts the deliveries that did not fail. Both restart at 0 in the queue of
-// dead letters. There x-first-death-queue names the original queue, and its delivery limit is
-// the number of deliveries from it.
+// x-acquired-count also counts the deliveries that did not fail, and x-delivery-count continues in
+// the queue of dead letters. Before 4.3 it restarts at 0 there. x-first-death-queue names the
+// original queue, and its delivery limit is the number of deliveries from it.
 func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Delivery {
-	earlier := max(toInt(d.Headers["x-delivery-count"]), toInt(d.Headers["x-acquired-count"]))
+	acquired, continues := d.Headers["x-acquired-count"]
+	earlier := max(toInt(d.Headers["x-delivery-count"]), toInt(acquired))
 	out := order.Delivery{
 		DeliveryInfo: order.DeliveryInfo{
 			Origin: queue, Attempts: 1 + earlier, FirstSeenAt: d.Timestamp.UTC(),
@@ -29,7 +30,7 @@ func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Deliver
 	out.TraceParent, _ = d.Headers[traceParentHeader].(string)
 	if origin, dead := d.Headers["x-first-death-queue"].(string); dead {
 		out.Origin = origin
-		if d.Headers["x-first-death-reason"] == reasonDeliveryLimit {
+		if d.Headers["x-first-death-reason"] == reasonDeliveryLimit && !continues {
 			out.Attempts += deliveryLimit + 1
 		}
 	}

@@ -35,7 +35,7 @@ func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	case o.OwnSQL:
 		r.ownSQL(t)
 	default:
-		r.SQL = suite.MariaDB(t)
+		r.SQL = suite.SQL(t)
 	}
 	r.DSN = r.SQL.NewDatabase(t)
 }
@@ -137,10 +137,10 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// ownSQL starts a MariaDB on a private disk.
+// ownSQL starts a SQL server on a private disk.
 func (r *Installation) ownSQL(t testing.TB) {
 	r.Disk = newDisk(t, shortDir(t))
-	r.SQL = must.Get(servers.StartMariaDB(t.Context(), r.Disk.dir))(t)
+	r.SQL = must.Get(servers.StartSQL(t.Context(), r.Disk.dir))(t)
 	endWith(t, r.SQL.Kill, r.SQL)
 }
 

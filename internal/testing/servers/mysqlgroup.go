@@ -49,7 +49,7 @@ func MySQLGroup(tb testing.TB) *SQLGroup {
 // It creates one data directory and copies it to each MemberDir. The caller stops the group.
 // EnvExternalSQL has no effect.
 func StartMySQLGroup(ctx context.Context, dir string) (*SQLGroup, error) {
-	path, err := mysqldPath()
+	path, err := fetched("mysql", "mysqld")
 	if err != nil {
 		return nil, err
 	}

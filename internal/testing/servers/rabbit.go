@@ -88,7 +88,10 @@ func (r *RabbitServer) Ctl(ctx context.Context, args ...string) (string, error) 
 
 // tool runs one of the broker's command line tools.
 func (r *RabbitServer) tool(ctx context.Context, name string, args ...string) (string, error) {
-	path := filepath.Join(filepath.Dir(r.proc.Path), name)
+	path, err := program(name)
+	if err != nil {
+		return "", err
+	}
 	cmd := exec.CommandContext(ctx, path, append([]string{"--quiet"}, args...)...)
 	cmd.Env, cmd.Dir = r.proc.Env, r.proc.Dir
 	out, err := cmd.CombinedOutput()

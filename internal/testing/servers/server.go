@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -193,6 +195,11 @@ func await(
 // program returns the path of an installed program. Debian's /usr/sbin/rabbitmq-server switches the
 // user and leaves a daemon. program prefers the script that it wraps, which does neither.
 func program(name string) (string, error) {
+	for server, programs := range programsOf {
+		if isFetched(server) && slices.Contains(programs, name) {
+			return fetched(server, name)
+		}
+	}
 	dirs := []string{
 		"/usr/lib/rabbitmq/bin", "/opt/homebrew/opt/rabbitmq/sbin",
 		"/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin",
@@ -204,6 +211,39 @@ func program(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is %w (searched %v)", name, ErrMissing, dirs)
+}
+
+const (
+	// EnvFetched is a comma list of redis, rabbitmq and mysql. The tests use these servers as
+	// scripts/server-fetch unpacked them, not as the machine has them, and MySQL instead of MariaDB.
+	EnvFetched = "SECKILL_TEST_FETCHED"
+	// EnvServersDir names the directory of the unpacked servers, if it is not the default.
+	EnvServersDir = "SECKILL_TEST_SERVERS_DIR"
+)
+
+var programsOf = map[string][]string{
+	"redis":    {"redis-server"},
+	"rabbitmq": {"rabbitmq-server", "rabbitmqctl", "rabbitmq-queues"},
+}
+
+func isFetched(server string) bool {
+	return slices.Contains(strings.Split(os.Getenv(EnvFetched), ","), server)
+}
+
+// fetched returns the start script of a program of an unpacked server. scripts/server-fetch writes
+// it as its last step. The default directory is in the XDG cache directory on every system.
+func fetched(server, name string) (string, error) {
+	dir := os.Getenv(EnvServersDir)
+	if cache := os.Getenv("XDG_CACHE_HOME"); dir == "" && cache != "" {
+		dir = filepath.Join(cache, "seckill")
+	} else if dir == "" {
+		dir = filepath.Join(os.Getenv("HOME"), ".cache", "seckill")
+	}
+	path := filepath.Join(dir, server, "current", "run-"+name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s is not unpacked: run `scripts/server-fetch %s` (%w)", name, server, err)
+	}
+	return path, nil
 }
 
 // boots is a new server that can start.

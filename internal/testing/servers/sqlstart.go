@@ -12,10 +12,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// EnvMySQLDir names the directory of scripts/mysql-fetch's unpacked MySQL, if it is not the
-// default.
-const EnvMySQLDir = "SECKILL_TEST_MYSQL_DIR"
-
 // MariaDB starts a mariadbd for one test (2 s; a Suite shares one) and stops it at cleanup.
 func MariaDB(tb testing.TB) *SQLServer {
 	tb.Helper()
@@ -28,11 +24,20 @@ func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMariaDB)
 }
 
-// StartMySQL runs the mysqld of scripts/mysql-fetch with its data and log in dir. It returns when
+// StartMySQL runs the mysqld of scripts/server-fetch with its data and log in dir. It returns when
 // the server answers. The caller stops it. If EnvExternalSQL is set, it returns that server's
 // handle instead.
 func StartMySQL(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMySQL)
+}
+
+// StartSQL runs the machine's MariaDB, or MySQL if EnvFetched names it, with its data and log in
+// dir.
+func StartSQL(ctx context.Context, dir string) (*SQLServer, error) {
+	if isFetched("mysql") {
+		return StartMySQL(ctx, dir)
+	}
+	return StartMariaDB(ctx, dir)
 }
 
 func startMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
@@ -50,7 +55,7 @@ func startMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 }
 
 func startMySQL(ctx context.Context, dir string) (*SQLServer, error) {
-	path, err := mysqldPath()
+	path, err := fetched("mysql", "mysqld")
 	if err != nil {
 		return nil, err
 	}
@@ -66,22 +71,6 @@ const noFilePriv = "--secure-file-priv=NULL"
 // mysqlArgs returns the arguments for every run of Oracle's server.
 func mysqlArgs() []string {
 	return []string{noFilePriv, "--mysqlx=OFF", "--performance-schema=OFF"}
-}
-
-// mysqldPath returns the start script beside the unpacked MySQL. scripts/mysql-fetch writes it as
-// its last step. The default directory is in the XDG cache directory on every system.
-func mysqldPath() (string, error) {
-	dir := os.Getenv(EnvMySQLDir)
-	if cache := os.Getenv("XDG_CACHE_HOME"); dir == "" && cache != "" {
-		dir = filepath.Join(cache, "seckill", "mysql")
-	} else if dir == "" {
-		dir = filepath.Join(os.Getenv("HOME"), ".cache", "seckill", "mysql")
-	}
-	path := filepath.Join(dir, "current", "run-mysqld")
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("mysqld is %w (%w)", ErrMissing, err)
-	}
-	return path, nil
 }
 
 // sqlDir is the directory of a SQL server's files.

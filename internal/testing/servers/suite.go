@@ -65,6 +65,15 @@ func (s *Suite) MariaDB(tb testing.TB) *SQLServer {
 	return shared(tb, s, "mariadb", StartMariaDB)
 }
 
+// SQL returns the shared SQL server: MariaDB, or MySQL if EnvFetched names it.
+func (s *Suite) SQL(tb testing.TB) *SQLServer {
+	tb.Helper()
+	if isFetched("mysql") {
+		return s.MySQL(tb)
+	}
+	return s.MariaDB(tb)
+}
+
 // MySQL returns the shared mysqld, or the external SQL server.
 func (s *Suite) MySQL(tb testing.TB) *SQLServer {
 	tb.Helper()
