@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,6 +16,7 @@ type merchantSaleResponse struct {
 	Title         string         `json:"title"`
 	Price         int64          `json:"price"`
 	Stock         int64          `json:"stock"` // units offered, including those sold
+	Total         int64          `json:"total"` // the same; the name of public sales
 	StartAt       timestamp      `json:"startAt"`
 	EndAt         timestamp      `json:"endAt"`
 	PerBuyerLimit int64          `json:"perBuyerLimit"`
@@ -23,14 +25,32 @@ type merchantSaleResponse struct {
 	Phase         seckill.Phase  `json:"phase,omitzero"` // exposed sales only
 	CreatedAt     timestamp      `json:"createdAt"`
 	UpdatedAt     timestamp      `json:"updatedAt"`
+	detailsResponse
+	ExternalID string            `json:"externalId,omitempty"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+}
+
+// detailsResponse is what everybody may know of a sale's details.
+type detailsResponse struct {
+	Description string `json:"description,omitempty"`
+	ImageURL    string `json:"imageUrl,omitempty"`
+	Currency    string `json:"currency"`
+}
+
+func (a *api) newDetailsResponse(d seckill.Details) detailsResponse {
+	return detailsResponse{
+		Description: d.Description, ImageURL: d.ImageURL, Currency: cmp.Or(d.Currency, a.Site.Currency()),
+	}
 }
 
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
-		Stock: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
+		Stock: s.Total, Total: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Status: s.Status,
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
+		detailsResponse: a.newDetailsResponse(s.Details),
+		ExternalID:      s.Details.ExternalID, Metadata: s.Details.Pairs(),
 	}
 	if s.Status == seckill.Exposed {
 		m.Phase = s.PhaseAt(time.Now(), s.Stock)
@@ -62,8 +82,23 @@ func newSale(p *params.Fields) seckill.NewSale {
 		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          saleRate(p, seckill.DefaultRate()),
+		Details: seckill.Details{
+			Description: textOr(p, "description"), ImageURL: textOr(p, "imageUrl"),
+			ExternalID: textOr(p, "externalId"), Currency: textOr(p, "currency"),
+			Metadata: metadata(p),
+		},
 	}
 }
+
+// textOr takes a string, or an empty one where the field is absent.
+func textOr(p *params.Fields, name string) string {
+	if !p.Has(name) {
+		return ""
+	}
+	return p.Text(name)
+}
+
+func metadata(p *params.Fields) string { return seckill.MetadataOf(p.Texts("metadata")) }
 
 // saleRate takes the rate of random paths; each absent field has its default.
 func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {

@@ -63,6 +63,45 @@ func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
 	}
 }
 
+// TestSaleDetails_AreStoredAndShown checks the details of a sale from its creation to the public
+// page, and that a change of one keeps the others.
+func TestSaleDetails_AreStoredAndShown(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	const details = `{"description":"Two\nlines","imageUrl":"https://example.com/a.png",` +
+		`"externalId":"SKU-1","metadata":{"season":"spring","box":"7"},"currency":"JPY"}`
+	body := badrequests.NewSale("rate", `{}`)
+	created := h.want(201, h.as(merchant(), "POST", "/admin/sales",
+		body[:len(body)-1]+","+details[1:]))
+	one := "/admin/sales/" + dataOf[struct{ GoodsID string }](h, created).GoodsID
+	for _, r := range []reply{created, h.as(merchant(), "GET", one, "")} {
+		for _, member := range []string{
+			`"total":10`, `"description":"Two\nlines"`, `"imageUrl":"https://example.com/a.png"`,
+			`"externalId":"SKU-1"`, `"metadata":{"box":"7","season":"spring"}`, `"currency":"JPY"`,
+		} {
+			require.Contains(t, r.Body, member)
+		}
+	}
+	again := h.want(409, h.as(merchant(), "POST", "/admin/sales",
+		badrequests.NewSale("externalId", `"SKU-1"`)))
+	require.Contains(t, string(again.Data), "externalId")
+	h.want(200, h.as(merchant(), "POST", one+"/expose", ""))
+	require.Equal(t, "CONFLICT", h.as(merchant(), "PATCH", one, `{"currency":"EUR"}`).Reason)
+	changed := h.want(200, h.as(merchant(), "PATCH", one, `{"imageUrl":"","metadata":{"a":"b"}}`))
+	require.Contains(t, changed.Body, `"metadata":{"a":"b"}`)
+	require.NotContains(t, changed.Body, "imageUrl")
+	public := h.want(200, h.ask("GET", one[len("/admin"):], ""))
+	require.Contains(t, public.Body, `"description":"Two\nlines","currency":"JPY"`)
+	for _, own := range []string{"metadata", "externalId", "imageUrl"} {
+		require.NotContains(t, public.Body, own)
+	}
+	require.Contains(t, h.want(200, h.ask("GET", "/sales", "")).Body, `"currency":"JPY"`)
+	cleared := h.want(200, h.as(merchant(), "PATCH", one, `{"externalId":"","metadata":{}}`))
+	require.NotContains(t, cleared.Body, "metadata")
+	h.want(201, h.as(merchant(), "POST", "/admin/sales",
+		badrequests.NewSale("externalId", `"SKU-1"`)))
+}
+
 func TestCreateSale_AcceptsAForm(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

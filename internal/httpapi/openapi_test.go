@@ -103,6 +103,8 @@ func addProperties(t *testing.T, doc, schema node, prefix string, names map[stri
 	for name, p := range under(t, schema, "properties") {
 		if p := resolve(t, doc, p.(node)); p["properties"] != nil {
 			addProperties(t, doc, p, prefix+name+".", names)
+		} else if p["type"] == "object" {
+			names[prefix+name+".*"] = true
 		} else {
 			names[prefix+name] = true
 		}

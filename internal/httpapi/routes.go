@@ -64,6 +64,7 @@ func (a *api) routes() []route {
 	ofSale := []string{
 		"title", "price", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
+		"description", "imageUrl", "externalId", "metadata.*", "currency",
 	}
 	ofLimiter := []string{
 		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",

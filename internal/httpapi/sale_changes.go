@@ -42,6 +42,14 @@ func saleChange(p *params.Fields) salechange.Change {
 			MaxBurstSeconds:  params.Optional(p, "rate.maxBurstSeconds", p.Float),
 			MaxWaitMillis:    params.Optional(p, "rate.maxWaitMillis", p.Int),
 		},
+		Description: params.Optional(p, "description", p.Text),
+		ImageURL:    params.Optional(p, "imageUrl", p.Text),
+		ExternalID:  params.Optional(p, "externalId", p.Text),
+		Currency:    params.Optional(p, "currency", p.Text),
+	}
+	if p.HasObject("metadata") { // it replaces all pairs
+		pairs := metadata(p)
+		c.Metadata = &pairs
 	}
 	if p.Has("stockDelta") {
 		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {

@@ -19,10 +19,13 @@ type saleResponse struct {
 	StartAt       timestamp     `json:"startAt"`
 	EndAt         timestamp     `json:"endAt"`
 	ServerTime    timestamp     `json:"serverTime"` // Redis' clock, which decides about the phase
+	detailsResponse
 }
 
-func newSaleResponse(v seckill.View) saleResponse {
+func (a *api) newSaleResponse(v seckill.View) saleResponse {
 	return saleResponse{
+		detailsResponse: a.newDetailsResponse(v.Details),
+
 		GoodsID: v.GoodsID, Title: v.Title, Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
 		Phase: v.PhaseAt(v.Now, v.Available), Available: v.Available, Total: v.Total,
 		StartAt: timestamp(v.StartAt), EndAt: timestamp(v.EndAt), ServerTime: timestamp(v.Now),
@@ -38,7 +41,7 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	}
 	views, err := a.list.Sales(ctx, below, limit+1)
 	key := func(v seckill.View) string { return saleKey(v.GoodsID) }
-	shown := page(views, limit, newSaleResponse, key)
+	shown := page(views, limit, a.newSaleResponse, key)
 	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, err
 }
 
@@ -48,6 +51,6 @@ func (a *api) showSale(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	v, err := a.Catalog.Sale(ctx, id)
-	return response{reason: reasonOK, data: newSaleResponse(v), public: true}, err
+	v, err := a.Catalog.SaleWithDetails(ctx, id)
+	return response{reason: reasonOK, data: a.newSaleResponse(v), public: true}, err
 }

@@ -24,6 +24,7 @@ type NewSale struct {
 	EndAt         time.Time
 	PerBuyerLimit int64
 	Rate          Rate
+	Details       Details
 }
 
 // Validate returns a BadRequest for the first field that is out of its bounds.
@@ -43,6 +44,9 @@ func (n NewSale) Validate() error {
 		return NewFieldError("startAt", "must be a time of the years 2000 to 9999")
 	case !validTime(n.EndAt) || !n.EndAt.After(n.StartAt):
 		return NewFieldError("endAt", "must be a time after startAt")
+	}
+	if err := n.Details.Validate(); err != nil {
+		return err
 	}
 	return n.Rate.Validate()
 }
@@ -78,6 +82,6 @@ func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit,
 		MaxPerBuyerLimit: n.PerBuyerLimit, StartAt: n.StartAt.UTC().Truncate(time.Millisecond),
 		EndAt: n.EndAt.UTC().Truncate(time.Millisecond), Rate: n.Rate, Status: Draft,
-		CreatedAt: now, UpdatedAt: now,
+		CreatedAt: now, UpdatedAt: now, Details: n.Details,
 	}
 }

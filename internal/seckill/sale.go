@@ -42,6 +42,7 @@ type Sale struct {
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 	Retired          bool // ended and removed from Redis
+	Details          Details
 }
 
 // Rate is the rate limit of a sale's random paths. The contract names the fields.

@@ -22,10 +22,7 @@ func (s *Store) CreateSale(
 	row := rowOfSale(sale)
 	known, err := s.inTxOnce(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
-			if isDuplicate(err) {
-				return seckill.NewError(seckill.Conflict, "this goods id is taken")
-			}
-			return err
+			return orTaken(err)
 		}
 		if err := audit(tx, salechange.ActCreate, saleRow{}, row, sale.CreatedAt); err != nil {
 			return err
@@ -127,9 +124,21 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
 		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
 			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
-			"max_burst_seconds", "max_wait_millis", "updated_at").
+			"max_burst_seconds", "max_wait_millis", "updated_at", "description", "image_url",
+			"external_id", "metadata", "currency").
 		Updates(&row)
+	res.Error = orTaken(res.Error)
 	return row, updateOne(res)
+}
+
+// orTaken replaces the error of a unique id by a Conflict. Goods ids are random in part, so the id
+// that is taken is the merchant's.
+func orTaken(err error) error {
+	if isDuplicate(err) {
+		return seckill.NewError(seckill.Conflict, "another sale of yours has this externalId").
+			With("field", "externalId")
+	}
+	return err
 }
 
 // addUnits writes the move that adds units to the sale in Redis.

@@ -64,6 +64,30 @@ func (h fixture) TestChange_AppliesToADraftAtOnce(t *testing.T) {
 	h.requireBalanced(sale.GoodsID)
 }
 
+// TestSaleDetails_AreKept checks the details of a sale and that a merchant's own ids are unique.
+// Another merchant may have the same.
+func (h fixture) TestSaleDetails_AreKept(t *testing.T) {
+	n := newSale(10, 1)
+	n.Details = seckill.Details{
+		Description: "茶\n", ImageURL: "https://example.com/a", ExternalID: "sku-1", Currency: "EUR",
+		Metadata: seckill.MetadataOf(map[string]string{"a": "b"}),
+	}
+	sale := n.Draft(1, today)
+	must.Get(h.CreateSale(t.Context(), sale, noKey))(t)
+	require.Equal(t, n.Details, h.sale(sale.GoodsID).Details)
+	_, err := h.CreateSale(t.Context(), n.Draft(1, today), noKey)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	other := must.Get(h.CreateSale(t.Context(), n.Draft(2, today), noKey))(t)
+	h.mustChange(other.GoodsID, salechange.Change{ExternalID: new("SKU-1"), Metadata: new("")})
+	require.Equal(t, "SKU-1", h.sale(other.GoodsID).Details.ExternalID)
+	third := h.draft(1, 1, 1)
+	_, err = h.Change(t.Context(), third.GoodsID, salechange.Change{ExternalID: new("sku-1")}, noKey,
+		today)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	h.mustChange(sale.GoodsID, salechange.Change{ExternalID: new("")})
+	h.mustChange(third.GoodsID, salechange.Change{ExternalID: new("sku-1")})
+}
+
 // TestChange_RaiseOfAnExposedSaleWritesAStockMove checks that added units of an exposed sale become
 // a stock move for Redis. A new title is refused.
 func (h fixture) TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {

@@ -33,6 +33,11 @@ type saleRow struct {
 	Updated          int64  `gorm:"column:updated_at"`
 	Closed           *int64 `gorm:"column:closed_at"`
 	RetiredAt        *int64 `gorm:"column:retired_at"`
+	Description      string
+	ImageURL         string
+	ExternalID       *string
+	Metadata         *string
+	Currency         string
 }
 
 // TableName implements GORM's Tabler.
@@ -49,7 +54,18 @@ func rowOfSale(s seckill.Sale) saleRow {
 		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
 		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
 		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
+		Description: s.Details.Description, ImageURL: s.Details.ImageURL,
+		ExternalID: orNull(s.Details.ExternalID), Metadata: orNull(s.Details.Metadata),
+		Currency: s.Details.Currency,
 	}
+}
+
+// orNull returns nil for an empty text.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // sale converts the row.
@@ -65,7 +81,19 @@ func (r saleRow) sale() seckill.Sale {
 		},
 		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
 		Retired: r.RetiredAt != nil,
+		Details: seckill.Details{
+			Description: r.Description, ImageURL: r.ImageURL, ExternalID: text(r.ExternalID),
+			Metadata: text(r.Metadata), Currency: r.Currency,
+		},
 	}
+}
+
+// text returns an empty text for NULL.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // orderRow is an order with its times as they are stored: GORM takes the outer one of two fields

@@ -44,7 +44,8 @@ func (s *Store) ExposedSales(
 // LiveGoods lists the sales that background workers serve: exposed ones and those closed at
 // closedSince or later (zero: all), until they are retired.
 func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
-	q := s.liveGoods(ctx, closedSince).Order("goods_id")
+	q := s.liveGoods(ctx, closedSince).Omit("description", "image_url", "metadata").
+		Order("goods_id")
 	return list("list live goods", q, saleRow.sale)
 }
 

@@ -29,12 +29,14 @@ type field struct {
 // Fields holds the fields of one request. It is not safe for concurrent use.
 type Fields struct {
 	allowed []string
+	objects []string // of a JSON body, by their names
 	fields  []field
 	first   [3]field // room for the fields of a purchase
 	err     error
 }
 
-// New returns an empty set that accepts the given names from a query or a body.
+// New returns an empty set that accepts the given names from a query or a body. The name "x.*"
+// accepts every member of the object x.
 func New(allowed []string) *Fields {
 	f := &Fields{allowed: allowed}
 	f.fields = f.first[:0]
@@ -64,6 +66,24 @@ func (f *Fields) Read(w http.ResponseWriter, r *http.Request) error {
 
 // Has reports whether the request has the field.
 func (f *Fields) Has(name string) bool { return f.find(name) != nil }
+
+// HasObject reports whether the request has the object, or one of its members.
+func (f *Fields) HasObject(name string) bool {
+	return slices.Contains(f.objects, name) || slices.ContainsFunc(f.fields, func(v field) bool {
+		return strings.HasPrefix(v.name, name+".")
+	})
+}
+
+// Texts takes the members of an object, which must be strings.
+func (f *Fields) Texts(object string) map[string]string {
+	texts := map[string]string{}
+	for _, v := range f.fields {
+		if name, ok := strings.CutPrefix(v.name, object+"."); ok {
+			texts[name] = f.Text(v.name)
+		}
+	}
+	return texts
+}
 
 // Raw returns a field's original text, of any type; "" where it is absent.
 func (f *Fields) Raw(name string) string {
@@ -97,7 +117,7 @@ func (f *Fields) Reject(name, format string, args ...any) {
 // add checks a field against the allowed names and adds it.
 func (f *Fields) add(v field) error {
 	switch {
-	case !utf8.ValidString(v.name) || !slices.Contains(f.allowed, v.name):
+	case !utf8.ValidString(v.name) || !f.allows(v.name):
 		return seckill.NewFieldError(printable(v.name), "is not a field of this call")
 	case f.find(v.name) != nil:
 		return seckill.NewFieldError(v.name, "is given twice")
@@ -106,6 +126,12 @@ func (f *Fields) add(v field) error {
 	}
 	f.fields = append(f.fields, v)
 	return nil
+}
+
+func (f *Fields) allows(name string) bool {
+	object, _, isMember := strings.Cut(name, ".")
+	return slices.Contains(f.allowed, name) ||
+		isMember && slices.Contains(f.allowed, object+".*") && name != object+".*"
 }
 
 func (f *Fields) find(name string) *field {

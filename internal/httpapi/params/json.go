@@ -56,9 +56,10 @@ func (f *Fields) readMember(dec *jsontext.Decoder, name string) error {
 		if dec.PeekKind() != '{' {
 			return wrongType(dec, name)
 		}
+		f.objects = append(f.objects, name)
 		return f.readObject(dec, name+".")
 	}
-	if !slices.Contains(f.allowed, name) {
+	if !f.allows(name) {
 		return f.add(field{name: name})
 	}
 	k, ok := kindOf(dec.PeekKind())

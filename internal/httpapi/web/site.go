@@ -19,6 +19,7 @@ type Site struct {
 	words  map[Lang]Words
 	assets *assets
 	money  Money
+	code   string // of the currency
 }
 
 // New parses the embedded files. Prices are in the given currency (ISO 4217). An unknown currency
@@ -37,7 +38,8 @@ func New(currency string) (*Site, error) {
 		return nil, err
 	}
 	s := &Site{
-		words: words, assets: loaded, money: money, pages: make(map[string]*template.Template),
+		words: words, assets: loaded, money: money, code: currency,
+		pages: make(map[string]*template.Template),
 	}
 	for _, name := range []string{"shop", "session", "console", "sale", "operations", "stop"} {
 		s.pages[name], err = template.ParseFS(files,
@@ -48,6 +50,9 @@ func New(currency string) (*Site, error) {
 	}
 	return s, nil
 }
+
+// Currency returns the code of New.
+func (s *Site) Currency() string { return s.code }
 
 // Render returns a page as HTML. An unknown name of a page is an error.
 func (s *Site) Render(p Page) ([]byte, error) {

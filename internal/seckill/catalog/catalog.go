@@ -7,19 +7,32 @@ import (
 
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/ttlcache"
 )
 
 // Catalog serves buyers: the exposed sales, admission to a sale, and the random path. In a rush it
 // answers from a view that is at most ViewTTL old. A Catalog is safe for concurrent use.
 type Catalog struct {
-	reader *SaleReader
-	keys   *ordersn.Keys
-	cache  viewCache
+	reader  *SaleReader
+	keys    *ordersn.Keys
+	cache   viewCache
+	details *ttlcache.Cache[int64, seckill.Details]
 }
+
+const (
+	// DetailsTTL is the age at which a sale's details are read again from MySQL.
+	DetailsTTL = 5 * time.Second
+	// maxDetails bounds the sales whose details a node keeps. Each has a few KB at most.
+	maxDetails = 5000
+)
 
 // NewCatalog returns a catalog of the sales that reader serves. keys sign the paths.
 func NewCatalog(reader *SaleReader, keys *ordersn.Keys) *Catalog {
-	return &Catalog{reader: reader, keys: keys}
+	return &Catalog{reader: reader, keys: keys, details: ttlcache.New[int64, seckill.Details](
+		ttlcache.Options{
+			TTL: DetailsTTL, MaxEntries: maxDetails, LoadTimeout: readDeadline, Now: time.Now,
+		},
+	)}
 }
 
 // Sale returns one sale for buyers, with the errors of SaleReader.Sale. The view may be ViewTTL old
@@ -27,6 +40,20 @@ func NewCatalog(reader *SaleReader, keys *ordersn.Keys) *Catalog {
 func (c *Catalog) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
 	v, err := c.read(ctx, goodsID)
 	return v.View, err
+}
+
+// SaleWithDetails returns one sale as Sale does, with its details. Without MySQL these may be
+// missing, because buyers need none of them.
+func (c *Catalog) SaleWithDetails(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := c.Sale(ctx, goodsID)
+	if err != nil {
+		return v, err
+	}
+	v.Details, _ = c.details.Get(ctx, goodsID, func(ctx context.Context) (seckill.Details, error) {
+		sale, err := c.reader.store.Sale(ctx, goodsID)
+		return sale.Details, err
+	})
+	return v, nil
 }
 
 // read returns the cached view or reads a new one.
@@ -90,7 +117,11 @@ func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.
 		reads.Go(func() { views[i], errs[i] = c.Sale(ctx, sale.GoodsID) })
 	}
 	reads.Wait()
-	return views, fillFromStore(views, errs, sales)
+	err = fillFromStore(views, errs, sales)
+	for i, sale := range sales {
+		views[i].Details = sale.Details
+	}
+	return views, err
 }
 
 // fillFromStore replaces views that failed by MySQL's rows. It returns an error if every view

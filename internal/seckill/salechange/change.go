@@ -14,6 +14,11 @@ type Change struct {
 	EndAt         *time.Time `json:"endAt,omitempty"`
 	PerBuyerLimit *int64     `json:"perBuyerLimit,omitempty"`
 	Rate          RateChange `json:"rate"`
+	Description   *string    `json:"description,omitempty"`
+	ImageURL      *string    `json:"imageUrl,omitempty"`
+	ExternalID    *string    `json:"externalId,omitempty"`
+	Metadata      *string    `json:"metadata,omitempty"` // as in seckill.Details
+	Currency      *string    `json:"currency,omitempty"`
 	StockDelta    int64      `json:"stockDelta,omitempty"` // units added; negative: removed
 }
 
@@ -48,9 +53,9 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
 	case s.Status == seckill.Closed:
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
-	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
+	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil || c.Currency != nil):
 		return s, seckill.NewError(seckill.Conflict,
-			"title and price can be changed in a draft only")
+			"title, price and currency can be changed in a draft only")
 	}
 	after := c.set(s)
 	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
@@ -79,6 +84,11 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.Rate.PermitsPerSecond, c.Rate.PermitsPerSecond)
 	set(&s.Rate.MaxBurstSeconds, c.Rate.MaxBurstSeconds)
 	set(&s.Rate.MaxWaitMillis, c.Rate.MaxWaitMillis)
+	set(&s.Details.Description, c.Description)
+	set(&s.Details.ImageURL, c.ImageURL)
+	set(&s.Details.ExternalID, c.ExternalID)
+	set(&s.Details.Metadata, c.Metadata)
+	set(&s.Details.Currency, c.Currency)
 	s.StartAt = s.StartAt.UTC().Truncate(time.Millisecond)
 	s.EndAt = s.EndAt.UTC().Truncate(time.Millisecond)
 	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
@@ -101,7 +111,7 @@ func set[T any](to *T, v *T) {
 func asNew(s seckill.Sale) seckill.NewSale {
 	return seckill.NewSale{
 		Title: s.Title, Price: s.Price, Stock: s.Total, StartAt: s.StartAt, EndAt: s.EndAt,
-		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Details: s.Details,
 	}
 }
 

@@ -57,6 +57,40 @@ func badSales() map[string][]string {
 		"startAt":       moment,
 		"endAt":         slices.Concat(moment, earlyEnds()),
 		"rate":          {"null", "true", "1", "[]", `"fast"`},
+		"description":   slices.Concat(wrong, []string{"1", text(4001), `"\u0007"`}),
+		"imageUrl": slices.Concat(wrong, []string{
+			"1", `"x"`, `"http://example.com/a.png"`, `"https://"`, `"javascript:alert(1)"`,
+			`"https://user:secret@example.com/a.png"`, `"https://example.com/` + text(1000)[1:],
+		}),
+		"externalId": slices.Concat(wrong, []string{"1", text(65), `"a b"`, `"é"`}),
+		"currency":   slices.Concat(wrong, []string{"1", `"EURO"`, `"eur"`, `"ZZZ"`, `"E1R"`}),
+		"metadata": {
+			"null", "true", "1", "[]", `"x"`, `{"":"x"}`, `{"a b":"x"}`, `{"` + text(41)[1:] + `:"x"}`, pairs(21),
+		},
+	}
+}
+
+// text returns the JSON of a string with n characters.
+func text(n int) string { return `"` + strings.Repeat("x", n) + `"` }
+
+// pairs returns the JSON of an object with n strings.
+func pairs(n int) string {
+	var members []string
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"k%d":"x"`, i))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// badPairs returns invalid pairs of metadata, by the field that the response must name.
+func badPairs() map[string]string {
+	return map[string]string{
+		"metadata.a":   `{"a":1}`,
+		"metadata.b":   `{"b":null}`,
+		"metadata.c":   `{"c":` + text(501) + `}`,
+		"metadata.d":   `{"d":"\u0000"}`,
+		"metadata.e":   `{"e":{}}`,
+		"metadata.f.g": `{"f.g":"x"}`,
 	}
 }
 
@@ -101,6 +135,10 @@ func (t *table) newSales() {
 			create.body = strings.TrimSuffix(NewSale("title", `"x"`), "}") + `,"` + field + `":1}`
 			t.bad(field+" doubled", create, field)
 		}
+	}
+	for field, value := range badPairs() {
+		create.body = NewSale("metadata", value)
+		t.bad(field+" "+value, create, field)
 	}
 	t.rates("rate", create, func(rate string) string { return NewSale("rate", rate) })
 	for _, field := range []string{ // callers may not set these fields

@@ -1,0 +1,104 @@
+package seckill
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/currency"
+)
+
+// Details is what a shop says of a sale's goods. No purchase depends on it, so only MySQL has it.
+// The zero value says nothing.
+type Details struct {
+	Description string // text of at most 4,000 characters
+	ImageURL    string // an https URL
+	ExternalID  string // the merchant's own id, unique among the merchant's sales
+	Metadata    string // the merchant's pairs, a JSON object of strings; "" without any
+	Currency    string // ISO 4217; "" is the installation's
+}
+
+// Bounds of the details, in characters.
+const (
+	maxDescription = 4000
+	maxImageURL    = 1000
+	maxExternalID  = 64
+	maxPairs       = 20
+	maxPairValue   = 500
+)
+
+var pairName = regexp.MustCompile(`^[0-9A-Za-z_-]{1,40}$`)
+
+// Validate returns a BadRequest for the first field that is out of its bounds.
+func (d Details) Validate() error {
+	switch {
+	case utf8.RuneCountInString(d.Description) > maxDescription:
+		return NewFieldError("description", "must have at most %d characters", maxDescription)
+	case strings.ContainsFunc(d.Description, isForbiddenInText):
+		return NewFieldError("description", "must not contain control characters")
+	case d.ImageURL != "" && !isImageURL(d.ImageURL):
+		return NewFieldError("imageUrl", "must be an https URL of at most %d characters",
+			maxImageURL)
+	case len(d.ExternalID) > maxExternalID || strings.ContainsFunc(d.ExternalID, isNotVisible):
+		return NewFieldError("externalId", "must be at most %d visible ASCII characters",
+			maxExternalID)
+	case d.Currency != "" && !isCurrency(d.Currency):
+		return NewFieldError("currency", "must be a code of ISO 4217, such as EUR")
+	}
+	return validatePairs(d.Pairs())
+}
+
+func isForbiddenInText(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }
+
+func isNotVisible(c rune) bool { return c <= ' ' || c > '~' }
+
+func isImageURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && len(text) <= maxImageURL && u.Scheme == "https" && u.Hostname() != "" &&
+		u.User == nil
+}
+
+func isCurrency(code string) bool {
+	unit, err := currency.ParseISO(code)
+	return err == nil && unit.String() == code
+}
+
+func validatePairs(pairs map[string]string) error {
+	if len(pairs) > maxPairs {
+		return NewFieldError("metadata", "must have at most %d pairs", maxPairs)
+	}
+	for name, value := range pairs {
+		if !pairName.MatchString(name) {
+			return NewFieldError("metadata", "must have names of 1 to 40 letters, digits, _ and -")
+		}
+		if utf8.RuneCountInString(value) > maxPairValue ||
+			strings.ContainsFunc(value, unicode.IsControl) {
+			return NewFieldError("metadata."+name,
+				"must have at most %d characters, without control characters", maxPairValue)
+		}
+	}
+	return nil
+}
+
+// Pairs returns the metadata; nil without any.
+func (d Details) Pairs() (pairs map[string]string) {
+	if d.Metadata != "" {
+		_ = json.Unmarshal([]byte(d.Metadata), &pairs) // MetadataOf wrote it
+	}
+	return pairs
+}
+
+// MetadataOf returns pairs in the form of Details, which two equal maps share.
+func MetadataOf(pairs map[string]string) string {
+	if len(pairs) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(pairs)
+	if err != nil {
+		panic(err) // a map of strings has a JSON form
+	}
+	return string(text)
+}
