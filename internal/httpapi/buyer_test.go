@@ -169,6 +169,33 @@ func TestLists_ArePagedNewestFirst(t *testing.T) {
 	require.JSONEq(t, `{"items":[],"nextCursor":null}`, string(r.Data))
 }
 
+// TestListSales_FiltersByPhase checks pages of sales in one phase, in a list with many others.
+func TestListSales_FiltersByPhase(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	want := map[string][]string{}
+	for i := range 6 {
+		id, phase := "", "ongoing"
+		if i%2 == 0 {
+			id = h.sell(nil)
+		} else {
+			id, phase = h.sell(sale{
+				"startAt": "2096-11-11T12:00:00Z", "endAt": "2096-11-12T12:00:00Z",
+			}), "upcoming"
+		}
+		want[phase] = append([]string{id}, want[phase]...)
+		time.Sleep(2 * time.Millisecond) // the ids of one millisecond have no order
+	}
+	for phase, ids := range want {
+		for _, limit := range []string{"1", "2", "100"} {
+			target := "/sales?phase=" + phase + "&limit=" + limit
+			require.Equal(t, ids, h.pages(buyer(), target, "goodsId"), target)
+		}
+	}
+	require.Empty(t, h.pages(buyer(), "/sales?phase=sold_out", "goodsId"))
+	require.Empty(t, h.pages(buyer(), "/sales?phase=ended", "goodsId"))
+}
+
 // TestOrderLists_MaskNames checks that lists mask a buyer's name and number, because many people
 // read them. Only the buyer can read a single order, so that response shows both.
 func TestOrderLists_MaskNames(t *testing.T) {

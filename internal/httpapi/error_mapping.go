@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // LimitError is a rate limiter's error with the parts that only HTTP has.
@@ -28,6 +29,9 @@ func (e *LimitError) Unwrap() error { return e.Err }
 func (a *api) writeError(c *gin.Context, err error) {
 	e := a.errorOf(c, err)
 	status := statusOf(e.Reason)
+	if errors.Is(e, salechange.ErrKeyReused) { // as the draft of Idempotency-Key demands
+		status = http.StatusUnprocessableEntity
+	}
 	env := envelope{Code: status, Reason: e.Reason, Message: e.Message, Data: errorDataOf(e)}
 	if limit, ok := errors.AsType[*LimitError](err); ok && limit.Code != 0 {
 		env.Code = limit.Code

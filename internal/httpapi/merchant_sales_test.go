@@ -151,6 +151,6 @@ func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
 		again := h.want(201, create(merchant(), key, `"a"`))
 		require.JSONEq(t, string(first.Data), string(again.Data))
 	}
-	require.Equal(t, "CONFLICT", create(merchant(), "k-1", `"b"`).Reason)
+	require.Equal(t, "CONFLICT", h.want(422, create(merchant(), "k-1", `"b"`)).Reason)
 	h.want(201, create(otherMerchant(), "k-1", `"b"`)) // each merchant has keys of its own
 }

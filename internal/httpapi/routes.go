@@ -72,7 +72,7 @@ func (a *api) routes() []route {
 	}
 	return []route{
 		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
-		{methods: read, path: "/sales", public: true, fields: page, handle: a.listSales},
+		{methods: read, path: "/sales", public: true, fields: append(page, "phase"), handle: a.listSales},
 		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
 		{
 			methods: post + " " + http.MethodGet, path: pathRoute, fields: goods,

@@ -1,13 +1,15 @@
 package salechange
 
 import (
+	"errors"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // IdempotencyKey makes a repeated request take effect once. The same key and body of the same actor
-// get the first answer. The same key with another body is a Conflict. The zero value is no key.
+// get the first answer. The same key with another body is a Conflict
+// with the cause ErrKeyReused. The zero value is no key.
 type IdempotencyKey struct {
 	ActorID int64
 	Key     string // 1 to 255 printable ASCII characters; "" for none
@@ -17,8 +19,12 @@ type IdempotencyKey struct {
 // IdempotencyTTL is how long a key is kept.
 const IdempotencyTTL = 24 * time.Hour
 
-// NewIdempotencyConflict returns the refusal of a key that was used with another body before.
+// ErrKeyReused is the cause of the refusal of a key that came with another body before.
+var ErrKeyReused = errors.New("reused idempotency key")
+
+// NewIdempotencyConflict returns the refusal with that cause.
 func NewIdempotencyConflict() error {
-	return seckill.NewError(seckill.Conflict,
-		"this Idempotency-Key came with another request before")
+	e := seckill.NewError(seckill.Conflict, "this Idempotency-Key came with another request before")
+	e.Err = ErrKeyReused
+	return e
 }

@@ -81,6 +81,7 @@ func (t *table) pages() {
 		for _, v := range append(nasty(), "", "0", "AAAA", "MQ==", "not a cursor", "LTE") {
 			t.bad("cursor "+v, join(c, "cursor="+url.QueryEscape(v)), "cursor")
 		}
+		t.bad("phase", join(get("/sales", ""), "phase=draft"), "phase")
 		t.bad("limit doubled", join(c, "limit=1&limit=1"), "limit")
 	}
 	for _, v := range append(nasty(), "", "CREATED", "created,paid") {
