@@ -1,5 +1,5 @@
 -- +goose Up
--- What a shop says of a sale's goods. external_id is the merchant's own id of the sale; NULL: none.
+-- What a merchant says of a sale's goods. external_id is the merchant's own id of the sale; NULL: none.
 -- An empty currency is the installation's. metadata is a JSON object of strings, or empty.
 -- Statements by hand, one each, because SQLite adds one column at a time.
 ALTER TABLE sales ADD COLUMN description VARCHAR(4000) NOT NULL DEFAULT '';
