@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -42,16 +43,17 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	now := time.Now()
 	sales := make([]web.Sale, 0, len(views))
 	for _, v := range views {
-		sales, now = append(sales, cardOf(v)), v.Now
+		sales, now = append(sales, a.cardOf(v)), v.Now
 	}
 	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
 }
 
 // cardOf converts a sale for the template of its card.
-func cardOf(v seckill.View) web.Sale {
+func (a *api) cardOf(v seckill.View) web.Sale {
 	return web.Sale{
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
-		Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
+		Price: v.Price, Currency: cmp.Or(v.Details.Currency, a.Site.Currency()),
+		PerBuyerLimit: v.PerBuyerLimit,
 		Phase: string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
 	}.WithTimes(v.StartAt, v.EndAt)
 }

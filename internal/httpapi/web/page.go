@@ -67,8 +67,17 @@ func (p Page) Scripted() bool { _, ok := p.site.assets.byName[p.Name+".js"]; ret
 // Money is the format of prices.
 func (p Page) Money() Money { return p.site.money }
 
-// Price formats an amount of the currency's smallest unit.
-func (p Page) Price(amount int64) string { return p.site.money.Format(amount) }
+// Currency returns the installation's currency.
+func (p Page) Currency() string { return p.site.code }
+
+// Price formats an amount of a currency's smallest unit.
+func (p Page) Price(amount int64, currency string) (string, error) {
+	if currency == p.site.code {
+		return p.site.money.Format(amount), nil
+	}
+	money, err := moneyOf(currency)
+	return money.Format(amount), err
+}
 
 // Time formats a time for scripts.
 func (p Page) Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

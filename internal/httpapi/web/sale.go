@@ -11,6 +11,7 @@ type Sale struct {
 	GoodsID       string `json:"goodsId"`
 	Title         string `json:"title"`
 	Price         int64  `json:"price"`
+	Currency      string `json:"currency"`
 	PerBuyerLimit int64  `json:"perBuyerLimit"`
 	Phase         string `json:"phase"`
 	Available     int64  `json:"available"`

@@ -27,7 +27,7 @@ function row(sale) {
   li.dataset.phase = state;
   part(li, 'link').href = `/console/sales/${sale.goodsId}`;
   put(part(li, 'title'), sale.title);
-  put(part(li, 'price'), money(sale.price));
+  put(part(li, 'price'), money(sale.price, sale.currency));
   put(part(li, 'stock'), t('console.stock', {n: count(sale.stock)}));
   put(part(li, 'limit'), t('card.limit', {n: count(sale.perBuyerLimit)}));
   put(part(li, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);

@@ -8,7 +8,7 @@ import {count, length, money, moment, oneOf, t} from './words.js';
 
 const list = document.getElementById('orders-list');
 const rows = new Map(); // by orderSn: {row, order}
-const titles = new Map(); // by goodsId: a promise
+const sales = new Map(); // by goodsId: a promise
 let cursor = null;
 const confirmCancel = list && confirmation('sure', 'cancel');
 
@@ -34,8 +34,10 @@ function show(order, atEnd) {
     atEnd ? list.append(row) : list.prepend(row);
     part(row, 'pay').addEventListener('click', () => step(known, 'pay'));
     part(row, 'cancel').addEventListener('click', () => confirmCancel().then((yes) => yes && step(known, 'cancel')));
-    titleOf(order.goodsId).then((title) => {
+    saleOf(order.goodsId).then(({title, currency}) => {
+      known.currency = currency;
       put(part(row, 'title'), title);
+      put(part(row, 'amount'), money(known.order.amount, currency));
       for (const name of ['pay', 'cancel']) part(row, name).setAttribute('aria-label', t(`orders.${name}.what`, {title}));
     });
     if (order.status === 'queued') follow(order.orderSn, (o) => { show(o); return o.status !== 'queued'; });
@@ -46,10 +48,10 @@ function show(order, atEnd) {
   document.getElementById('orders-none').hidden = rows.size > 0;
 }
 
-function draw({row, order}) {
+function draw({row, order, currency}) {
   row.dataset.status = order.status;
   put(part(row, 'sn'), order.orderSn);
-  put(part(row, 'amount'), money(order.amount));
+  put(part(row, 'amount'), money(order.amount, currency));
   put(part(row, 'quantity'), order.quantity > 1 ? t('orders.quantity', {n: count(order.quantity)}) : '');
   put(part(row, 'status'), t(`status.${order.status}`));
   const why = part(row, 'why');
@@ -76,15 +78,15 @@ function drawTime({row, order}, at) {
   left.classList.remove('soon');
 }
 
-/** The title of a goods, also of a sale that has ended. */
-function titleOf(goodsId) {
-  if (!titles.has(goodsId)) {
-    titles.set(goodsId, call('GET', `/sales/${goodsId}`).then((a) => {
+/** A sale, also one that has ended; a title without the rest if it cannot be read. */
+function saleOf(goodsId) {
+  if (!sales.has(goodsId)) {
+    sales.set(goodsId, call('GET', `/sales/${goodsId}`).then((a) => {
       if (a.ok) setOffset(a.data.serverTime, a.arrived);
-      return a.ok ? a.data.title : t('orders.goods', {id: goodsId});
+      return a.ok ? a.data : {title: t('orders.goods', {id: goodsId})};
     }));
   }
-  return titles.get(goodsId);
+  return sales.get(goodsId);
 }
 
 /** Pays or cancels. Both are idempotent, so a retry is safe. */

@@ -37,7 +37,7 @@ const stateAt = (at) => {
 function show(fresh) {
   sale = {...sale, ...fresh};
   put(part(head, 'title'), sale.title);
-  put(part(head, 'price'), money(sale.price));
+  put(part(head, 'price'), money(sale.price, sale.currency));
   put(part(head, 'limit'), sale.perBuyerLimit > 1 ? t('card.limit', {n: count(sale.perBuyerLimit)}) : t('card.one'));
   put(part(head, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
   tick(now());
@@ -121,7 +121,7 @@ function showSnapshot({figures, ledger, purchaseP99Millis}) {
   showLedger(ledger);
   put(live('left'), count(figures.available));
   live('share').setAttribute('width', figures.total > 0 ? figures.available * 100 / figures.total : 0);
-  put(live('paid'), t('live.paid', {n: count(figures.paid), sum: money(figures.paidAmount)}));
+  put(live('paid'), t('live.paid', {n: count(figures.paid), sum: money(figures.paidAmount, sale.currency)}));
   put(live('backlog'), count(figures.pending));
   put(live('age'), figures.pending ? t('live.age', {ms: count(figures.backlogAgeMillis)}) : t('live.drained'));
   put(live('p99'), purchaseP99Millis ? t('live.ms', {n: count1(purchaseP99Millis)}) : '–');
@@ -221,7 +221,7 @@ function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
   const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
-  for (const [text, name] of [[when], [o.orderSn, 'code'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount), 'n'], [t(`status.${o.status}`), 'chip']]) {
+  for (const [text, name] of [[when], [o.orderSn, 'code'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
     const inner = name === 'code' ? document.createElement('code') : name === 'chip' ? document.createElement('span') : cell;
     if (inner !== cell) cell.append(inner);

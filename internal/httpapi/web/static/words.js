@@ -23,8 +23,12 @@ const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
 /** A number with separators. */
 export const count = (n) => grouped(String(n));
 
-/** An amount of the currency's smallest unit, in the format of money.go. */
-export function money(amount) {
+/** An amount of the currency's smallest unit, in the format of money.go. Most sales have the installation's currency. */
+export function money(amount, currency = page.currency) {
+  if (currency !== page.currency) {
+    const format = new Intl.NumberFormat('en', {style: 'currency', currency, currencyDisplay: 'narrowSymbol'});
+    return format.format(amount / 10 ** format.resolvedOptions().maximumFractionDigits);
+  }
   const digits = Number(page.digits);
   const text = String(amount).padStart(digits + 1, '0');
   const whole = grouped(text.slice(0, text.length - digits));
