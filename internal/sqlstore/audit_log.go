@@ -87,6 +87,6 @@ func audited(r saleRow) map[string]any {
 		"startAt": timeOf(&r.StartAt).Format(moment), "endAt": timeOf(&r.EndAt).Format(moment),
 		"rate.algorithm": r.RateAlgorithm, "rate.permitsPerSecond": r.PermitsPerSecond,
 		"rate.maxBurstSeconds": r.MaxBurstSeconds, "rate.maxWaitMillis": r.MaxWaitMillis,
-		"status": r.Status,
+		"admission": r.Admission, "status": r.Status,
 	}
 }

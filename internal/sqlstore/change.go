@@ -127,7 +127,7 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
 		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
 			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
-			"max_burst_seconds", "max_wait_millis", "updated_at").
+			"max_burst_seconds", "max_wait_millis", "admission", "updated_at").
 		Updates(&row)
 	return row, updateOne(res)
 }
