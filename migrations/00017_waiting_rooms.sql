@@ -3,8 +3,8 @@
 ALTER TABLE sales ADD COLUMN admission VARCHAR(16) NOT NULL DEFAULT 'rate';
 
 -- What must survive the loss of Redis, for each sale with a waiting room. seed is secret until the
--- draw (hex). lease is the Redis master that may hand out the numbers below next_limit; another one
--- takes further numbers first, so that no number is handed out twice. joined, admitted, turns and
+-- draw (hex). lease names the Redis master and the epoch of the sale that may hand out the numbers
+-- up to granted; another one takes further numbers first, so that no number is handed out twice. joined, admitted, turns and
 -- digest are those of a moment at most some seconds ago: numbers that were handed out, places that
 -- were called, admissions that were not used (JSON), and the digest of those who joined before the
 -- start. draw_size is -1 until the draw.
@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS waiting_rooms (
     goods_id   BIGINT      NOT NULL,
     seed       VARCHAR(64) NOT NULL,
     lease      VARCHAR(64) NOT NULL,
-    next_limit BIGINT      NOT NULL,
+    granted    BIGINT      NOT NULL,
     joined     BIGINT      NOT NULL,
     admitted   BIGINT      NOT NULL,
     turns      MEDIUMTEXT  NOT NULL,

@@ -18,7 +18,7 @@ func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
-	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox(), k.turns()}
+	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox()}
 	args := append(make([]any, 0, 3+5*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis)
 	entries := make([][]byte, len(rs))
 	for i, r := range rs {

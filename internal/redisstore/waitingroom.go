@@ -28,7 +28,7 @@ func (k keys) ofRoom() []string {
 	return []string{k.sale(), k.room(), k.turns(), k.done(), k.gap(), k.late()}
 }
 
-// Join finds, gives or removes the numbers of up to reservation.MaxBatch buyers of one sale. There
+// Join finds, hands out or removes the numbers of up to reservation.MaxBatch buyers of one sale. There
 // are no seats where the room is not ready.
 func (s *Store) Join(
 	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
@@ -64,7 +64,7 @@ func (s *Store) Room(ctx context.Context, goodsID int64) (admission.State, error
 func (s *Store) Admit(
 	ctx context.Context, goodsID int64, c admission.Call,
 ) (admission.State, error) {
-	args := append(make([]any, 0, 5+len(c.Numbers)), s.lease, c.Position, c.Life.Milliseconds(),
+	args := append(make([]any, 0, 5+len(c.Numbers)), s.lease, c.Admitted, c.Life.Milliseconds(),
 		1000/c.Rate.PermitsPerSecond, int64(1000*c.Rate.MaxBurstSeconds))
 	for _, n := range c.Numbers {
 		args = append(args, n)
@@ -86,7 +86,7 @@ func (s *Store) Prepare(
 	if r.DrawSize == admission.NotDrawn {
 		seed = ""
 	}
-	args := append(make([]any, 0, 11+len(r.Turns)), s.lease, r.Lease, r.Joined, r.NextLimit,
+	args := append(make([]any, 0, 11+len(r.Turns)), s.lease, r.Lease, r.Joined, r.Limit,
 		r.Admitted, r.DrawSize, r.Digest, seed, commitment, gaps, life.Milliseconds())
 	for _, turn := range r.Turns {
 		args = append(args, turn)
@@ -96,7 +96,7 @@ func (s *Store) Prepare(
 	return state, err
 }
 
-// RaiseLimit lets a room hand out the numbers below a limit; SetSeed publishes its seed, and SetHeld
+// RaiseLimit lets a room hand out the numbers up to a limit; SetSeed publishes its seed, and SetHeld
 // what may return. They change nothing if the room has another lease.
 func (s *Store) RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error {
 	return s.setRoom(ctx, goodsID, lease, "limit", limit)
@@ -183,9 +183,9 @@ func (s *Store) runRoom(
 	return r, state, r.err
 }
 
-// orEmpty is a number as an argument of a script; "" below 0.
+// orEmpty is a number as an argument of a script; "" for 0.
 func orEmpty(n int64) any {
-	if n < 0 {
+	if n == 0 {
 		return ""
 	}
 	return n

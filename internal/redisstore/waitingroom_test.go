@@ -25,7 +25,7 @@ func (s fixture) openRoom(units, limit int64) {
 	sale := onSale(units, limit)
 	sale.Admission = seckill.ByWaitingRoom
 	s.load(sale)
-	require.True(s.t, s.prepare(admission.Record{NextLimit: 1000, DrawSize: 0}).Ready())
+	require.True(s.t, s.prepare(admission.Record{Limit: 1000, DrawSize: 0}).Ready())
 }
 
 // prepare makes the room ready as a worker does.
@@ -40,7 +40,7 @@ func (s fixture) visit(mode admission.Mode, buyers ...int64) []admission.Seat {
 	s.t.Helper()
 	visits := make([]admission.Visit, len(buyers))
 	for i, b := range buyers {
-		visits[i] = admission.Visit{BuyerID: b, Ticket: -1, Position: -1}
+		visits[i] = admission.Visit{BuyerID: b}
 	}
 	_, seats, err := s.Join(s.t.Context(), goods, mode, visits)
 	require.NoError(s.t, err)
@@ -60,14 +60,14 @@ func (s fixture) restore(buyer, number int64) admission.Seat {
 func (s fixture) callNext(life time.Duration) admission.State {
 	s.t.Helper()
 	at := must.Get(s.Room(s.t.Context(), goods))(s.t).Admitted
-	numbers := make([]uint32, 100)
+	numbers := make([]int64, 100)
 	for i := range numbers {
-		numbers[i] = uint32(at) + uint32(i)
+		numbers[i] = at + 1 + int64(i)
 	}
 	rate := seckill.DefaultRate()
 	rate.PermitsPerSecond = 1e6
 	return must.Get(s.Admit(s.t.Context(), goods,
-		admission.Call{Position: at, Numbers: numbers, Life: life, Rate: rate}))(s.t)
+		admission.Call{Admitted: at, Numbers: numbers, Life: life, Rate: rate}))(s.t)
 }
 
 func numbersOf(seats []admission.Seat) (list []int64) {
@@ -89,14 +89,14 @@ func buyersUpTo(n int64) (list []int64) {
 func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
 	s.openRoom(1, 1)
 	require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
-	require.Equal(t, []int64{0, 1, 0}, numbersOf(s.visit(admission.Join, 7, 8, 7)))
-	require.Equal(t, []int64{1, 0}, numbersOf(s.visit(admission.Find, 8, 7)))
+	require.Equal(t, []int64{1, 2, 1}, numbersOf(s.visit(admission.Join, 7, 8, 7)))
+	require.Equal(t, []int64{2, 1}, numbersOf(s.visit(admission.Find, 8, 7)))
 	require.Equal(t, admission.Passed, s.visit(admission.Leave, 7)[0].Mark)
 	require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
-	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Join, 7)), "again at the end")
-	require.EqualValues(t, 0, s.restore(7, 2).Mark)
-	require.EqualValues(t, 2, s.restore(7, 0).Number, "the ticket of a number that was left")
-	require.Equal(t, []int64{1}, numbersOf(s.visit(admission.Find, 8)))
+	require.Equal(t, []int64{3}, numbersOf(s.visit(admission.Join, 7)), "again at the end")
+	require.EqualValues(t, 0, s.restore(7, 3).Mark)
+	require.EqualValues(t, 3, s.restore(7, 1).Number, "the ticket of a number that was left")
+	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Find, 8)))
 }
 
 // TestJoin_HandsOutGrantedNumbersOnly checks that Redis alone makes no number.
@@ -106,7 +106,7 @@ func (s fixture) TestJoin_HandsOutGrantedNumbersOnly(t *testing.T) {
 	_, seats, err := s.Join(t.Context(), goods, admission.Join, []admission.Visit{{BuyerID: 1}})
 	require.NoError(t, err)
 	require.Empty(t, seats, "no room is ready")
-	state := s.prepare(admission.Record{NextLimit: 1, DrawSize: 0})
+	state := s.prepare(admission.Record{Limit: 1, DrawSize: 0})
 	marks := func(seats []admission.Seat) (list []admission.Mark) {
 		for _, seat := range seats {
 			list = append(list, seat.Mark)
@@ -118,7 +118,7 @@ func (s fixture) TestJoin_HandsOutGrantedNumbersOnly(t *testing.T) {
 	require.NoError(t, s.RaiseLimit(t.Context(), goods, "another lease", 100))
 	require.Equal(t, admission.Exhausted, s.visit(admission.Join, 2)[0].Mark)
 	require.NoError(t, s.RaiseLimit(t.Context(), goods, state.Lease, 100))
-	require.Equal(t, []int64{1}, numbersOf(s.visit(admission.Join, 2)))
+	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Join, 2)))
 }
 
 // TestAdmit_PromisesEachUnitOnce checks the rule of the stock: the units of all admissions that are
@@ -162,7 +162,7 @@ func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
 	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 1, 1))[0].Code)
 	require.Equal(t, admission.Passed, s.visit(admission.Find, 1)[0].Mark)
 	require.NotZero(t, s.visit(admission.Find, 2)[0].Until)
-	require.Equal(t, []int64{3}, numbersOf(s.visit(admission.Join, 1)))
+	require.Equal(t, []int64{4}, numbersOf(s.visit(admission.Join, 1)))
 	require.Equal(t, admission.Passed, s.visit(admission.Leave, 2)[0].Mark)
 	require.EqualValues(t, 3, s.callNext(aTurn).Admitted, "a turn that was left goes on too")
 	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
@@ -174,7 +174,7 @@ func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 	s.openRoom(50, 1)
 	s.visit(admission.Join, buyersUpTo(9)...)
 	call := admission.Call{
-		Position: 0, Numbers: []uint32{0, 1, 2}, Life: aTurn, Rate: seckill.DefaultRate(),
+		Numbers: []int64{1, 2, 3}, Life: aTurn, Rate: seckill.DefaultRate(),
 	}
 	for range 2 {
 		state := must.Get(s.Admit(t.Context(), goods, call))(t)
@@ -187,9 +187,9 @@ func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 func (s fixture) TestAdmit_CallsNobodyFasterThanTheRate(t *testing.T) {
 	s.openRoom(500, 1)
 	s.visit(admission.Join, buyersUpTo(100)...)
-	numbers := make([]uint32, 100)
+	numbers := make([]int64, 100)
 	for i := range numbers {
-		numbers[i] = uint32(i)
+		numbers[i] = 1 + int64(i)
 	}
 	rate := seckill.Rate{PermitsPerSecond: 0.01, MaxBurstSeconds: 300}
 	state := must.Get(s.Admit(t.Context(), goods,
@@ -202,7 +202,7 @@ func (s fixture) TestAdmit_CallsNobodyFasterThanTheRate(t *testing.T) {
 func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
 	sale := onSale(9, 1)
 	s.load(sale)
-	s.prepare(admission.Record{NextLimit: 100, DrawSize: admission.NotDrawn})
+	s.prepare(admission.Record{Limit: 100, DrawSize: admission.NotDrawn})
 	state := must.Get(s.Room(t.Context(), goods))(t)
 	require.EqualValues(t, 0, state.DrawSize, "the sale has started and nobody had joined")
 	s.visit(admission.Join, 1, 2)
@@ -215,7 +215,7 @@ func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
 	sale.StartAt = time.Now().Add(time.Hour)
 	s.load(sale)
 	require.NoError(t, s.client.Del(t.Context(), keysOf(goods).room()).Err())
-	s.prepare(admission.Record{NextLimit: 100, DrawSize: admission.NotDrawn})
+	s.prepare(admission.Record{Limit: 100, DrawSize: admission.NotDrawn})
 	s.visit(admission.Join, 3)
 	one := must.Get(s.Room(t.Context(), goods))(t)
 	s.visit(admission.Join, 4)
@@ -229,7 +229,7 @@ func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
 // restores its place, and a number that nobody shows holds up nobody.
 func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	s.openRoom(100, 1)
-	require.Equal(t, []int64{0, 1, 2, 3, 4}, numbersOf(s.visit(admission.Join, buyersUpTo(5)...)))
+	require.Equal(t, []int64{1, 2, 3, 4, 5}, numbersOf(s.visit(admission.Join, buyersUpTo(5)...)))
 	require.NoError(t, s.client.Del(t.Context(), keysOf(goods).room(), keysOf(goods).turns(),
 		keysOf(goods).done()).Err())
 	for b := range buyersUpTo(5) {
@@ -238,19 +238,19 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	}
 	// MySQL knows of three numbers, and had granted 1000.
 	s.prepare(admission.Record{
-		Joined: 1000, NextLimit: 2000, DrawSize: 0, Gaps: []admission.Gap{{From: 3, To: 1000}},
-		Turns: []admission.Turn{"0", "b9"},
+		Joined: 1000, Limit: 2000, DrawSize: 0, Gaps: []admission.Gap{{From: 4, To: 1000}},
+		Turns: []admission.Turn{"1", "b9"},
 	})
-	require.Equal(t, []int64{1000}, numbersOf(s.visit(admission.Join, 6)))
-	require.NotZero(t, s.restore(1, 0).Until, "the admission of number 0 is restored")
-	require.Equal(t, admission.Seat{Number: 3}, s.restore(4, 3))
-	require.EqualValues(t, 1001, s.visit(admission.Join, 2)[0].Number)
-	require.EqualValues(t, 1, s.restore(2, 1).Number, "the ticket is older than the new number")
+	require.Equal(t, []int64{1001}, numbersOf(s.visit(admission.Join, 6)))
+	require.NotZero(t, s.restore(1, 1).Until, "the admission of number 1 is restored")
+	require.Equal(t, admission.Seat{Number: 4}, s.restore(4, 4))
+	require.EqualValues(t, 1002, s.visit(admission.Join, 2)[0].Number)
+	require.EqualValues(t, 2, s.restore(2, 2).Number, "the ticket is older than the new number")
 	require.Eventually(t, func() bool { return s.callNext(aTurn).Admitted == 1002 }, time.Minute,
 		time.Millisecond)
 	require.NotZero(t, s.visit(admission.Find, 4)[0].Until)
 	require.NotZero(t, s.visit(admission.Find, 6)[0].Until)
-	require.Equal(t, admission.Late, s.restore(5, 4).Mark, "shown after its position was passed")
+	require.Equal(t, admission.Late, s.restore(5, 5).Mark, "shown after its position was passed")
 	s.callNext(aTurn)
 	require.NotZero(t, s.visit(admission.Find, 5)[0].Until)
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 9, 1))[0].Code)

@@ -100,6 +100,9 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 	case PhaseEnded:
 		return NewError(Ended, "the sale is over")
 	case PhaseSoldOut:
+		if s.Admission == ByWaitingRoom {
+			return nil // the room knows whether units may return
+		}
 		return NewSoldOut(0)
 	default:
 		return nil

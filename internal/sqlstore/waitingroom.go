@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 
 	"gorm.io/gorm"
@@ -18,7 +17,7 @@ type roomRow struct {
 	GoodsID   int64 `gorm:"primaryKey;autoIncrement:false"`
 	Seed      string
 	Lease     string
-	NextLimit int64
+	Granted   int64
 	Joined    int64
 	Admitted  int64
 	Turns     []admission.Turn `gorm:"serializer:json"`
@@ -32,7 +31,7 @@ func (roomRow) TableName() string { return "waiting_rooms" }
 
 func (r roomRow) record() admission.Record {
 	return admission.Record{
-		Seed: r.Seed, Lease: r.Lease, NextLimit: r.NextLimit, Joined: r.Joined,
+		Seed: r.Seed, Lease: r.Lease, Limit: r.Granted, Joined: r.Joined,
 		Admitted: r.Admitted, Turns: r.Turns, Gaps: r.Gaps, Digest: r.Digest,
 		DrawSize: r.DrawSize,
 	}
@@ -47,9 +46,8 @@ func openRoom(tx *gorm.DB, sale saleRow) error {
 	if sale.Admission != seckill.ByWaitingRoom {
 		return nil
 	}
-	seed := waitingroom.NewSeed()
 	return tx.Create(&roomRow{
-		GoodsID: sale.GoodsID, Seed: hex.EncodeToString(seed[:]), Turns: []admission.Turn{},
+		GoodsID: sale.GoodsID, Seed: waitingroom.NewSeed().Hex(), Turns: []admission.Turn{},
 		Gaps: []admission.Gap{}, DrawSize: admission.NotDrawn,
 	}).Error
 }
@@ -68,17 +66,17 @@ func (s *Store) GrantNumbers(
 	ctx context.Context, goodsID int64, lease string, handedOut, above, numbers int64,
 ) (admission.Record, error) {
 	return s.changeRoom(ctx, "grant numbers", goodsID, func(r *roomRow) bool {
-		if r.Lease == lease && r.NextLimit > above {
+		if r.Lease == lease && r.Granted > above {
 			return false
 		}
 		if r.Lease != lease {
 			r.Joined = max(r.Joined, handedOut)
-			if r.Joined < r.NextLimit {
-				r.Gaps = append(r.Gaps, admission.Gap{From: r.Joined, To: r.NextLimit})
+			if r.Joined < r.Granted {
+				r.Gaps = append(r.Gaps, admission.Gap{From: r.Joined + 1, To: r.Granted})
 			}
-			r.Lease, r.Joined = lease, r.NextLimit
+			r.Lease, r.Joined = lease, r.Granted
 		}
-		r.NextLimit += numbers
+		r.Granted += numbers
 		return true
 	})
 }
@@ -123,23 +121,24 @@ func (s *Store) changeRoom(
 	return inTx(ctx, s, op, func(tx *gorm.DB) (admission.Record, error) {
 		row, err := take[roomRow](locked(tx).Where("goods_id = ?", goodsID), errNoRoom)
 		if err == nil && change(&row) {
-			err = tx.Model(&roomRow{}).Where("goods_id = ?", goodsID).Select("lease", "next_limit",
+			err = tx.Model(&roomRow{}).Where("goods_id = ?", goodsID).Select("lease", "granted",
 				"joined", "admitted", "turns", "gaps", "digest", "draw_size").Updates(&row).Error
 		}
 		return row.record(), err
 	})
 }
 
-// HeldUnits returns the units of orders that are written and not paid. The index orders_due has all
+// HeldUnits returns the units that may return to the sale. The index orders_due has all
 // that it reads.
 func (s *Store) HeldUnits(ctx context.Context, goodsID int64) (admission.Held, error) {
 	var found struct {
-		Units int64
-		PayBy *int64
+		Units, Stock int64
+		PayBy        *int64
 	}
 	err := s.read(ctx).Model(&orderRow{}).
-		Select("COALESCE(SUM(quantity), 0) AS units, MAX(pay_by) AS pay_by").
+		Select(`COALESCE(SUM(quantity), 0) AS units, MAX(pay_by) AS pay_by,
+			(SELECT stock FROM sales WHERE goods_id = ?) AS stock`, goodsID).
 		Where("goods_id = ? AND status = ?", goodsID, order.Created).Scan(&found).Error
-	return admission.Held{Units: found.Units, Until: timeOf(found.PayBy)},
+	return admission.Held{Units: found.Units, Until: timeOf(found.PayBy), Stock: found.Stock},
 		wrapError("read the units that are held", err)
 }

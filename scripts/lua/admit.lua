@@ -5,9 +5,9 @@
 -- position that was called.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
--- ARGV  1 lease ('' = read INFO)   2 position that is called next   3 life of an admission, ms
+-- ARGV  1 lease ('' = read INFO)   2 last position that was called   3 life of an admission, ms
 --       4 ms between two admissions   5 ms of permits that accumulate
---       6… the numbers at that position and the following ones
+--       6… the numbers at the following positions
 -- Returns the state (see room).
 local sale, room, turns, done, gap, late = unpack(KEYS)
 local FIRST_ARG = 6
@@ -43,7 +43,7 @@ if state.selling and state.drawn then
   end
   for a = FIRST_ARG, tonumber(ARGV[2]) == state.admitted and #ARGV or 0 do
     local number = ARGV[a]
-    if tonumber(number) >= state.next then break end
+    if tonumber(number) > state.next then break end
     if not has(done, number) and not has(gap, number) then
       if not may_call() then break end
       call(number)

@@ -1,4 +1,4 @@
--- join: gives buyers numbers in the line of a sale, finds the numbers that they have, or removes
+-- join: hands out numbers in the line of a sale, finds the numbers that they have, or removes
 -- them. A buyer has one place. Whoever has a ticket gets its number again after Redis lost it. A
 -- buyer whose turn has come, or who has left, joins again at the end.
 --
@@ -25,10 +25,10 @@ end
 -- restored returns the number that a buyer has after showing a ticket.
 local function restored(bucket, buyer, number, ticket, position)
   local t = tonumber(ticket)
-  if not t or t >= state.next or number and number <= t or has(done, t) then return number end
+  if not t or t > state.next or number and number <= t or has(done, t) then return number end
   if has(gap, t) then
     redis.call('SETBIT', gap, t, 0)
-    if state.admitted > tonumber(position ~= '' and position or 0) then
+    if state.admitted >= tonumber(position ~= '' and position or 0) then
       redis.call('ZADD', late, position ~= '' and position or 0, t)
     end
   end
@@ -54,8 +54,8 @@ local function new_number(bucket, buyer)
   local holding = redis.call('HGET', buyers, buyer)
   if holding and held_of(holding) >= state.limit then return 0, OVER_LIMIT end
   if state.next >= state.granted then return 0, EXHAUSTED end
-  local number = state.next
-  state.next = number + 1
+  local number = state.next + 1
+  state.next = number
   redis.call('HSET', bucket, buyer, number)
   joined[#joined + 1] = buyer .. ':' .. number
   return number, IN_LINE

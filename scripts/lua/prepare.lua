@@ -3,7 +3,7 @@
 -- between what it knows and what MySQL had granted are a gap, until their holders show their tickets.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
--- ARGV  1 lease ('' = read INFO)   2 lease for which MySQL granted the numbers   3 next   4 limit
+-- ARGV  1 lease ('' = read INFO)   2 lease and epoch that MySQL granted numbers   3 next   4 limit
 --       5 admitted   6 size of the draw (-1 = none)   7 digest   8 seed ('' before the draw)
 --       9 commitment   10 gaps (JSON)   11 life of a restored admission, ms
 --       12… turns
@@ -11,12 +11,12 @@
 local sale, room, turns, _, gap = unpack(KEYS, 1, 5)
 local FIRST_ARG = 12
 local state = room_of(sale, room, turns, ARGV[1])
-if state.gate ~= GATE_OPEN or state.ready or redis.call('HGET', sale, 'lease') ~= ARGV[2] then
+if state.gate ~= GATE_OPEN or state.ready or state.wanted ~= ARGV[2] then
   return state.answer()
 end
 for _, range in ipairs(cjson.decode(ARGV[10])) do
-  -- A gap below next is one that this room has known before.
-  for number = math.max(range.from, state.next), range.to - 1 do
+  -- A gap up to next is one that this room has known before.
+  for number = math.max(range.from, state.next + 1), range.to do
     redis.call('SETBIT', gap, number, 1)
   end
 end

@@ -3,8 +3,7 @@
 --
 -- KEYS  1 sale (hash)   2 buyers (hash: buyer -> holding, see gate)
 --       3 pending (hash: sn -> "ms:quantity:entry")   4 outbox (stream: b = JSON array of entries)
---       5 turns of the waiting room (sorted set, see room)
---         6… (optional) the random paths of the reservations, which an earlier release stored:
+--         5… (optional) the random paths of the reservations, which an earlier release stored:
 --         "buyer@epoch", once used "buyer sn"
 -- ARGV  1 lease ('' = read INFO)   2 the caller's epoch
 --       3 age of the oldest pending order at which the gate shuts, ms (0 = never)
@@ -19,8 +18,11 @@
 local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
 local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED = '5', '6', '7', '8'
 local FIRST_ARG, STRIDE = 4, 5
-local sale, buyers, pending, outbox, turns = unpack(KEYS, 1, 5)
-local FIRST_PATH, USED_PATH_S = 6, 24 * 3600
+local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
+-- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have it.
+local turns = sale .. ':turns'
+local FIRST_PATH, USED_PATH_S = 5, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
 -- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
 local MAX_PATH_MS = 65000

@@ -1,9 +1,9 @@
 -- room: helpers that New puts after gate before every script of a waiting room.
 --
 -- The room is a hash:
--- lease    the master that may hand out the numbers below limit (see prepare)
--- next     the next number               limit   MySQL has granted the numbers below it
--- admitted the positions below it were called
+-- lease    lease and epoch of the sale for which the numbers are granted (see prepare)
+-- next     the last number handed out    limit   the last one that MySQL granted
+-- admitted the last position that was called; numbers and positions begin at 1
 -- size     numbers in the draw; absent before the start of the sale
 -- digest   of those who joined before    commitment   hash of the seed
 -- seed     set when MySQL has the draw; nobody is called before
@@ -24,8 +24,9 @@ local function room_of(sale, room, turns, lease)
   local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest', 'seed',
     'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back')
   local gate, epoch = gate_of(s, lease)
-  local now = now_ms()
-  local state = {gate = gate, epoch = epoch, now = now, ready = gate == GATE_OPEN and r[1] == s[3]}
+  local now, wanted = now_ms(), (s[3] or '') .. '/' .. epoch
+  local state = {gate = gate, epoch = epoch, now = now, wanted = wanted}
+  state.ready = gate == GATE_OPEN and r[1] == wanted
   state.limit, state.avail = tonumber(s[9] or 0), tonumber(s[10] or 0)
   state.start, state.finish = tonumber(s[6] or 0), tonumber(s[7] or 0)
   state.selling = s[8] == 'exposed' and now >= state.start and now < state.finish
@@ -38,7 +39,7 @@ local function room_of(sale, room, turns, lease)
     redis.call('HSET', room, 'size', state.size)
   end
   function state.answer()
-    return {gate, epoch, now, s[3] or '', r[1] or '', state.avail, tonumber(s[11] or 0),
+    return {gate, epoch, now, wanted, r[1] or '', state.avail, tonumber(s[11] or 0),
       state.next, state.granted, state.admitted, state.size, state.digest, r[7] or '', r[8] or '',
       redis.call('ZCARD', turns), state.missed, r[11] or '[]', tonumber(r[12] or 0),
       tonumber(r[13] or 0), tonumber(r[14] or 0)}

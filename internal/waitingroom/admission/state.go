@@ -9,10 +9,10 @@ import (
 // Record is what MySQL keeps of a waiting room, so that the room survives the loss of Redis.
 type Record struct {
 	Seed      string // 32 bytes in hex; secret until the draw
-	Lease     string // of the Redis master that may hand out numbers; "" before the first one
-	NextLimit int64  // numbers below it are granted to a master
-	Joined    int64  // lower bound of the numbers that were handed out
-	Admitted  int64  // lower bound of the positions that were called
+	Lease     string // lease and epoch of the sale that hands out numbers; "" before the first
+	Limit     int64  // last number that is granted; numbers begin at 1
+	Joined    int64  // lower bound of the last number that was handed out
+	Admitted  int64  // lower bound of the last position that was called
 	Turns     []Turn // admissions that were not used some seconds ago
 	Gaps      []Gap
 	Digest    string // of the buyers who joined before the draw
@@ -25,16 +25,17 @@ const NotDrawn = -1
 // Turn names an admission that is not used: a number, or "b" and the id of a buyer.
 type Turn = string
 
-// Gap is a range of numbers that a lost master may not have handed out: From is in, To is not.
+// Gap is a range of numbers that a lost master may not have handed out, with both ends.
 type Gap struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 }
 
-// Held are the units of orders that are written and not paid.
+// Held are the units that may return, as MySQL has them.
 type Held struct {
-	Units int64
+	Units int64     // of orders that are written and not paid
 	Until time.Time // when the last of them can return; zero without units
+	Stock int64     // that no active order holds, in Redis or on their way there
 }
 
 // State is a room in Redis at one moment.
@@ -42,14 +43,14 @@ type State struct {
 	Gate       seckill.GateState
 	Epoch      int64
 	Now        time.Time // Redis' clock
-	SaleLease  string    // of the master that loaded the sale
-	Lease      string    // of the master for which the room was made ready; "" without a room
+	SaleLease  string    // lease and epoch of the sale
+	Lease      string    // those for which the room was made ready; "" without a room
 	Available  int64
 	Pending    int64
-	Joined     int64 // the next number
-	Granted    int64 // numbers below it may be handed out
-	Admitted   int64 // positions below it were called
-	DrawSize   int64 // NotDrawn, or the numbers below it are drawn
+	Joined     int64 // last number that was handed out
+	Granted    int64 // last number that may be handed out
+	Admitted   int64 // last position that was called
+	DrawSize   int64 // NotDrawn, or the last number that is drawn
 	Digest     string
 	Seed       string // in hex; "" until MySQL has the draw
 	Commitment string // SHA-256 of the seed, in hex
@@ -60,7 +61,7 @@ type State struct {
 	Held       Held // with what is pending
 }
 
-// Ready reports whether the room hands out numbers: its sale is open, on the master for which the
+// Ready reports whether the room hands out numbers: its sale is open, in the epoch for which the
 // room was made ready.
 func (s State) Ready() bool {
 	return s.Gate == seckill.GateOpen && s.Lease != "" && s.Lease == s.SaleLease
@@ -92,7 +93,7 @@ const (
 // Visit is one buyer's part of a call of Redis.Join.
 type Visit struct {
 	BuyerID int64
-	// Ticket is the number of the buyer's valid ticket, and Position its position; -1 without one.
+	// Ticket is the number of the buyer's valid ticket, and Position its position; 0 without one.
 	Ticket, Position int64
 }
 
@@ -105,8 +106,8 @@ type Seat struct {
 
 // Call asks Redis to call the next in line.
 type Call struct {
-	Position int64    // that is called next
-	Numbers  []uint32 // at that position and the following ones
+	Admitted int64   // last position that was called
+	Numbers  []int64 // at the following positions
 	Life     time.Duration
 	Rate     seckill.Rate
 }
