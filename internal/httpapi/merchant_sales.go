@@ -10,26 +10,27 @@ import (
 
 // merchantSaleResponse is a sale as its merchant and operators see it.
 type merchantSaleResponse struct {
-	GoodsID       int64          `json:"goodsId,string"`
-	MerchantID    int64          `json:"merchantId,string"`
-	Title         string         `json:"title"`
-	Price         int64          `json:"price"`
-	Stock         int64          `json:"stock"` // units offered, including those sold
-	StartAt       timestamp      `json:"startAt"`
-	EndAt         timestamp      `json:"endAt"`
-	PerBuyerLimit int64          `json:"perBuyerLimit"`
-	Rate          seckill.Rate   `json:"rate"`
-	Status        seckill.Status `json:"status"`
-	Phase         seckill.Phase  `json:"phase,omitzero"` // exposed sales only
-	CreatedAt     timestamp      `json:"createdAt"`
-	UpdatedAt     timestamp      `json:"updatedAt"`
+	GoodsID       int64             `json:"goodsId,string"`
+	MerchantID    int64             `json:"merchantId,string"`
+	Title         string            `json:"title"`
+	Price         int64             `json:"price"`
+	Stock         int64             `json:"stock"` // units offered, including those sold
+	StartAt       timestamp         `json:"startAt"`
+	EndAt         timestamp         `json:"endAt"`
+	PerBuyerLimit int64             `json:"perBuyerLimit"`
+	Rate          seckill.Rate      `json:"rate"`
+	Admission     seckill.Admission `json:"admission"`
+	Status        seckill.Status    `json:"status"`
+	Phase         seckill.Phase     `json:"phase,omitzero"` // exposed sales only
+	CreatedAt     timestamp         `json:"createdAt"`
+	UpdatedAt     timestamp         `json:"updatedAt"`
 }
 
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
 		Stock: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
-		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Status: s.Status,
+		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Admission: s.Admission, Status: s.Status,
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
@@ -62,7 +63,14 @@ func newSale(p *params.Fields) seckill.NewSale {
 		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          saleRate(p, seckill.DefaultRate()),
+		Admission:     saleAdmission(p),
 	}
+}
+
+// saleAdmission takes the way of admission.
+func saleAdmission(p *params.Fields) seckill.Admission {
+	return seckill.Admission(p.OneOf("admission", string(seckill.ByRate), string(seckill.ByRate),
+		string(seckill.ByWaitingRoom)))
 }
 
 // saleRate takes the rate of random paths; each absent field has its default.

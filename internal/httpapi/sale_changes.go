@@ -43,6 +43,10 @@ func saleChange(p *params.Fields) salechange.Change {
 			MaxWaitMillis:    params.Optional(p, "rate.maxWaitMillis", p.Int),
 		},
 	}
+	if p.Has("admission") {
+		admission := saleAdmission(p)
+		c.Admission = &admission
+	}
 	if p.Has("stockDelta") {
 		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {
 			p.Reject("stockDelta", "must be a whole number, and not 0")

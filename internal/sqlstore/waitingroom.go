@@ -14,16 +14,16 @@ import (
 
 // roomRow is the waiting room of a sale.
 type roomRow struct {
-	GoodsID   int64 `gorm:"primaryKey;autoIncrement:false"`
-	Seed      string
-	Lease     string
-	Granted   int64
-	Joined    int64
-	Admitted  int64
-	Turns     []admission.Turn `gorm:"serializer:json"`
-	Gaps      []admission.Gap  `gorm:"serializer:json"`
-	Digest    string
-	DrawSize  int64
+	GoodsID  int64 `gorm:"primaryKey;autoIncrement:false"`
+	Seed     string
+	Lease    string
+	Granted  int64
+	Joined   int64
+	Admitted int64
+	Turns    []admission.Turn `gorm:"serializer:json"`
+	Gaps     []admission.Gap  `gorm:"serializer:json"`
+	Digest   string
+	DrawSize int64
 }
 
 // TableName implements GORM's Tabler.

@@ -62,5 +62,5 @@ func grant(ctx context.Context, store Store, redis Redis, goodsID int64, state S
 	if err != nil || record.Lease != state.Lease {
 		return err
 	}
-	return redis.RaiseLimit(ctx, goodsID, state.Lease, record.NextLimit)
+	return redis.RaiseLimit(ctx, goodsID, state.Lease, record.Limit)
 }

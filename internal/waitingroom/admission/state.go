@@ -8,15 +8,15 @@ import (
 
 // Record is what MySQL keeps of a waiting room, so that the room survives the loss of Redis.
 type Record struct {
-	Seed      string // 32 bytes in hex; secret until the draw
-	Lease     string // lease and epoch of the sale that hands out numbers; "" before the first
-	Limit     int64  // last number that is granted; numbers begin at 1
-	Joined    int64  // lower bound of the last number that was handed out
-	Admitted  int64  // lower bound of the last position that was called
-	Turns     []Turn // admissions that were not used some seconds ago
-	Gaps      []Gap
-	Digest    string // of the buyers who joined before the draw
-	DrawSize  int64  // NotDrawn, or how many numbers were drawn
+	Seed     string // 32 bytes in hex; secret until the draw
+	Lease    string // lease and epoch of the sale that hands out numbers; "" before the first
+	Limit    int64  // last number that is granted; numbers begin at 1
+	Joined   int64  // lower bound of the last number that was handed out
+	Admitted int64  // lower bound of the last position that was called
+	Turns    []Turn // admissions that were not used some seconds ago
+	Gaps     []Gap
+	Digest   string // of the buyers who joined before the draw
+	DrawSize int64  // NotDrawn, or how many numbers were drawn
 }
 
 // NotDrawn is the size of a draw that has not happened.
