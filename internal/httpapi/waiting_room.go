@@ -64,7 +64,10 @@ func (a *api) showRoom(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	page, err := a.roomPage(id, s)
-	return response{reason: reasonOK, data: page.data, public: true, etag: page.etag}, err
+	if err != nil {
+		return response{}, err
+	}
+	return response{reason: reasonOK, data: page.data, public: true, etag: page.etag}, nil
 }
 
 // roomPage returns the page of a status, which it encodes once.
@@ -144,7 +147,7 @@ func (a *api) leaveRoom(ctx context.Context, goodsID, buyerID int64, _ string) (
 	return ok(nil), a.Rooms.Leave(ctx, goodsID, buyerID)
 }
 
-// placeInterval is the time between two looks at a place. A room is at most as old in memory.
+// placeInterval is the time between two readings of a place. A room in memory is at most as old.
 const placeInterval = time.Second
 
 // placeEvents is GET /sales/{goodsId}/waiting-room/me/events: the place at once and whenever it

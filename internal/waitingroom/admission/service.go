@@ -135,7 +135,7 @@ func (s *Service) Find(
 		return Place{}, err
 	}
 	v := s.newVisit(status, buyerID, ticket)
-	if v.Ticket > 0 && (status.Phase() == Over || !status.called(v.Position)) &&
+	if v.Ticket > 0 && v.Ticket <= status.Joined && (status.Phase() == Over || !status.called(v.Position)) &&
 		!status.inGap(v.Ticket) {
 		p := status.place(Seat{Number: v.Ticket})
 		p.Ticket = ticket
