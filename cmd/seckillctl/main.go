@@ -1,5 +1,5 @@
 // Command seckillctl is the operator's command line: migrations, tokens, ledgers, rebuilds, dead
-// letters, limiters and plans.
+// letters, limiters, draws and plans.
 package main
 
 import (
@@ -31,6 +31,7 @@ type commands struct {
 	Rebuild     rebuildCmd     `cmd:"" help:"Shut a sale's gate, write all reservations in flight, and rebuild the sale in Redis."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
 	Limiter     limiterCmd     `cmd:"" help:"Read and change rate limiters while they run, on every node."`
+	Draw        drawCmd        `cmd:"" help:"Check the draw of a waiting room."`
 	Plan        planCmd        `cmd:"" help:"Print what a sale costs: counts of work, multiplied by measured costs. It contacts no server."`
 	Health      healthCmd      `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
 }
@@ -38,7 +39,8 @@ type commands struct {
 const description = "The operator's command line of the flash sale.\n\n" +
 	"Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a " +
 	"destructive command without confirmation (-yes). 3 refused: no such object, or its state does " +
-	"not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale."
+	"not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale. " +
+	"6 the draw does not verify."
 
 // session holds what every command uses. Commands get it instead of globals, so that a test runs
 // them with its own streams.

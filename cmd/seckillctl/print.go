@@ -55,6 +55,7 @@ const (
 	codeRefused    = 3
 	codeUnbalanced = 4
 	codeRebuilding = 5
+	codeBadDraw    = 6
 )
 
 // exitError is an error with an exit code, which app.Main reads.

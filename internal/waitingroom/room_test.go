@@ -193,7 +193,7 @@ func (r *rush) buy(v visit) {
 	}
 }
 
-func (r *rush) giveBack() {
+func (r *rush) returnUnits() {
 	var still []unpaid
 	for _, u := range r.unpaid {
 		if u.at.After(r.now) {
@@ -215,7 +215,7 @@ func TestAdvance_AdmittedFindAUnitAndNoUnitIdles(t *testing.T) {
 			r.Joined = rapid.Int64Range(0, 40).Draw(t, "joined")
 		})}
 		r.life = time.Duration(rapid.Int64Range(1, 30).Draw(t, "life")) * time.Second
-		steps := []func(){r.admit, r.act, r.giveBack}
+		steps := []func(){r.admit, r.act, r.returnUnits}
 		order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
 		for r.room.Phase(r.now) == PhaseRunning && r.room.Admitted < r.room.Joined ||
 			len(r.visits) > 0 {
