@@ -40,7 +40,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{
 		Writes: registry.Writes, Relayed: registry.Repairs.Relayed, Repairs: registry.Repairs,
-		Rebuilt: registry.Repairs.Rebuilt, Tracer: tracer.Orders(),
+		Rebuilt: registry.Repairs.Rebuilt, LineMoved: registry.Lines.Moved,
+		Tracer: tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)

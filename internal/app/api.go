@@ -82,8 +82,9 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
-		ErrorCounts: services.Counters, Catalog: services.Catalog, Purchases: services.Purchases,
-		Orders: services.Orders, Notifier: notifier,
+		ErrorCounts: services.Counters, Catalog: services.Catalog, Rooms: services.Rooms,
+		Purchases: services.Purchases,
+		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
 		Callbacks: callbacks, Phones: phones, Site: site, Tokens: tokens,

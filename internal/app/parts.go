@@ -23,8 +23,10 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -75,6 +77,7 @@ type Observers struct {
 	Relayed      func(entries int)
 	Repairs      reconcile.Metrics
 	Rebuilt      func(rebuild.Result)
+	LineMoved    func(seckill.Sale, admission.State)
 	Tracer       order.Tracer
 }
 
@@ -84,13 +87,16 @@ type Settings struct {
 	PublishTimeout time.Duration // longest wait for a confirm
 	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0: no wait
 	PaymentTimeout time.Duration // until an unpaid order expires
-	BatchSize      int           // orders in one transaction at most
-	BatchLinger    time.Duration // longest wait for a batch to fill
+	// AdmissionTimeout is how long an admission of a waiting room lasts that is not used.
+	AdmissionTimeout time.Duration
+	BatchSize        int           // orders in one transaction at most
+	BatchLinger      time.Duration // longest wait for a batch to fill
 }
 
 // Services are the services behind the HTTP API.
 type Services struct {
 	Catalog     *catalog.Catalog
+	Rooms       *admission.Service
 	Sales       *inventory.SaleService
 	Purchases   *purchase.Service
 	Orders      *query.Service
@@ -115,8 +121,10 @@ func NewServices(p Parts, s Settings) Services {
 		PublishDeadline: s.ReplicasWait + s.PublishTimeout,
 	})
 	counters := stats.NewCounters(p.RedisStore, p.Log)
+	sold := catalog.NewCatalog(reader, keys)
 	return Services{
-		Catalog: catalog.NewCatalog(reader, keys), Sales: sales, Orders: orders,
+		Catalog: sold, Rooms: admission.NewService(sold, p.RedisStore, p.Store, s.OrderSecrets),
+		Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
 			p.Observers.Reservations, p.Observers.Tracer,
 			s.ReplicasWait+s.PublishTimeout, p.Log),
@@ -199,6 +207,10 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&reconcile.Reconciler{
 			LedgerReader: reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore}, Live: live,
 			Publisher: publisher, Metrics: p.Observers.Repairs, Log: p.Log,
+		},
+		&admission.Admitter{
+			Sales: live.Exposed, Redis: p.RedisStore, Store: p.Store, Life: s.AdmissionTimeout,
+			PaymentTimeout: s.PaymentTimeout, Moved: p.Observers.LineMoved, Log: p.Log,
 		},
 		&payment.Expirer{Live: live, Store: p.Store, Releaser: releaser, Log: p.Log},
 		&payment.Refunder{Store: p.Store, Provider: p.Provider, Log: p.Log},

@@ -93,7 +93,8 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 	secrets, err := cfg.Auth.OrderKeys()
 	return Settings{
 		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout,
-		PaymentTimeout: cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),
+		AdmissionTimeout: cfg.Order.AdmissionTimeout,
+		PaymentTimeout:   cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),
 		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
 	}, err
 }

@@ -34,6 +34,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 		Order: Order{
 			PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500,
 			BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second,
+			AdmissionTimeout: 30 * time.Second,
 		},
 		Limiter: Limiter{GRPCAddr: "127.0.0.1:8081", Timeout: 50 * time.Millisecond},
 		Program: Process{

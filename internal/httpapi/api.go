@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -24,6 +25,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/ttlcache"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
 // Deps are the services behind the API, and its settings. All services are required unless a
@@ -31,6 +33,7 @@ import (
 type Deps struct {
 	Sales        *inventory.SaleService
 	Catalog      *catalog.Catalog
+	Rooms        *admission.Service
 	Limiter      *RuleLimiter
 	LimiterAdmin *rules.Admin
 	Purchases    *purchase.Service
@@ -78,6 +81,7 @@ type api struct {
 	list            *catalog.ListCache
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
+	roomPages       sync.Map                       // goods id -> *roomPage
 	purchaseLatency *latencyWindow
 	origins         *http.CrossOriginProtection
 	// reporters record the responses by route. They are complete before the first request.

@@ -64,7 +64,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	t.Cleanup(func() { require.NoError(t, up.Close()) })
 	settings := app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 30 * time.Second, PaymentTimeout: time.Hour,
-		BatchSize: 500,
+		BatchSize: 500, AdmissionTimeout: time.Hour,
 	}
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Join(more, "")), 0o600))
@@ -74,7 +74,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	t.Cleanup(g.Close)
 	s := app.NewServices(up.Parts, settings)
 	h := &fixture{t: t, Deps: httpapi.Deps{
-		Sales: s.Sales, Catalog: s.Catalog, Limiter: httpapi.NewRuleLimiter(book, g),
+		Sales: s.Sales, Catalog: s.Catalog, Rooms: s.Rooms, Limiter: httpapi.NewRuleLimiter(book, g),
 		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil),
 		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
 		Callbacks:  must.Get(paymentprovider.NewSigner(secret, time.Now))(t),

@@ -11,20 +11,21 @@ import (
 
 // merchantSaleResponse is a sale as its merchant and operators see it.
 type merchantSaleResponse struct {
-	GoodsID       int64          `json:"goodsId,string"`
-	MerchantID    int64          `json:"merchantId,string"`
-	Title         string         `json:"title"`
-	Price         int64          `json:"price"`
-	Stock         int64          `json:"stock"` // units offered, including those sold
-	Total         int64          `json:"total"` // the same; the name of public sales
-	StartAt       timestamp      `json:"startAt"`
-	EndAt         timestamp      `json:"endAt"`
-	PerBuyerLimit int64          `json:"perBuyerLimit"`
-	Rate          seckill.Rate   `json:"rate"`
-	Status        seckill.Status `json:"status"`
-	Phase         seckill.Phase  `json:"phase,omitzero"` // exposed sales only
-	CreatedAt     timestamp      `json:"createdAt"`
-	UpdatedAt     timestamp      `json:"updatedAt"`
+	GoodsID       int64             `json:"goodsId,string"`
+	MerchantID    int64             `json:"merchantId,string"`
+	Title         string            `json:"title"`
+	Price         int64             `json:"price"`
+	Stock         int64             `json:"stock"` // units offered, including those sold
+	Total         int64             `json:"total"` // the same; the name of public sales
+	StartAt       timestamp         `json:"startAt"`
+	EndAt         timestamp         `json:"endAt"`
+	PerBuyerLimit int64             `json:"perBuyerLimit"`
+	Rate          seckill.Rate      `json:"rate"`
+	Admission     seckill.Admission `json:"admission"`
+	Status        seckill.Status    `json:"status"`
+	Phase         seckill.Phase     `json:"phase,omitzero"` // exposed sales only
+	CreatedAt     timestamp         `json:"createdAt"`
+	UpdatedAt     timestamp         `json:"updatedAt"`
 	detailsResponse
 	ExternalID string            `json:"externalId,omitempty"`
 	Metadata   map[string]string `json:"metadata,omitempty"`
@@ -47,7 +48,7 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
 		Stock: s.Total, Total: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
-		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Status: s.Status,
+		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Admission: s.Admission, Status: s.Status,
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 		detailsResponse: a.newDetailsResponse(s.Details),
 		ExternalID:      s.Details.ExternalID, Metadata: s.Details.Pairs(),
@@ -82,6 +83,7 @@ func newSale(p *params.Fields) seckill.NewSale {
 		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          saleRate(p, seckill.DefaultRate()),
+		Admission:     saleAdmission(p),
 		Details: seckill.Details{
 			Description: textOr(p, "description"), ImageURL: textOr(p, "imageUrl"),
 			ExternalID: textOr(p, "externalId"), Currency: textOr(p, "currency"),
@@ -99,6 +101,12 @@ func textOr(p *params.Fields, name string) string {
 }
 
 func metadata(p *params.Fields) string { return seckill.MetadataOf(p.Texts("metadata")) }
+
+// saleAdmission takes the way of admission.
+func saleAdmission(p *params.Fields) seckill.Admission {
+	return seckill.Admission(p.OneOf("admission", string(seckill.ByRate), string(seckill.ByRate),
+		string(seckill.ByWaitingRoom)))
+}
 
 // saleRate takes the rate of random paths; each absent field has its default.
 func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {

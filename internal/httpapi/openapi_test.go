@@ -125,7 +125,7 @@ func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal,
 		seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden, seckill.BadPath,
 		seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
-		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
+		seckill.Conflict, seckill.RateLimited, seckill.Waiting, seckill.Unavailable,
 	}
 	require.ElementsMatch(t, reasons, words[seckill.Reason](t, doc, "Reason"))
 	require.ElementsMatch(t, words[order.Status](t, doc, "OrderStatus"), []order.Status{

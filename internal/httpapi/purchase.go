@@ -17,7 +17,7 @@ type pathResponse struct {
 
 // issuePath is a purchase's first step: check the sale, take a permit, issue a random path. It
 // checks the sale first. A sold-out sale then costs no permit, and its buyers get the reason
-// instead of 429.
+// instead of 429. A waiting room takes the place of the sale's rate.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
@@ -33,6 +33,11 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	admitted := time.Now()
 	if err := a.Limiter.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
+	}
+	if v.Admission == seckill.ByWaitingRoom {
+		if err := a.Rooms.Require(ctx, id, r.actor.ID); err != nil {
+			return response{}, err
+		}
 	}
 	path, expires, err := a.Catalog.IssuePath(v, admitted, r.actor.ID)
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err

@@ -43,7 +43,10 @@ func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.
 	c, own := requestContextOf(ctx).gin, LimitOfRate(v.Rate)
 	wants := l.wants(c.Request.Method, pathRoute)
 	isPath := func(w gate.Check) bool { return w.Rule == PathRule }
-	if slices.ContainsFunc(wants, isPath) {
+	switch {
+	case v.Admission == seckill.ByWaitingRoom: // the line moves at the sale's rate
+		wants = slices.DeleteFunc(wants, isPath)
+	case slices.ContainsFunc(wants, isPath):
 		wants = append(slices.DeleteFunc(wants, isPath), gate.Check{Rule: PathRule, Own: &own})
 	}
 	return l.acquire(ctx, attributes(c, pathRoute, v.GoodsID, by), wants)

@@ -61,7 +61,7 @@ func statusOf(r seckill.Reason) int {
 		return http.StatusMethodNotAllowed
 	case seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.Conflict:
 		return http.StatusConflict
-	case seckill.RateLimited:
+	case seckill.RateLimited, seckill.Waiting:
 		return http.StatusTooManyRequests
 	case seckill.Unavailable:
 		return http.StatusServiceUnavailable

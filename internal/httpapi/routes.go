@@ -54,6 +54,7 @@ func (a *api) routes() []route {
 	const (
 		sales, sale = "/admin/sales", "/admin/sales/:goodsId"
 		one         = "/orders/:orderSn"
+		room        = "/sales/:goodsId/waiting-room"
 		limiter     = "/admin/limiters/:type/*key"
 		deadLetters = "/admin/dead-letters"
 		session     = "/session"
@@ -61,10 +62,11 @@ func (a *api) routes() []route {
 		stream      = http.MethodGet // without HEAD
 	)
 	page, goods := []string{"limit", "cursor"}, []string{"goodsId"}
+	ticket := []string{"ticket"}
 	ofSale := []string{
 		"title", "price", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
-		"description", "imageUrl", "externalId", "metadata.*", "currency",
+		"admission", "description", "imageUrl", "externalId", "metadata.*", "currency",
 	}
 	ofLimiter := []string{
 		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
@@ -74,6 +76,11 @@ func (a *api) routes() []route {
 		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
 		{methods: read, path: "/sales", public: true, fields: append(page, "phase"), handle: a.listSales},
 		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
+		{methods: read, path: room, public: true, handle: a.showRoom},
+		{methods: post, path: room, fields: ticket, handle: a.withRoom(a.joinRoom)},
+		{methods: read, path: room + "/me", fields: ticket, handle: a.withRoom(a.myPlace)},
+		{methods: remove, path: room + "/me", handle: a.withRoom(a.leaveRoom)},
+		{methods: stream, path: room + "/me/events", fields: ticket, handle: a.placeEvents},
 		{
 			methods: post + " " + http.MethodGet, path: pathRoute, fields: goods,
 			extraTime: maxWait, unlimited: true, countErrors: true,

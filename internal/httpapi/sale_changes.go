@@ -51,6 +51,10 @@ func saleChange(p *params.Fields) salechange.Change {
 		pairs := metadata(p)
 		c.Metadata = &pairs
 	}
+	if p.Has("admission") {
+		admission := saleAdmission(p)
+		c.Admission = &admission
+	}
 	if p.Has("stockDelta") {
 		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {
 			p.Reject("stockDelta", "must be a whole number, and not 0")

@@ -22,13 +22,14 @@ type Consumer struct {
 	*Registry
 	Writes     *Writes
 	Repairs    *Repairs
+	Lines      *Lines
 	Publishing *Publishing
 }
 
 // NewConsumer makes a consumer's metrics. Registry.Connections adds those of its connections.
 func NewConsumer(version string) *Consumer {
 	r := New(version)
-	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newPublishing()}
+	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newLines(), r.newPublishing()}
 }
 
 // LimitService holds the metrics of ratelimitd. All of them are among the API's.

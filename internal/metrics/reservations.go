@@ -27,6 +27,7 @@ var verdictNames = [reservation.NumVerdicts]string{
 	reservation.WrongPath: "wrong_path", reservation.TooEarly: "too_early",
 	reservation.TooLate: "too_late", reservation.OverLimit: "over_limit",
 	reservation.TooFew: "too_few", reservation.Malformed: "malformed",
+	reservation.NotAdmitted: "not_admitted",
 }
 
 func (r *Registry) newReservations() *Reservations {

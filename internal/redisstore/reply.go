@@ -57,6 +57,14 @@ func (r *reply) string() string {
 
 func (r *reply) millis() time.Time { return time.UnixMilli(r.int()).UTC() }
 
+// optionalMillis reads a time; 0 is the zero time.
+func (r *reply) optionalMillis() time.Time {
+	if ms := r.int(); ms != 0 {
+		return time.UnixMilli(ms).UTC()
+	}
+	return time.Time{}
+}
+
 // gate reads the first two fields of the answer of every gated script.
 func (r *reply) gate() (seckill.GateState, int64) {
 	state, epoch := seckill.GateState(r.int()), r.int()

@@ -5,10 +5,13 @@ import (
 	"fmt"
 )
 
-// Retire deletes a sale that is over; false where Redis has another epoch or orders are still in
+// Retire deletes a sale that is over, with its waiting room; false where Redis has another epoch or orders are still in
 // flight.
 func (s *Store) Retire(ctx context.Context, goodsID, epoch int64) (bool, error) {
 	k := keysOf(goodsID)
+	if err := s.removeRoom(ctx, k); err != nil {
+		return false, fmt.Errorf("delete a waiting room in redis: %w", err)
+	}
 	done, err := s.retire.Run(ctx, s.client,
 		[]string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).
 		Bool()

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,15 +25,17 @@ type saleDetails struct {
 	Price      int64        `json:"price"`
 	MaxLimit   int64        `json:"maxPerBuyerLimit"`
 	Rate       seckill.Rate `json:"rate"`
-	CreatedAt  time.Time    `json:"createdAt"`
-	UpdatedAt  time.Time    `json:"updatedAt"`
+	// Admission is absent from what earlier releases wrote.
+	Admission seckill.Admission `json:"admission,omitempty"`
+	CreatedAt time.Time         `json:"createdAt"`
+	UpdatedAt time.Time         `json:"updatedAt"`
 }
 
 func encodeDetails(sale seckill.Sale) ([]byte, error) {
 	return json.Marshal(saleDetails{
 		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price,
 		MaxLimit: sale.MaxPerBuyerLimit, Rate: sale.Rate, CreatedAt: sale.CreatedAt,
-		UpdatedAt: sale.UpdatedAt,
+		UpdatedAt: sale.UpdatedAt, Admission: sale.Admission,
 	})
 }
 
@@ -95,6 +98,7 @@ func readView(r *reply) (seckill.View, error) {
 	}
 	v.MerchantID, v.Title, v.Price, v.MaxPerBuyerLimit = c.MerchantID, c.Title, c.Price, c.MaxLimit
 	v.Rate, v.CreatedAt, v.UpdatedAt = c.Rate, c.CreatedAt, c.UpdatedAt
+	v.Admission = cmp.Or(c.Admission, seckill.ByRate)
 	v.Status = seckill.Status(r.string())
 	v.StartAt, v.EndAt, v.PerBuyerLimit = r.millis(), r.millis(), r.int()
 	v.Total, v.Available, v.Pending, v.Sold = r.int(), r.int(), r.int(), r.int()
@@ -148,7 +152,7 @@ func (s *Store) Load(
 		[]string{k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
 		sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
 		sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
-		staged, sale.Version, !s.opts.FailsOver).Int()
+		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}

@@ -18,6 +18,7 @@ type Store struct {
 
 	reserve, view, load, updateSale, settle, release, adopt, retire *redis.Script
 	open, readLease, shut, stage                                    *redis.Script
+	join, admit, prepare, roomSet                                   *redis.Script
 }
 
 // Options are the settings of a Store.
@@ -43,6 +44,9 @@ func New(client redis.UniversalClient, opts Options) *Store {
 		return redis.NewScript(lua.Source("gate") + lua.Source(name))
 	}
 	plain := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
+	ofRoom := func(name string) *redis.Script {
+		return redis.NewScript(lua.Source("gate") + lua.Source("room") + lua.Source(name))
+	}
 	return &Store{
 		client: client, lease: opts.Lease, opts: opts,
 		reserve: gated("reserve"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
@@ -50,6 +54,8 @@ func New(client redis.UniversalClient, opts Options) *Store {
 		stage:   gated("stage"),
 		release: gated("release"), settle: gated("settle"),
 		updateSale: plain("update"), retire: plain("retire"),
+		join: ofRoom("join"), admit: ofRoom("admit"), prepare: ofRoom("prepare"),
+		roomSet: plain("roomset"),
 	}
 }
 
@@ -73,4 +79,12 @@ func (k keys) stage(epoch int64) string {
 func (k keys) counters() string          { return string(k) + ":tally" }
 func (k keys) orderRates() string        { return string(k) + ":pace" }
 func (k keys) replicationMarker() string { return string(k) + ":waited" }
-func (k keys) rebuildLock() string       { return string(k) + ":rebuild" }
+func (k keys) room() string              { return string(k) + ":room" }
+func (k keys) turns() string             { return string(k) + ":turns" }
+func (k keys) done() string              { return string(k) + ":done" }
+func (k keys) gap() string               { return string(k) + ":gap" }
+func (k keys) late() string              { return string(k) + ":late" }
+func (k keys) bucket(i uint32) string {
+	return string(k) + ":room:" + strconv.FormatUint(uint64(i), 10)
+}
+func (k keys) rebuildLock() string { return string(k) + ":rebuild" }

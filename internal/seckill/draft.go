@@ -1,6 +1,7 @@
 package seckill
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -24,6 +25,7 @@ type NewSale struct {
 	EndAt         time.Time
 	PerBuyerLimit int64
 	Rate          Rate
+	Admission     Admission // "" is ByRate
 	Details       Details
 }
 
@@ -81,7 +83,8 @@ func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 		GoodsID: newGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
 		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit,
 		MaxPerBuyerLimit: n.PerBuyerLimit, StartAt: n.StartAt.UTC().Truncate(time.Millisecond),
-		EndAt: n.EndAt.UTC().Truncate(time.Millisecond), Rate: n.Rate, Status: Draft,
-		CreatedAt: now, UpdatedAt: now, Details: n.Details,
+		EndAt: n.EndAt.UTC().Truncate(time.Millisecond), Rate: n.Rate,
+		Admission: cmp.Or(n.Admission, ByRate), Status: Draft, CreatedAt: now, UpdatedAt: now,
+		Details: n.Details,
 	}
 }

@@ -22,6 +22,7 @@ const (
 	LimitReached    Reason = "LIMIT_REACHED"
 	Conflict        Reason = "CONFLICT"
 	RateLimited     Reason = "RATE_LIMITED"
+	Waiting         Reason = "WAITING"
 	Unavailable     Reason = "UNAVAILABLE"
 )
 
@@ -98,6 +99,13 @@ func NewRebuilding(err error) *Error {
 
 // NewNoSuchSale refuses a goods id that names no sale, or a draft.
 func NewNoSuchSale() error { return NewError(NotFound, "there is no such sale") }
+
+// NewWaiting refuses a buyer whose turn in the waiting room has not come, or is over.
+func NewWaiting() *Error {
+	e := NewError(Waiting, "it is not your turn; your place is in the waiting room")
+	e.RetryAfter = time.Second
+	return e
+}
 
 // ReasonOf returns the reason of an error, or "" if it is not a refusal.
 func ReasonOf(err error) Reason {

@@ -24,6 +24,15 @@ const (
 	defaultPerSec       = 1000
 )
 
+// Admission is how buyers of a sale get random paths.
+type Admission string
+
+// The ways of admission.
+const (
+	ByRate        Admission = "rate"        // the sale's rate limits the random paths
+	ByWaitingRoom Admission = "waitingRoom" // buyers join a line, which knows the stock
+)
+
 // Sale is one product that a merchant sells in a period, as MySQL has it.
 type Sale struct {
 	GoodsID          int64 // > 0
@@ -38,6 +47,7 @@ type Sale struct {
 	MaxPerBuyerLimit int64 // the highest PerBuyerLimit so far; MySQL enforces it
 	StartAt, EndAt   time.Time
 	Rate             Rate
+	Admission        Admission
 	Status           Status
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
@@ -91,6 +101,9 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 	case PhaseEnded:
 		return NewError(Ended, "the sale is over")
 	case PhaseSoldOut:
+		if s.Admission == ByWaitingRoom {
+			return nil // the room knows whether units may return
+		}
 		return NewSoldOut(0)
 	default:
 		return nil

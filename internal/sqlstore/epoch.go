@@ -58,6 +58,9 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	}
 	was := *row
 	row.Status = seckill.Exposed
+	if err := openRoom(tx, *row); err != nil {
+		return err
+	}
 	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 

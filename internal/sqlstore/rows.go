@@ -28,6 +28,7 @@ type saleRow struct {
 	PermitsPerSecond float64
 	MaxBurstSeconds  float64
 	MaxWaitMillis    int64
+	Admission        seckill.Admission
 	Status           seckill.Status
 	Created          int64  `gorm:"column:created_at"`
 	Updated          int64  `gorm:"column:updated_at"`
@@ -53,7 +54,8 @@ func rowOfSale(s seckill.Sale) saleRow {
 		StartAt: s.StartAt.UnixMilli(), EndAt: s.EndAt.UnixMilli(),
 		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
 		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
-		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
+		Admission: s.Admission, Status: s.Status,
+		Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
 		Description: s.Details.Description, ImageURL: s.Details.ImageURL,
 		ExternalID: orNull(s.Details.ExternalID), Metadata: orNull(s.Details.Metadata),
 		Currency: s.Details.Currency,
@@ -79,7 +81,8 @@ func (r saleRow) sale() seckill.Sale {
 			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
 			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
 		},
-		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
+		Admission: r.Admission, Status: r.Status,
+		CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
 		Retired: r.RetiredAt != nil,
 		Details: seckill.Details{
 			Description: r.Description, ImageURL: r.ImageURL, ExternalID: text(r.ExternalID),

@@ -14,6 +14,7 @@
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
 --       8 available   9 sold   10 card (JSON)   11 number of staged batches
 --       12 version of the row   13 whether to open the gate (0, 1)
+--       14 whether the sale has a waiting room (0, 1)
 -- Returns 1 loaded, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
@@ -35,5 +36,5 @@ redis.call('HDEL', sale, 'from', 'until')
 redis.call('HSET', sale, 'gate', ARGV[13] == '1' and OPEN or LOADED, 'epoch', ARGV[2],
   'lease', current_lease(ARGV[1]), 'status', ARGV[3], 'start', ARGV[4], 'end', ARGV[5],
   'limit', ARGV[6], 'total', ARGV[7], 'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0,
-  'card', ARGV[10], 'version', ARGV[12])
+  'card', ARGV[10], 'version', ARGV[12], 'room', ARGV[14])
 return 1

@@ -14,10 +14,14 @@
 --       have a detail, in order:
 --       0 taken   1+ the same order again (sn)   2 expired path   3 too early   4 too late
 --       5+ over the limit (sn sn …)   6+ too few (units left)   7 malformed quantity
+--       8 the buyer has no admission of the sale's waiting room
 local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
-local OVER_LIMIT, TOO_FEW, MALFORMED = '5', '6', '7'
+local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED = '5', '6', '7', '8'
 local FIRST_ARG, STRIDE = 4, 5
 local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
+-- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have it.
+local turns = sale .. ':turns'
 local FIRST_PATH, USED_PATH_S = 5, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
 -- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
@@ -26,7 +30,7 @@ local MAX_PATH_MS = 65000
 local MAX_HOLDING, MAX_ENDED = 8192, 100
 
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'status', 'start',
-  'end', 'limit', 'avail', 'pend', 'since')
+  'end', 'limit', 'avail', 'pend', 'since', 'room')
 local now, max_backlog = now_ms(), tonumber(ARGV[3])
 local gate, epoch = gate_of(s, ARGV[1])
 if gate == GATE_OPEN and s[2] ~= ARGV[2] then gate = GATE_EPOCH end
@@ -60,7 +64,7 @@ local ids = {}
 for a = FIRST_ARG, #ARGV, STRIDE do ids[#ids + 1] = ARGV[a] end
 local had, had_now = redis.call('HMGET', buyers, unpack(ids)), {}
 local verdicts, details, memory, entries = {}, {}, {}, {}
-local was_pending = pend
+local was_pending, has_room = pend, s[13] == '1'
 local stamp = now .. ':'
 
 for i = 1, #ids do
@@ -78,6 +82,10 @@ for i = 1, #ids do
     verdict = EXPIRED_PATH
   end
   verdict = verdict or window
+  if not verdict and has_room
+    and tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0) <= now then
+    verdict = NOT_ADMITTED
+  end
   local ended = 0
   if not verdict and holding and #holding > MAX_HOLDING then
     ended = select(2, string.gsub(holding, ':0', ''))
@@ -99,6 +107,7 @@ for i = 1, #ids do
     memory[#memory + 1] = sn
     memory[#memory + 1] = stamp .. q .. ':' .. entry
     entries[#entries + 1] = entry
+    if has_room then redis.call('ZREM', turns, 'b' .. buyer) end -- one admission, one order
     if stored_path then used[stored_path] = buyer .. ' ' .. sn end
   end
   verdicts[i], details[#details + 1] = verdict, detail

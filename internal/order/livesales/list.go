@@ -159,6 +159,20 @@ func (l *List) Sales() []seckill.Sale {
 	return sales
 }
 
+// Exposed returns the sales that are not closed, also those at rest: buyers join a line before the
+// sale starts.
+func (l *List) Exposed() []seckill.Sale {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var sales []seckill.Sale
+	for _, s := range l.sales {
+		if s.Status == seckill.Exposed {
+			sales = append(sales, s.Sale)
+		}
+	}
+	return sales
+}
+
 // All returns every sale.
 func (l *List) All() []Sale {
 	l.mu.Lock()

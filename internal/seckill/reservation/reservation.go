@@ -50,8 +50,10 @@ const (
 	OverLimit VerdictCode = 5
 	TooFew    VerdictCode = 6
 	Malformed VerdictCode = 7 // the quantity is no positive integer: a bug of the caller
+	// NotAdmitted: the sale has a waiting room, and the buyer's turn has not come or is over.
+	NotAdmitted VerdictCode = 8
 	// NumVerdicts is the number of codes, for arrays of counters.
-	NumVerdicts = 8
+	NumVerdicts = 9
 )
 
 // Err returns the refusal for the buyer that a verdict stands for, or nil if there is an order.
@@ -73,6 +75,8 @@ func (v Verdict) Err() error {
 			With("orderSns", v.OrderSns)
 	case TooFew:
 		return seckill.NewSoldOut(v.Available)
+	case NotAdmitted:
+		return seckill.NewWaiting()
 	default:
 		return seckill.NewFieldError("decrStock", "must be a whole number of at least 1")
 	}

@@ -1,0 +1,154 @@
+package app_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// withRoom exposes a sale with a waiting room that starts after a while.
+func (h *fixture) withRoom(units int64, startsIn time.Duration) string {
+	now := time.Now().UTC()
+	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(`{"title":"a kettle","price":1,
+		"stock":%d,"startAt":%q,"endAt":%q,"admission":"waitingRoom"}`, units,
+		now.Add(startsIn).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339)))
+	require.Equal(h.t, http.StatusCreated, r.Status, r.raw)
+	goods := dataOf[struct{ GoodsID string }](h.t, r).GoodsID
+	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
+	h.eventually(func() bool {
+		return h.as(seckill.Actor{}, "GET", "/sales/"+goods+"/waiting-room", "").Status == 200
+	}, "no admitter made the room ready")
+	return goods
+}
+
+type place struct {
+	Ticket, State    string
+	Number, Position int64
+	AdmittedUntil    time.Time
+}
+
+type room struct {
+	Phase                    string
+	Joined, Admitted         int64
+	DrawSeed, DrawCommitment string
+	DrawSize                 *int64
+}
+
+// rusher is a buyer who joins a line.
+type rusher struct {
+	id     int64
+	place  place
+	called time.Time // end of the admission, as it was first seen
+	answer string    // to the purchase: its reason
+	order  string    // its number
+	late   bool      // the purchase was made after the end of the admission
+}
+
+// rush plays a buyer: every fifth leaves when it is called, every other fifth does not act.
+func (h *fixture) rush(goods string, b *rusher) {
+	who, target := buyer(b.id), "/sales/"+goods+"/waiting-room/me?ticket="+b.place.Ticket
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		r := h.as(who, "GET", target, "")
+		if r.Status != http.StatusOK {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		b.place = dataOf[place](h.t, r)
+		if b.place.State != "waiting" && b.place.State != "admitted" {
+			return
+		}
+		if b.place.State == "waiting" {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		b.called = b.place.AdmittedUntil
+		switch b.id % 5 {
+		case 0:
+			h.does(who, "DELETE", "/sales/"+goods+"/waiting-room/me", "")
+			return
+		case 1:
+			return
+		}
+		r = h.tries(who, goods, "1")
+		if b.answer = r.Reason; b.answer == "QUEUED" {
+			b.order = dataOf[struct{ OrderSn string }](h.t, r).OrderSn
+		}
+		b.late = time.Now().After(b.called)
+		if b.order != "" {
+			h.becomes(who, b.order, "created")
+			h.does(who, "POST", "/orders/"+b.order+"/pay", "")
+		}
+		return
+	}
+}
+
+// TestWaitingRoom_AdmitsNobodyInVain plays a rush of 300 buyers for 20 units, of whom some leave or
+// sleep when they are called. Whoever is called and acts in time gets a unit, all are called in the
+// order of the draw, and every unit is sold.
+func TestWaitingRoom_AdmitsNobodyInVain(t *testing.T) {
+	t.Parallel()
+	h := openIdle(t, 15*time.Minute)
+	h.settings.AdmissionTimeout = 3 * time.Second
+	h.work()
+	const units = 20
+	goods := h.withRoom(units, 15*time.Second)
+	before := dataOf[room](t, h.does(seckill.Actor{}, "GET", "/sales/"+goods+"/waiting-room", ""))
+	require.Equal(t, "open", before.Phase)
+	require.Empty(t, before.DrawSeed)
+	buyers := make([]rusher, 300)
+	var rushing sync.WaitGroup
+	for i := range buyers {
+		b := &buyers[i]
+		b.id = int64(100 + i)
+		rushing.Go(func() {
+			h.eventually(func() bool {
+				r := h.as(buyer(b.id), "POST", "/sales/"+goods+"/waiting-room", "")
+				if r.Status == http.StatusOK {
+					b.place = dataOf[place](t, r)
+				}
+				return r.Status == http.StatusOK
+			}, "nobody could join")
+		})
+	}
+	rushing.Wait()
+	numbers := map[int64]bool{}
+	for i := range buyers {
+		b := &buyers[i]
+		require.False(t, numbers[b.place.Number], "a number was handed out twice")
+		numbers[b.place.Number] = true
+		rushing.Go(func() { h.rush(goods, b) })
+	}
+	h.refuses("NOT_STARTED", buyer(100), "POST", "/randomPath?goodsId="+goods, "")
+	rushing.Wait()
+	bought := 0
+	slices.SortFunc(buyers, func(x, y rusher) int {
+		return cmp.Compare(x.place.Position, y.place.Position)
+	})
+	last := time.Time{}
+	for _, b := range buyers {
+		require.Contains(t, []string{"", "QUEUED", "WAITING"}, b.answer, "%+v", b)
+		require.False(t, b.answer == "WAITING" && !b.late, "admitted in vain: %+v", b)
+		if b.answer == "QUEUED" {
+			bought++
+		}
+		if !b.called.IsZero() {
+			require.False(t, b.called.Before(last), "overtaken: %+v", b)
+			last = b.called
+		}
+	}
+	require.Equal(t, units, bought)
+	h.eventually(func() bool {
+		return h.as(buyer(1), "POST", "/sales/"+goods+"/waiting-room", "").Reason == "SOLD_OUT"
+	}, "the room is never over")
+	after := dataOf[room](t, h.does(seckill.Actor{}, "GET", "/sales/"+goods+"/waiting-room", ""))
+	require.Equal(t, before.DrawCommitment, after.DrawCommitment)
+	require.EqualValues(t, 300, *after.DrawSize)
+}

@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+// roomResponse is a waiting room, the same for everybody. The draw's values are public from the
+// start of the sale on, so that anybody can recompute a position.
+type roomResponse struct {
+	Phase          admission.Phase `json:"phase"`
+	Joined         int64           `json:"joined"`   // last number
+	Admitted       int64           `json:"admitted"` // last position that was called
+	RatePerSecond  float64         `json:"ratePerSecond"`
+	Available      int64           `json:"available"`
+	Held           int64           `json:"held"` // units of orders that are not paid
+	HeldUntil      timestamp       `json:"heldUntil,omitzero"`
+	DrawCommitment string          `json:"drawCommitment"`
+	DrawSeed       string          `json:"drawSeed,omitempty"`
+	DrawDigest     string          `json:"drawDigest,omitempty"`
+	DrawSize       *int64          `json:"drawSize,omitempty"`
+	ServerTime     timestamp       `json:"serverTime"`
+}
+
+func newRoomResponse(s *admission.Status) roomResponse {
+	r := roomResponse{
+		Phase: s.Phase(), Joined: s.Joined, Admitted: s.Admitted,
+		RatePerSecond: s.Sale.Rate.PermitsPerSecond, Available: s.Available, Held: s.Held.Units,
+		HeldUntil: timestamp(s.Held.Until), DrawCommitment: s.Commitment,
+		ServerTime: timestamp(s.Now),
+	}
+	if s.Seed != "" {
+		r.DrawSeed, r.DrawDigest, r.DrawSize = s.Seed, s.Digest, &s.DrawSize
+	}
+	return r
+}
+
+// roomPage is the encoded status of a room. Everybody who waits polls it.
+type roomPage struct {
+	of   *admission.Status
+	data encoded
+	etag string
+}
+
+// encoded is data that is JSON already.
+type encoded []byte
+
+func (e encoded) appendJSON(b []byte) ([]byte, error) { return append(b, e...), nil }
+
+// showRoom is GET /sales/{goodsId}/waiting-room.
+func (a *api) showRoom(ctx context.Context, r *request) (response, error) {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	s, err := a.Rooms.Status(ctx, id)
+	if err != nil {
+		return response{}, err
+	}
+	page, err := a.roomPage(id, s)
+	if err != nil {
+		return response{}, err
+	}
+	return response{reason: reasonOK, data: page.data, public: true, etag: page.etag}, nil
+}
+
+// roomPage returns the page of a status, which it encodes once.
+func (a *api) roomPage(goodsID int64, s *admission.Status) (*roomPage, error) {
+	if last, ok := a.roomPages.Load(goodsID); ok && last.(*roomPage).of == s {
+		return last.(*roomPage), nil
+	}
+	shown := newRoomResponse(s)
+	data, err := json.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	shown.ServerTime = timestamp{} // the Date header has it too
+	unchanging, err := json.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(unchanging)
+	page := &roomPage{of: s, data: data, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
+	a.roomPages.Store(goodsID, page)
+	return page, nil
+}
+
+// placeResponse is a buyer's own place. There is no position before the draw.
+type placeResponse struct {
+	Ticket        string             `json:"ticket"`
+	Number        int64              `json:"number"`
+	Position      int64              `json:"position,omitzero"`
+	Ahead         int64              `json:"ahead"`
+	ETASeconds    int64              `json:"etaSeconds"`
+	State         admission.Progress `json:"state"`
+	AdmittedUntil timestamp          `json:"admittedUntil,omitzero"`
+}
+
+func newPlaceResponse(p admission.Place) placeResponse {
+	return placeResponse{
+		Ticket: p.Ticket, Number: p.Number, Position: p.Position, Ahead: p.Ahead,
+		ETASeconds: int64((p.ETA + time.Second - 1) / time.Second), State: p.State,
+		AdmittedUntil: timestamp(p.Until),
+	}
+}
+
+// withRoom returns the handler of a step of a buyer in a waiting room.
+func (a *api) withRoom(
+	step func(ctx context.Context, goodsID, buyerID int64, ticket string) (response, error),
+) handleFunc {
+	return func(ctx context.Context, r *request) (response, error) {
+		id, ticket := r.ID("goodsId"), r.Raw("ticket")
+		if err := r.Err(); err != nil {
+			return response{}, err
+		}
+		if err := a.requireBuyer(ctx, r.actor, id); err != nil {
+			return response{}, err
+		}
+		return step(ctx, id, r.actor.ID, ticket)
+	}
+}
+
+// joinRoom is POST /sales/{goodsId}/waiting-room.
+func (a *api) joinRoom(
+	ctx context.Context, goodsID, buyerID int64, ticket string,
+) (response, error) {
+	p, err := a.Rooms.Join(ctx, goodsID, buyerID, ticket)
+	return ok(newPlaceResponse(p)), err
+}
+
+// myPlace is GET /sales/{goodsId}/waiting-room/me.
+func (a *api) myPlace(
+	ctx context.Context, goodsID, buyerID int64, ticket string,
+) (response, error) {
+	p, err := a.Rooms.Find(ctx, goodsID, buyerID, ticket)
+	return ok(newPlaceResponse(p)), err
+}
+
+// leaveRoom is DELETE /sales/{goodsId}/waiting-room/me.
+func (a *api) leaveRoom(ctx context.Context, goodsID, buyerID int64, _ string) (response, error) {
+	return ok(nil), a.Rooms.Leave(ctx, goodsID, buyerID)
+}
+
+// placeInterval is the time between two readings of a place. A room in memory is at most as old.
+const placeInterval = time.Second
+
+// placeEvents is GET /sales/{goodsId}/waiting-room/me/events: the place at once and whenever it
+// changes.
+func (a *api) placeEvents(ctx context.Context, r *request) (response, error) {
+	first, err := a.withRoom(a.myPlace)(ctx, r)
+	if err != nil {
+		return response{}, err
+	}
+	return a.stream(r, func(ctx context.Context, s eventStream) {
+		if s.start() {
+			s.sendPlaces(ctx, r.ID("goodsId"), r.actor.ID, first.data.(placeResponse))
+		}
+	})
+}
+
+// sendPlaces sends each change of a place until the client leaves or the node stops. A place that
+// cannot be read for a moment is read again.
+func (s eventStream) sendPlaces(ctx context.Context, goodsID, buyerID int64, place placeResponse) {
+	interval := time.NewTicker(placeInterval)
+	defer interval.Stop()
+	for sent, at := (placeResponse{}), time.Now(); ; {
+		switch {
+		case place != sent:
+			data, err := json.Marshal(place)
+			if err != nil || !s.write("event: place\ndata: "+string(data)+"\n\n") {
+				return
+			}
+			sent, at = place, time.Now()
+		case time.Since(at) >= heartbeat:
+			if !s.write(": still here\n\n") {
+				return
+			}
+			at = time.Now()
+		}
+		select {
+		case <-interval.C:
+		case <-ctx.Done():
+			return
+		case <-s.Notifier.Done():
+			return
+		}
+		reading, cancel := context.WithTimeout(ctx, refreshTimeout)
+		if p, err := s.Rooms.Find(reading, goodsID, buyerID, sent.Ticket); err == nil {
+			place = newPlaceResponse(p)
+		}
+		cancel()
+	}
+}

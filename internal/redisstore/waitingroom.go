@@ -1,0 +1,192 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+// roomBuckets is how many hashes keep the numbers of a sale's buyers. A million buyers make hashes of
+// some 60 entries, which Redis keeps as compact lists: about 20 bytes a buyer. It never changes.
+const roomBuckets = 1 << 14
+
+// bucketOf returns the bucket of a buyer.
+func bucketOf(buyer string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(buyer)) // never fails
+	return h.Sum32() % roomBuckets
+}
+
+func (k keys) ofRoom() []string {
+	return []string{k.sale(), k.room(), k.turns(), k.done(), k.gap(), k.late()}
+}
+
+// Join finds, hands out or removes the numbers of up to reservation.MaxBatch buyers of one sale. There
+// are no seats where the room is not ready.
+func (s *Store) Join(
+	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
+) (admission.State, []admission.Seat, error) {
+	k := keysOf(goodsID)
+	keys, args := append(k.ofRoom(), k.buyers()), []any{s.lease, int(mode)}
+	for _, v := range visits {
+		buyer := strconv.FormatInt(v.BuyerID, 10)
+		keys = append(keys, k.bucket(bucketOf(buyer)))
+		args = append(args, buyer, orEmpty(v.Ticket), orEmpty(v.Position))
+	}
+	r, state, err := s.runRoom(ctx, s.join, "join a waiting room", keys, args)
+	if err != nil || !state.Ready() {
+		return state, nil, err
+	}
+	seats := make([]admission.Seat, len(visits))
+	for i := range seats {
+		seats[i] = admission.Seat{
+			Number: r.int(), Until: r.optionalMillis(), Mark: admission.Mark(r.int()),
+		}
+	}
+	return state, seats, r.err
+}
+
+// Room reads the state of a room.
+func (s *Store) Room(ctx context.Context, goodsID int64) (admission.State, error) {
+	state, _, err := s.Join(ctx, goodsID, admission.Find, nil)
+	return state, err
+}
+
+// Admit ends the admissions whose time is over, and calls the next in line as far as the stock and
+// the rate permit. It returns the state afterwards.
+func (s *Store) Admit(
+	ctx context.Context, goodsID int64, c admission.Call,
+) (admission.State, error) {
+	args := append(make([]any, 0, 5+len(c.Numbers)), s.lease, c.Admitted, c.Life.Milliseconds(),
+		1000/c.Rate.PermitsPerSecond, int64(1000*c.Rate.MaxBurstSeconds))
+	for _, n := range c.Numbers {
+		args = append(args, n)
+	}
+	_, state, err := s.runRoom(ctx, s.admit, "call the next in line", keysOf(goodsID).ofRoom(), args)
+	return state, err
+}
+
+// Prepare makes a room ready with what MySQL has of it, after MySQL granted numbers to the lease of
+// the record. It changes nothing on another master, or if the room is ready.
+func (s *Store) Prepare(
+	ctx context.Context, goodsID int64, r admission.Record, commitment string, life time.Duration,
+) (admission.State, error) {
+	gaps, err := json.Marshal(append([]admission.Gap{}, r.Gaps...))
+	if err != nil {
+		return admission.State{}, fmt.Errorf("encode the gaps of a waiting room: %w", err)
+	}
+	seed := r.Seed
+	if r.DrawSize == admission.NotDrawn {
+		seed = ""
+	}
+	args := append(make([]any, 0, 11+len(r.Turns)), s.lease, r.Lease, r.Joined, r.Limit,
+		r.Admitted, r.DrawSize, r.Digest, seed, commitment, gaps, life.Milliseconds())
+	for _, turn := range r.Turns {
+		args = append(args, turn)
+	}
+	_, state, err := s.runRoom(ctx, s.prepare, "prepare a waiting room", keysOf(goodsID).ofRoom(),
+		args)
+	return state, err
+}
+
+// RaiseLimit lets a room hand out the numbers up to a limit; SetSeed publishes its seed, and SetHeld
+// what may return. They change nothing if the room has another lease.
+func (s *Store) RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error {
+	return s.setRoom(ctx, goodsID, lease, "limit", limit)
+}
+
+// SetSeed publishes the seed of a room.
+func (s *Store) SetSeed(ctx context.Context, goodsID int64, lease, seed string) error {
+	return s.setRoom(ctx, goodsID, lease, "seed", seed)
+}
+
+// SetHeld publishes the units that may return, and whether the room is over.
+func (s *Store) SetHeld(
+	ctx context.Context, goodsID int64, lease string, held admission.Held, over bool,
+) error {
+	back := int64(0)
+	if !held.Until.IsZero() {
+		back = held.Until.UnixMilli()
+	}
+	return s.setRoom(ctx, goodsID, lease, "held", held.Units, "back", back, "over", over)
+}
+
+func (s *Store) setRoom(ctx context.Context, goodsID int64, lease string, fields ...any) error {
+	err := s.roomSet.Run(ctx, s.client, []string{keysOf(goodsID).room()},
+		append([]any{lease}, fields...)...).Err()
+	if err != nil {
+		return fmt.Errorf("change a waiting room in redis: %w", err)
+	}
+	return nil
+}
+
+// Turns lists the admissions that are neither used nor over.
+func (s *Store) Turns(ctx context.Context, goodsID int64) ([]admission.Turn, error) {
+	turns, err := s.client.ZRange(ctx, keysOf(goodsID).turns(), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list admissions in redis: %w", err)
+	}
+	return turns, nil
+}
+
+// removeRoom deletes the waiting room of a sale that is over.
+func (s *Store) removeRoom(ctx context.Context, k keys) error {
+	if n, err := s.client.Exists(ctx, k.room()).Result(); err != nil || n == 0 {
+		return err
+	}
+	const chunk = 512
+	for from := uint32(0); from < roomBuckets; from += chunk {
+		buckets := make([]string, chunk)
+		for i := range buckets {
+			buckets[i] = k.bucket(from + uint32(i))
+		}
+		if err := s.client.Unlink(ctx, buckets...).Err(); err != nil {
+			return err
+		}
+	}
+	// The room is last, so that a failed call is repeated whole.
+	return s.client.Unlink(ctx, k.turns(), k.done(), k.gap(), k.late(), k.room()).Err()
+}
+
+// runRoom runs a script that begins its answer with the state of a room.
+func (s *Store) runRoom(
+	ctx context.Context, script *redis.Script, op string, keys []string, args []any,
+) (*reply, admission.State, error) {
+	fields, err := script.Run(ctx, s.client, keys, args...).Slice()
+	if err != nil {
+		return nil, admission.State{}, fmt.Errorf("%s in redis: %w", op, err)
+	}
+	r := &reply{fields: fields}
+	var state admission.State
+	state.Gate, state.Epoch = r.gate()
+	state.Now = r.millis()
+	state.SaleLease, state.Lease = r.string(), r.string()
+	state.Available, state.Pending = r.int(), r.int()
+	state.Joined, state.Granted, state.Admitted = r.int(), r.int(), r.int()
+	state.DrawSize = r.int()
+	state.Digest, state.Seed, state.Commitment = r.string(), r.string(), r.string()
+	state.Called, state.Missed = r.int(), r.int()
+	if text := r.string(); r.err == nil {
+		if err := json.Unmarshal([]byte(text), &state.Gaps); err != nil {
+			r.fail("has gaps that can't be read: %w", err)
+		}
+	}
+	state.Over = r.int() == 1
+	state.Held = admission.Held{Units: r.int(), Until: r.optionalMillis()}
+	return r, state, r.err
+}
+
+// orEmpty is a number as an argument of a script; "" for 0.
+func orEmpty(n int64) any {
+	if n == 0 {
+		return ""
+	}
+	return n
+}

@@ -1,0 +1,267 @@
+package redisstore
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+// aTurn is long enough for every test, and shortTurn is over at once.
+const (
+	aTurn     = time.Hour
+	shortTurn = time.Millisecond
+)
+
+// openRoom loads a sale with a waiting room that has handed out no number.
+func (s fixture) openRoom(units, limit int64) {
+	s.t.Helper()
+	sale := onSale(units, limit)
+	sale.Admission = seckill.ByWaitingRoom
+	s.load(sale)
+	require.True(s.t, s.prepare(admission.Record{Limit: 1000, DrawSize: 0}).Ready())
+}
+
+// prepare makes the room ready as a worker does.
+func (s fixture) prepare(r admission.Record) admission.State {
+	s.t.Helper()
+	r.Lease, r.Seed = must.Get(s.Room(s.t.Context(), goods))(s.t).SaleLease, "the seed"
+	return must.Get(s.Prepare(s.t.Context(), goods, r, "its hash", aTurn))(s.t)
+}
+
+// visit is one call for buyers without tickets.
+func (s fixture) visit(mode admission.Mode, buyers ...int64) []admission.Seat {
+	s.t.Helper()
+	visits := make([]admission.Visit, len(buyers))
+	for i, b := range buyers {
+		visits[i] = admission.Visit{BuyerID: b}
+	}
+	_, seats, err := s.Join(s.t.Context(), goods, mode, visits)
+	require.NoError(s.t, err)
+	return seats
+}
+
+// restore shows the ticket of a buyer.
+func (s fixture) restore(buyer, number int64) admission.Seat {
+	s.t.Helper()
+	_, seats, err := s.Join(s.t.Context(), goods, admission.Join,
+		[]admission.Visit{{BuyerID: buyer, Ticket: number, Position: number}})
+	require.NoError(s.t, err)
+	return seats[0]
+}
+
+// callNext calls numbers, which are their own positions.
+func (s fixture) callNext(life time.Duration) admission.State {
+	s.t.Helper()
+	at := must.Get(s.Room(s.t.Context(), goods))(s.t).Admitted
+	numbers := make([]int64, 100)
+	for i := range numbers {
+		numbers[i] = at + 1 + int64(i)
+	}
+	rate := seckill.DefaultRate()
+	rate.PermitsPerSecond = 1e6
+	return must.Get(s.Admit(s.t.Context(), goods,
+		admission.Call{Admitted: at, Numbers: numbers, Life: life, Rate: rate}))(s.t)
+}
+
+func numbersOf(seats []admission.Seat) (list []int64) {
+	for _, s := range seats {
+		list = append(list, s.Number)
+	}
+	return list
+}
+
+func buyersUpTo(n int64) (list []int64) {
+	for b := int64(1); b <= n; b++ {
+		list = append(list, b)
+	}
+	return list
+}
+
+// TestJoin_OnePlaceForEachBuyer checks that the same buyer gets the same number, also twice in one
+// call, and that leaving ends it.
+func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
+	s.openRoom(1, 1)
+	require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
+	require.Equal(t, []int64{1, 2, 1}, numbersOf(s.visit(admission.Join, 7, 8, 7)))
+	require.Equal(t, []int64{2, 1}, numbersOf(s.visit(admission.Find, 8, 7)))
+	require.Equal(t, admission.Passed, s.visit(admission.Leave, 7)[0].Mark)
+	require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
+	require.Equal(t, []int64{3}, numbersOf(s.visit(admission.Join, 7)), "again at the end")
+	require.EqualValues(t, 0, s.restore(7, 3).Mark)
+	require.EqualValues(t, 3, s.restore(7, 1).Number, "the ticket of a number that was left")
+	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Find, 8)))
+}
+
+// TestJoin_HandsOutGrantedNumbersOnly checks that Redis alone makes no number.
+func (s fixture) TestJoin_HandsOutGrantedNumbersOnly(t *testing.T) {
+	sale := onSale(1, 1)
+	s.load(sale)
+	_, seats, err := s.Join(t.Context(), goods, admission.Join, []admission.Visit{{BuyerID: 1}})
+	require.NoError(t, err)
+	require.Empty(t, seats, "no room is ready")
+	state := s.prepare(admission.Record{Limit: 1, DrawSize: 0})
+	marks := func(seats []admission.Seat) (list []admission.Mark) {
+		for _, seat := range seats {
+			list = append(list, seat.Mark)
+		}
+		return list
+	}
+	require.Equal(t, []admission.Mark{admission.InLine, admission.Exhausted},
+		marks(s.visit(admission.Join, 1, 2)))
+	require.NoError(t, s.RaiseLimit(t.Context(), goods, "another lease", 100))
+	require.Equal(t, admission.Exhausted, s.visit(admission.Join, 2)[0].Mark)
+	require.NoError(t, s.RaiseLimit(t.Context(), goods, state.Lease, 100))
+	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Join, 2)))
+}
+
+// TestAdmit_PromisesEachUnitOnce checks the rule of the stock: the units of all admissions that are
+// not used are there, the last units are offered one by one, and only the admitted reserve.
+func (s fixture) TestAdmit_PromisesEachUnitOnce(t *testing.T) {
+	s.openRoom(5, 2)
+	s.visit(admission.Join, buyersUpTo(6)...)
+	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 1, 1))[0].Code)
+	state := s.callNext(aTurn)
+	require.EqualValues(t, []int64{2, 2}, []int64{state.Admitted, state.Called},
+		"2 admissions of 2 units; the fifth unit waits")
+	seats := s.visit(admission.Find, 1, 2, 3)
+	require.NotZero(t, seats[0].Until)
+	require.NotZero(t, seats[1].Until)
+	require.Zero(t, seats[2].Until)
+	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 3, 1))[0].Code)
+	verdicts := s.reserve(reservationOf(2, 1, 2), reservationOf(3, 1, 1), reservationOf(2, 1, 2))
+	require.Equal(t, []reservation.VerdictCode{
+		reservation.Taken, reservation.NotAdmitted, reservation.Repeated,
+	}, []reservation.VerdictCode{verdicts[0].Code, verdicts[1].Code, verdicts[2].Code})
+	require.EqualValues(t, 1, s.callNext(aTurn).Called, "3 units, 2 of them promised")
+	require.Equal(t, reservation.Taken, s.reserve(reservationOf(4, 2, 2))[0].Code)
+	state = s.callNext(aTurn)
+	require.EqualValues(t, []int64{3, 1}, []int64{state.Admitted, state.Called}, "the last unit")
+	require.EqualValues(t, 1, s.callNext(aTurn).Called)
+	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
+	require.Equal(t, reservation.Taken, s.reserve(reservationOf(5, 3, 1))[0].Code)
+	require.EqualValues(t, 3, s.callNext(aTurn).Admitted, "nothing is left")
+	require.Equal(t, admission.OverLimit, s.visit(admission.Join, 1)[0].Mark)
+}
+
+// TestAdmit_LapsedTurnGoesToTheNext checks that an admission ends, that the next in line gets the
+// unit, and that whoever missed a turn joins again at the end.
+func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1, 2, 3)
+	s.callNext(shortTurn)
+	require.Eventually(t, func() bool {
+		return s.callNext(aTurn).Missed == 1
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 1, 1))[0].Code)
+	require.Equal(t, admission.Passed, s.visit(admission.Find, 1)[0].Mark)
+	require.NotZero(t, s.visit(admission.Find, 2)[0].Until)
+	require.Equal(t, []int64{4}, numbersOf(s.visit(admission.Join, 1)))
+	require.Equal(t, admission.Passed, s.visit(admission.Leave, 2)[0].Mark)
+	require.EqualValues(t, 3, s.callNext(aTurn).Admitted, "a turn that was left goes on too")
+	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
+}
+
+// TestAdmit_ConcurrentAdmittersCallNobodyTwice checks that a call which expects another position has
+// no effect.
+func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
+	s.openRoom(50, 1)
+	s.visit(admission.Join, buyersUpTo(9)...)
+	call := admission.Call{
+		Numbers: []int64{1, 2, 3}, Life: aTurn, Rate: seckill.DefaultRate(),
+	}
+	for range 2 {
+		state := must.Get(s.Admit(t.Context(), goods, call))(t)
+		require.EqualValues(t, []int64{3, 3}, []int64{state.Admitted, state.Called})
+	}
+}
+
+// TestAdmit_CallsNobodyFasterThanTheRate checks the rate, whose permits do not accumulate beyond the
+// burst.
+func (s fixture) TestAdmit_CallsNobodyFasterThanTheRate(t *testing.T) {
+	s.openRoom(500, 1)
+	s.visit(admission.Join, buyersUpTo(100)...)
+	numbers := make([]int64, 100)
+	for i := range numbers {
+		numbers[i] = 1 + int64(i)
+	}
+	rate := seckill.Rate{PermitsPerSecond: 0.01, MaxBurstSeconds: 300}
+	state := must.Get(s.Admit(t.Context(), goods,
+		admission.Call{Numbers: numbers, Life: aTurn, Rate: rate}))(t)
+	require.EqualValues(t, 3, state.Admitted)
+}
+
+// TestAdmit_WaitsForTheDraw checks that nobody is called before the seed is public, and that the
+// numbers of the draw are fixed when the sale has started.
+func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
+	sale := onSale(9, 1)
+	s.load(sale)
+	s.prepare(admission.Record{Limit: 100, DrawSize: admission.NotDrawn})
+	state := must.Get(s.Room(t.Context(), goods))(t)
+	require.EqualValues(t, 0, state.DrawSize, "the sale has started and nobody had joined")
+	s.visit(admission.Join, 1, 2)
+	require.Zero(t, s.callNext(aTurn).Admitted)
+	require.NoError(t, s.SetSeed(t.Context(), goods, state.Lease, "seed"))
+	state = s.callNext(aTurn)
+	require.EqualValues(t, []int64{2, 0}, []int64{state.Admitted, state.DrawSize})
+
+	sale = onSaleIn(2, 9, 1)
+	sale.StartAt = time.Now().Add(time.Hour)
+	s.load(sale)
+	require.NoError(t, s.client.Del(t.Context(), keysOf(goods).room()).Err())
+	s.prepare(admission.Record{Limit: 100, DrawSize: admission.NotDrawn})
+	s.visit(admission.Join, 3)
+	one := must.Get(s.Room(t.Context(), goods))(t)
+	s.visit(admission.Join, 4)
+	two := must.Get(s.Room(t.Context(), goods))(t)
+	require.EqualValues(t, admission.NotDrawn, two.DrawSize)
+	require.NotEqual(t, one.Digest, two.Digest)
+	require.Zero(t, s.callNext(aTurn).Admitted)
+}
+
+// TestPrepare_TicketRestoresPlace checks the loss of Redis: no number is handed out twice, a ticket
+// restores its place, and a number that nobody shows holds up nobody.
+func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
+	s.openRoom(100, 1)
+	require.Equal(t, []int64{1, 2, 3, 4, 5}, numbersOf(s.visit(admission.Join, buyersUpTo(5)...)))
+	require.NoError(t, s.client.Del(t.Context(), keysOf(goods).room(), keysOf(goods).turns(),
+		keysOf(goods).done()).Err())
+	for b := range buyersUpTo(5) {
+		bucket := keysOf(goods).bucket(bucketOf(strconv.Itoa(b + 1)))
+		require.NoError(t, s.client.Del(t.Context(), bucket).Err())
+	}
+	// MySQL knows of three numbers, and had granted 1000.
+	s.prepare(admission.Record{
+		Joined: 1000, Limit: 2000, DrawSize: 0, Gaps: []admission.Gap{{From: 4, To: 1000}},
+		Turns: []admission.Turn{"1", "b9"},
+	})
+	require.Equal(t, []int64{1001}, numbersOf(s.visit(admission.Join, 6)))
+	require.NotZero(t, s.restore(1, 1).Until, "the admission of number 1 is restored")
+	require.Equal(t, admission.Seat{Number: 4}, s.restore(4, 4))
+	require.EqualValues(t, 1002, s.visit(admission.Join, 2)[0].Number)
+	require.EqualValues(t, 2, s.restore(2, 2).Number, "the ticket is older than the new number")
+	require.Eventually(t, func() bool { return s.callNext(aTurn).Admitted == 1002 }, time.Minute,
+		time.Millisecond)
+	require.NotZero(t, s.visit(admission.Find, 4)[0].Until)
+	require.NotZero(t, s.visit(admission.Find, 6)[0].Until)
+	require.Equal(t, admission.Late, s.restore(5, 5).Mark, "shown after its position was passed")
+	s.callNext(aTurn)
+	require.NotZero(t, s.visit(admission.Find, 5)[0].Until)
+	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 9, 1))[0].Code)
+}
+
+// TestRetire_RemovesTheRoom checks that a retired sale leaves no key.
+func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
+	s.openRoom(3, 1)
+	s.visit(admission.Join, buyersUpTo(200)...)
+	s.callNext(aTurn)
+	s.visit(admission.Leave, 100)
+	require.True(t, must.Get(s.Retire(t.Context(), goods, 1))(t))
+	require.Empty(t, must.Get(s.client.Keys(t.Context(), "*").Result())(t))
+}

@@ -1,0 +1,109 @@
+package sqlstore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+// withRoom exposes a sale that has a waiting room.
+func (h fixture) withRoom(units int64) seckill.Sale {
+	h.t.Helper()
+	sale := newSale(units, 1).Draft(1, today)
+	sale.Admission = seckill.ByWaitingRoom
+	must.Get(h.CreateSale(h.t.Context(), sale, noKey))(h.t)
+	return h.beginEpoch(sale.GoodsID)
+}
+
+// TestWaitingRoom_ExistsFromExposureOn checks that exposing a sale draws its seed once.
+func (h fixture) TestWaitingRoom_ExistsFromExposureOn(t *testing.T) {
+	sale := h.withRoom(5)
+	require.Equal(t, seckill.ByWaitingRoom, sale.Admission)
+	room := must.Get(h.WaitingRoom(t.Context(), sale.GoodsID))(t)
+	require.Len(t, must.Get(hex.DecodeString(room.Seed))(t), sha256.Size)
+	require.EqualValues(t, admission.NotDrawn, room.DrawSize)
+	h.beginEpoch(sale.GoodsID)
+	require.Equal(t, room, must.Get(h.WaitingRoom(t.Context(), sale.GoodsID))(t))
+	_, err := h.WaitingRoom(t.Context(), h.exposed(1, 1).GoodsID)
+	require.ErrorIs(t, err, errNoRoom)
+}
+
+// TestGrantNumbers_GrantsNoNumberTwice lets several masters ask at once. The ranges of different
+// masters never overlap, and every number below a master's range that nobody has is in a gap.
+func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
+	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	grant := func(lease string, handedOut, above int64) admission.Record {
+		return must.Get(h.GrantNumbers(ctx, id, lease, handedOut, above, 100))(t)
+	}
+	require.EqualValues(t, 100, grant("a", 0, 0).Limit)
+	require.EqualValues(t, 100, grant("a", 0, 0).Limit, "another node has had it granted")
+	require.EqualValues(t, 200, grant("a", 0, 100).Limit)
+	room := grant("b", 130, 0)
+	require.EqualValues(t, []int64{200, 300}, []int64{room.Joined, room.Limit})
+	require.Equal(t, []admission.Gap{{From: 131, To: 200}}, room.Gaps)
+
+	var asking sync.WaitGroup
+	for _, lease := range []string{"c", "d", "e", "f"} {
+		asking.Go(func() { _, _ = h.GrantNumbers(ctx, id, lease, 0, 0, 100) })
+	}
+	asking.Wait()
+	room = must.Get(h.WaitingRoom(ctx, id))(t)
+	require.EqualValues(t, 700, room.Limit)
+	require.Equal(t, []admission.Gap{
+		{From: 131, To: 200},
+		{From: 201, To: 300},
+		{From: 301, To: 400},
+		{From: 401, To: 500},
+		{From: 501, To: 600},
+	}, room.Gaps)
+}
+
+// TestSaveRoom_NeverGoesBack checks that an admitter that was asleep, or that serves a master which
+// was replaced, changes nothing.
+func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
+	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	must.Get(h.GrantNumbers(ctx, id, "a", 0, 0, 100))(t)
+	later := admission.Record{
+		Joined: 50, Admitted: 9, Turns: []admission.Turn{"7", "b1"}, Digest: "d50",
+	}
+	require.NoError(t, h.SaveRoom(ctx, id, "a", later))
+	saved := must.Get(h.WaitingRoom(ctx, id))(t)
+	require.Equal(t, later.Turns, saved.Turns)
+	require.Equal(t, "d50", saved.Digest)
+	require.NoError(t, h.SaveRoom(ctx, id, "a", admission.Record{Joined: 49, Admitted: 9}))
+	require.NoError(t, h.SaveRoom(ctx, id, "b", admission.Record{Joined: 99, Admitted: 99}))
+	require.Equal(t, saved, must.Get(h.WaitingRoom(ctx, id))(t))
+}
+
+// TestDraw_HappensOnce checks that the first draw of the last master counts.
+func (h fixture) TestDraw_HappensOnce(t *testing.T) {
+	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	must.Get(h.GrantNumbers(ctx, id, "a", 0, 0, 100))(t)
+	require.EqualValues(t, admission.NotDrawn,
+		must.Get(h.Draw(ctx, id, "b", 7, "x"))(t).DrawSize, "a master that was replaced")
+	require.EqualValues(t, 8, must.Get(h.Draw(ctx, id, "a", 8, "y"))(t).DrawSize)
+	room := must.Get(h.Draw(ctx, id, "a", 9, "z"))(t)
+	require.EqualValues(t, 8, room.DrawSize)
+	require.Equal(t, "y", room.Digest)
+}
+
+// TestHeldUnits_CountsUnpaidOrders checks the units that may return, and until when.
+func (h fixture) TestHeldUnits_CountsUnpaidOrders(t *testing.T) {
+	sale := h.withRoom(5)
+	held := func() admission.Held { return must.Get(h.HeldUnits(t.Context(), sale.GoodsID))(t) }
+	require.Equal(t, admission.Held{Stock: 5}, held())
+	sns := []string{h.writeOrder(sale, 1), h.writeOrder(sale, 2)}
+	require.EqualValues(t, []int64{2, 3}, []int64{held().Units, held().Stock})
+	require.Equal(t, h.order(sale.GoodsID, sns[0]).PayBy, held().Until)
+	must.Get(h.Pay(sale.GoodsID, sns[0], today))(t)
+	require.EqualValues(t, 1, held().Units)
+	must.Get(h.CancelOne(sale.GoodsID, sns[1], today))(t)
+	require.Equal(t, admission.Held{Stock: 4}, held())
+}

@@ -1,0 +1,213 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/waitingroom"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+// Admitter moves the lines of all sales that have one. Several processes may run an Admitter: a
+// script moves a line only from the position that its caller expects, so that concurrent calls do
+// the work of one. Whatever an Admitter knows of a line is in Redis and MySQL too.
+type Admitter struct {
+	// Sales lists the sales that may be open.
+	Sales func() []seckill.Sale
+	Redis Redis
+	Store Store
+	// Life is how long an admission lasts that is not used.
+	Life time.Duration
+	// PaymentTimeout is for how long an order may be unpaid.
+	PaymentTimeout time.Duration
+	// Moved receives each state of a line; may be nil.
+	Moved func(sale seckill.Sale, s State)
+	Log   *slog.Logger
+
+	lines map[int64]*line // of the goods; Run's goroutine alone uses the map
+}
+
+const (
+	admitInterval = 100 * time.Millisecond
+	saveInterval  = time.Second
+	// stepDeadline bounds a step; a line that another master serves does not wait for it.
+	stepDeadline = 2 * time.Second
+	// spareNumbers is how many granted numbers an Admitter keeps ahead of the buyers who join.
+	spareNumbers = grantSize / 2
+	// maxCalls bounds the numbers of one script call.
+	maxCalls = 256
+)
+
+// line is what an Admitter remembers of a sale.
+type line struct {
+	busy sync.Mutex // held by a step
+	lastDraw
+	saved    time.Time // when the last save ended
+	saveTook time.Duration
+}
+
+// Run works until ctx ends.
+func (a *Admitter) Run(ctx context.Context) error {
+	a.lines = make(map[int64]*line)
+	var steps sync.WaitGroup
+	defer steps.Wait()
+	return workers.Every(ctx, admitInterval, func(ctx context.Context) {
+		listed := make(map[int64]*line, len(a.lines))
+		for _, sale := range a.Sales() {
+			if !hasLine(sale) {
+				continue
+			}
+			l := a.lines[sale.GoodsID]
+			if l == nil {
+				l = &line{}
+			}
+			if listed[sale.GoodsID] = l; l.busy.TryLock() {
+				steps.Go(func() {
+					defer l.busy.Unlock()
+					a.stepAndLog(ctx, sale, l)
+				})
+			}
+		}
+		a.lines = listed
+	})
+}
+
+// hasLine reports whether buyers may join a sale now.
+func hasLine(sale seckill.Sale) bool {
+	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed &&
+		time.Now().Before(sale.EndAt)
+}
+
+func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
+	within, cancel := context.WithTimeout(ctx, stepDeadline)
+	defer cancel()
+	if err := a.step(within, sale, l); err != nil && ctx.Err() == nil {
+		a.Log.WarnContext(ctx, "can't move a line, will retry", "goods_id", sale.GoodsID, "err", err)
+	}
+}
+
+// step does all that is due for one line.
+func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
+	state, err := a.Redis.Room(ctx, sale.GoodsID)
+	if err == nil && state.Gate == seckill.GateOpen && !state.Ready() {
+		state, err = a.prepare(ctx, sale.GoodsID, state)
+	}
+	if err != nil || !state.Ready() {
+		return err
+	}
+	if state.Granted-state.Joined < spareNumbers {
+		err = grant(ctx, a.Store, a.Redis, sale.GoodsID, state)
+	}
+	if err == nil && state.DrawSize != NotDrawn && state.Seed == "" {
+		state, err = a.drawOnce(ctx, sale.GoodsID, state)
+	}
+	if err == nil {
+		state, err = a.call(ctx, sale, l, state)
+	}
+	if a.Moved != nil && state.Ready() {
+		a.Moved(sale, state)
+	}
+	// A busy sale has many unpaid orders, and reading them must not be most of MySQL's work.
+	if err == nil && time.Since(l.saved) >= max(saveInterval, 20*l.saveTook) {
+		began := time.Now()
+		err = a.save(ctx, sale.GoodsID, state)
+		l.saved, l.saveTook = time.Now(), time.Since(began)
+	}
+	return err
+}
+
+// prepare makes a room ready in Redis after the sale was loaded there.
+func (a *Admitter) prepare(ctx context.Context, goodsID int64, state State) (State, error) {
+	record, err := a.Store.GrantNumbers(ctx, goodsID, state.SaleLease, state.Joined, 0, grantSize)
+	if err != nil {
+		return State{}, err
+	}
+	seed, err := waitingroom.ParseSeed(record.Seed)
+	if err != nil {
+		return State{}, fmt.Errorf("read the seed of a waiting room: %w", err)
+	}
+	return a.Redis.Prepare(ctx, goodsID, record, seed.Commitment(), a.Life)
+}
+
+// drawOnce fixes the draw in MySQL and then publishes the seed. In this order a failover between the
+// two repeats the draw with the same numbers.
+func (a *Admitter) drawOnce(ctx context.Context, goodsID int64, state State) (State, error) {
+	record, err := a.Store.Draw(ctx, goodsID, state.Lease, state.DrawSize, state.Digest)
+	if err != nil || record.Lease != state.Lease || record.DrawSize == NotDrawn {
+		return state, err
+	}
+	if err := a.Redis.SetSeed(ctx, goodsID, state.Lease, record.Seed); err != nil {
+		return state, err
+	}
+	a.Log.InfoContext(ctx, "waiting room drawn", "goods_id", goodsID, "size", record.DrawSize)
+	return a.Redis.Room(ctx, goodsID)
+}
+
+// call ends admissions and calls the next in line, until the stock, the rate or the line ends.
+func (a *Admitter) call(
+	ctx context.Context, sale seckill.Sale, l *line, state State,
+) (State, error) {
+	draw, err := l.of(state)
+	if err != nil {
+		return state, err
+	}
+	for {
+		c := Call{Admitted: state.Admitted, Life: a.Life, Rate: sale.Rate}
+		if draw != nil {
+			c.Numbers = nextNumbers(draw, sale.PerBuyerLimit, state)
+		}
+		after, err := a.Redis.Admit(ctx, sale.GoodsID, c)
+		if err != nil || !after.Ready() {
+			return after, err
+		}
+		moved := after.Admitted - state.Admitted
+		if moved < int64(len(c.Numbers)) || moved == 0 {
+			return after, nil
+		}
+		state = after
+	}
+}
+
+// nextNumbers returns the numbers that the script may call next: as many as the stock permits, and
+// some more in case that buyers have left.
+func nextNumbers(draw *waitingroom.Draw, perBuyerLimit int64, state State) []int64 {
+	const more = 16
+	if state.Available == 0 {
+		return nil
+	}
+	n := min(maxCalls, max(0, state.Available/perBuyerLimit-state.Called)+more,
+		state.Joined-state.Admitted)
+	numbers := make([]int64, max(0, n))
+	for i := range numbers {
+		numbers[i] = draw.Number(state.Admitted + 1 + int64(i))
+	}
+	return numbers
+}
+
+// save saves the progress of a line and publishes what may return. MySQL is read after Redis: an
+// order that is not pending any more then counts as held or as sold.
+func (a *Admitter) save(ctx context.Context, goodsID int64, state State) error {
+	turns, err := a.Redis.Turns(ctx, goodsID)
+	if err != nil {
+		return err
+	}
+	if err := a.Store.SaveRoom(ctx, goodsID, state.Lease, Record{
+		Joined: state.Joined, Admitted: state.Admitted, Turns: turns, Digest: state.Digest,
+	}); err != nil {
+		return err
+	}
+	held, err := a.Store.HeldUnits(ctx, goodsID)
+	if err != nil {
+		return err
+	}
+	if held.Units += state.Pending; state.Pending > 0 {
+		held.Until = state.Now.Add(a.PaymentTimeout)
+	}
+	over := state.Seed != "" && state.Available == 0 && state.Called == 0 && held.Units == 0 &&
+		held.Stock == 0
+	return a.Redis.SetHeld(ctx, goodsID, state.Lease, held, over)
+}

@@ -1,0 +1,66 @@
+package admission
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Redis has the rooms. Its methods change nothing where the room is not ready.
+type Redis interface {
+	// Room reads the state of a room.
+	Room(ctx context.Context, goodsID int64) (State, error)
+	// Join finds, hands out or removes the numbers of buyers. There are no seats where the room is
+	// not ready.
+	Join(ctx context.Context, goodsID int64, mode Mode, visits []Visit) (State, []Seat, error)
+	// RaiseLimit lets the room of a lease hand out the numbers up to a limit.
+	RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error
+	// Prepare makes a room ready for the lease of a record.
+	Prepare(
+		ctx context.Context, goodsID int64, r Record, commitment string, life time.Duration,
+	) (State, error)
+	// SetSeed publishes the seed of the room of a lease.
+	SetSeed(ctx context.Context, goodsID int64, lease, seed string) error
+	// SetHeld publishes what may return to the room of a lease, and whether the room is over.
+	SetHeld(ctx context.Context, goodsID int64, lease string, held Held, over bool) error
+	// Admit calls the next in line as far as the stock and the rate permit.
+	Admit(ctx context.Context, goodsID int64, c Call) (State, error)
+	// Turns lists the admissions that are neither used nor over.
+	Turns(ctx context.Context, goodsID int64) ([]Turn, error)
+}
+
+// Store keeps in MySQL what must survive the loss of Redis.
+type Store interface {
+	// GrantNumbers grants a lease further numbers, unless its limit is above the given one already.
+	GrantNumbers(
+		ctx context.Context, goodsID int64, lease string, handedOut, above, numbers int64,
+	) (Record, error)
+	// Draw fixes the draw of a room, once.
+	Draw(
+		ctx context.Context, goodsID int64, lease string, size int64, digest string,
+	) (Record, error)
+	// SaveRoom saves the progress of the room of a lease.
+	SaveRoom(ctx context.Context, goodsID int64, lease string, now Record) error
+	// HeldUnits returns the units that may return to a sale.
+	HeldUnits(ctx context.Context, goodsID int64) (Held, error)
+}
+
+// Sales reads sales; catalog.Catalog implements it.
+type Sales interface {
+	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
+}
+
+// grantSize is how many numbers MySQL grants at a time. After a loss of Redis at most so many
+// numbers are a gap.
+const grantSize = 10_000
+
+// grant has further numbers granted to the room of a state.
+func grant(ctx context.Context, store Store, redis Redis, goodsID int64, state State) error {
+	record, err := store.GrantNumbers(ctx, goodsID, state.Lease, state.Joined, state.Granted,
+		grantSize)
+	if err != nil || record.Lease != state.Lease {
+		return err
+	}
+	return redis.RaiseLimit(ctx, goodsID, state.Lease, record.Limit)
+}

@@ -1,0 +1,271 @@
+package admission_test
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+var env = servers.NewSuite()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
+
+var secret = []byte("a secret of the tests, 32 bytes.")
+
+// fixture is a sale with a waiting room, on a real Redis and MySQL.
+type fixture struct {
+	t       *testing.T
+	client  *redis.Client
+	redis   *redisstore.Store
+	store   *sqlstore.Store
+	service *admission.Service
+	id      int64
+}
+
+func open(t *testing.T, units int64, startsIn time.Duration) *fixture {
+	h := &fixture{t: t, client: redis.NewClient(&redis.Options{Addr: env.Redis(t).Addr()})}
+	t.Cleanup(func() { require.NoError(t, h.client.Close()) })
+	require.NoError(t, h.client.FlushAll(t.Context()).Err())
+	h.store = must.Get(sqlstore.Open(t.Context(), env.MySQL(t).NewDatabase(t), ""))(t)
+	t.Cleanup(func() { require.NoError(t, h.store.Close()) })
+	require.NoError(t, h.store.Migrate(t.Context()))
+	h.redis = redisstore.New(h.client, redisstore.Options{})
+	now := time.Now()
+	sale := seckill.NewSale{
+		Title: "x", Stock: units, PerBuyerLimit: 1, StartAt: now.Add(startsIn),
+		EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(), Admission: seckill.ByWaitingRoom,
+	}.Draft(1, now)
+	must.Get(h.store.CreateSale(t.Context(), sale, salechange.IdempotencyKey{}))(t)
+	h.id = sale.GoodsID
+	h.newService()
+	h.rebuild()
+	return h
+}
+
+// newService makes a service that remembers nothing.
+func (h *fixture) newService() {
+	sales := catalog.NewCatalog(catalog.NewSaleReader(h.redis, h.store), ordersn.NewKeys(secret))
+	h.service = admission.NewService(sales, h.redis, h.store, [][]byte{secret})
+}
+
+// rebuild builds the sale in Redis again, as after the loss of a master.
+func (h *fixture) rebuild() {
+	ctx := h.t.Context()
+	token := must.Get(h.store.NextRebuildToken(ctx, h.id))(h.t)
+	sale := must.Get(h.store.Sale(ctx, h.id))(h.t)
+	must.Get(h.redis.Shut(ctx, h.id, sale.Epoch))(h.t)
+	opener := rebuild.Opener{Store: h.store, Redis: h.redis, PaymentTimeout: time.Minute}
+	must.Get(opener.Open(ctx, h.id, token))(h.t)
+}
+
+// admit runs an admitter while a function runs.
+func (h *fixture) admit(life time.Duration, while func()) {
+	a := &admission.Admitter{
+		Sales: func() []seckill.Sale {
+			return []seckill.Sale{must.Get(h.store.Sale(h.t.Context(), h.id))(h.t)}
+		},
+		Redis: h.redis, Store: h.store, Life: life, PaymentTimeout: time.Minute,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	ctx, stop := context.WithCancel(h.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	defer func() {
+		stop()
+		require.NoError(h.t, <-ended)
+	}()
+	h.eventually(func(s admission.State) bool { return s.Ready() })
+	while()
+}
+
+func (h *fixture) state() admission.State {
+	h.t.Helper()
+	return must.Get(h.redis.Room(h.t.Context(), h.id))(h.t)
+}
+
+func (h *fixture) eventually(is func(admission.State) bool) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return is(h.state()) }, time.Minute, 5*time.Millisecond)
+}
+
+func (h *fixture) join(buyer int64, ticket string) admission.Place {
+	h.t.Helper()
+	return must.Get(h.service.Join(h.t.Context(), h.id, buyer, ticket))(h.t)
+}
+
+// joinAll joins buyers and returns their places.
+func (h *fixture) joinAll(from, to int64) map[int64]admission.Place {
+	places := map[int64]admission.Place{}
+	for b := from; b <= to; b++ {
+		places[b] = h.join(b, "")
+	}
+	return places
+}
+
+// buy reserves one unit.
+func (h *fixture) buy(buyer int64) reservation.VerdictCode {
+	h.t.Helper()
+	epoch := must.Get(h.store.Sale(h.t.Context(), h.id))(h.t).Epoch
+	n := ordersn.NewKeys(secret).Issue(h.id, buyer, time.Now())
+	res := must.Get(h.redis.Reserve(h.t.Context(), h.id, epoch, []reservation.Reservation{{
+		OrderLine: reservation.OrderLine{
+			OrderSn: n.String(), BuyerID: buyer, Quantity: 1, Epoch: epoch,
+		}, PathEnd: n.ExpiresAt(),
+	}}))(h.t)
+	return res.Verdicts[0].Code
+}
+
+// snapshot returns a function that brings Redis back to this moment, as a failover to a replica that
+// lagged does.
+func (h *fixture) snapshot() func() {
+	ctx, dumps := h.t.Context(), map[string]string{}
+	for _, key := range must.Get(h.client.Keys(ctx, "*").Result())(h.t) {
+		dumps[key] = must.Get(h.client.Dump(ctx, key).Result())(h.t)
+	}
+	return func() {
+		require.NoError(h.t, h.client.FlushAll(ctx).Err())
+		for key, dump := range dumps {
+			require.NoError(h.t, h.client.Restore(ctx, key, 0, dump).Err())
+		}
+	}
+}
+
+// TestRoom_LossOfRedisKeepsEveryPlace checks two losses: all of Redis, and all since a moment, which
+// a failover to a replica that lagged loses. No number is handed out twice, and every ticket restores
+// its number, also of buyers whom MySQL does not know of.
+func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
+	for name, lagging := range map[string]bool{"emptied": false, "lagging replica": true} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, 10, time.Hour)
+			var places map[int64]admission.Place
+			h.admit(time.Minute, func() {
+				places = h.joinAll(1, 100)
+				require.Eventually(t, func() bool {
+					return must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Joined == 100
+				}, time.Minute, time.Millisecond)
+			})
+			lose := h.snapshot()
+			for b, p := range h.joinAll(101, 150) { // nobody saves these
+				places[b] = p
+			}
+			if !lagging {
+				lose = func() { require.NoError(t, h.client.FlushAll(t.Context()).Err()) }
+			}
+			lose()
+			h.rebuild()
+			_, err := h.service.Join(t.Context(), h.id, 200, "")
+			require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no room is ready")
+			h.admit(time.Minute, func() {
+				h.newService()
+				numbers := map[int64]bool{}
+				for _, p := range places {
+					numbers[p.Number] = true
+				}
+				require.Len(t, numbers, 150)
+				for b, p := range h.joinAll(1001, 1100) {
+					require.False(t, numbers[p.Number], "buyer %d got a number again", b)
+					numbers[p.Number] = true
+				}
+				for b, p := range places {
+					again := h.join(b, p.Ticket)
+					require.Equal(t, p.Number, again.Number)
+					require.Equal(t, admission.Waiting, again.State)
+				}
+			})
+		})
+	}
+}
+
+// TestRoom_LossWhileBuyersAreAdmitted checks that admissions survive the loss of Redis and the death
+// of an admitter, that nobody who waits is overtaken, and that numbers which nobody shows hold up
+// nobody.
+func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
+	h := open(t, 3, 5*time.Second)
+	var places map[int64]admission.Place
+	h.admit(time.Hour, func() {
+		places = h.joinAll(1, 20)
+		h.eventually(func(s admission.State) bool { return s.Called == 3 })
+		require.Eventually(t, func() bool {
+			return len(must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Turns) == 3
+		}, time.Minute, time.Millisecond)
+	})
+	before := h.state()
+	require.EqualValues(t, 20, before.DrawSize)
+	require.NoError(t, h.client.FlushAll(t.Context()).Err())
+	h.rebuild()
+	h.admit(time.Hour, func() {
+		after := h.state()
+		require.Equal(t, []any{before.DrawSize, before.Digest, before.Seed, before.Commitment},
+			[]any{after.DrawSize, after.Digest, after.Seed, after.Commitment})
+		require.EqualValues(t, 3, after.Called)
+		h.newService()
+		var admitted []int64
+		for b, p := range places {
+			p = must.Get(h.service.Find(t.Context(), h.id, b, p.Ticket))(t)
+			if p.State == admission.Admitted {
+				require.LessOrEqual(t, p.Position, int64(3))
+				admitted = append(admitted, b)
+			} else {
+				require.Equal(t, admission.Waiting, p.State)
+				require.Equal(t, p.Position-4, p.Ahead)
+				require.Equal(t, seckill.Waiting,
+					seckill.ReasonOf(h.service.Require(t.Context(), h.id, b)))
+			}
+		}
+		require.Len(t, admitted, 3)
+		for _, b := range admitted {
+			require.NoError(t, h.service.Require(t.Context(), h.id, b))
+		}
+		for _, b := range admitted[:2] {
+			require.Equal(t, reservation.Taken, h.buy(b))
+		}
+		require.NoError(t, h.service.Leave(t.Context(), h.id, admitted[2]))
+		h.eventually(func(s admission.State) bool { return s.Called == 1 && s.Admitted == 4 })
+		require.EqualValues(t, 1, h.state().Available)
+	})
+}
+
+// TestService_PollsOfAPlaceDoNotAskRedis checks that the status and the places of those who wait
+// come from memory.
+func TestService_PollsOfAPlaceDoNotAskRedis(t *testing.T) {
+	h := open(t, 5, time.Hour)
+	h.admit(time.Minute, func() {})
+	p := h.join(7, "")
+	must.Get(h.service.Status(t.Context(), h.id))(t)
+	calls := func() int {
+		info := must.Get(h.client.InfoMap(t.Context(), "stats").Result())(t)
+		return must.Get(strconv.Atoi(info["Stats"]["total_commands_processed"]))(t)
+	}
+	polls := func(n int) (first, last int) {
+		first = calls()
+		for range n {
+			must.Get(h.service.Status(t.Context(), h.id))(t)
+			got := must.Get(h.service.Find(t.Context(), h.id, 7, p.Ticket))(t)
+			require.Equal(t, p.Number, got.Number)
+		}
+		return first, calls()
+	}
+	// A status is read again when it is a second old, so that some attempt has no read in it.
+	require.Eventually(t, func() bool {
+		first, last := polls(1000)
+		return last-first == 1 // INFO itself
+	}, time.Minute, time.Millisecond)
+}

@@ -1,0 +1,267 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"flashsale.dev/seckill/internal/batcher"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/ttlcache"
+	"flashsale.dev/seckill/internal/waitingroom"
+)
+
+const (
+	// statusLife is the age from which a node reads a room again.
+	statusLife = time.Second
+	maxRooms   = 10_000
+	// redisDeadline bounds a call that a batch of buyers shares, with its grants.
+	redisDeadline = 2 * time.Second
+	// maxGrants bounds how often a batch has numbers granted.
+	maxGrants = 5
+)
+
+// Service serves buyers. It is safe for concurrent use.
+type Service struct {
+	sales    Sales
+	redis    Redis
+	store    Store
+	tickets  *waitingroom.Tickets
+	draws    sync.Map // goods id -> *drawn
+	statuses *ttlcache.Cache[int64, *Status]
+	visits   *batcher.Batcher[visitKey, Visit, visited]
+}
+
+// visitKey groups the visits that one script call decides.
+type visitKey struct {
+	goodsID int64
+	mode    Mode
+}
+
+// drawn is the draw of one room.
+type drawn struct {
+	mu sync.Mutex
+	lastDraw
+}
+
+// visited is one buyer's part of a batch. All of a batch share the status.
+type visited struct {
+	Seat
+	status *Status
+}
+
+// NewService returns a service whose tickets have the given secrets: the first signs, all verify.
+func NewService(sales Sales, redis Redis, store Store, secrets [][]byte) *Service {
+	s := &Service{
+		sales: sales, redis: redis, store: store, tickets: waitingroom.NewTickets(secrets...),
+		statuses: ttlcache.New[int64, *Status](ttlcache.Options{
+			TTL: statusLife, MaxEntries: maxRooms, LoadTimeout: redisDeadline, Now: time.Now,
+		}),
+	}
+	s.visits = batcher.New(reservation.MaxBatch, s.visitBatch)
+	return s
+}
+
+// Status returns a room from this node's memory, at most a second old. NotFound if the sale has none.
+func (s *Service) Status(ctx context.Context, goodsID int64) (*Status, error) {
+	return s.statuses.Get(ctx, goodsID, func(ctx context.Context) (*Status, error) {
+		return s.readStatus(ctx, goodsID)
+	})
+}
+
+func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error) {
+	sale, err := s.sales.Sale(ctx, goodsID)
+	if err != nil {
+		return nil, err
+	}
+	if sale.Admission != seckill.ByWaitingRoom {
+		return nil, seckill.NewError(seckill.NotFound, "this sale has no waiting room")
+	}
+	if sale.PhaseAt(sale.Now, sale.Available) == seckill.PhaseEnded {
+		s.draws.Delete(goodsID)
+		return &Status{Sale: sale, State: State{Now: sale.Now, DrawSize: NotDrawn}}, nil
+	}
+	state, err := s.redis.Room(ctx, goodsID)
+	if err == nil && !state.Ready() {
+		err = errNotReady
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return s.newStatus(sale, state)
+}
+
+// newStatus returns the status of a state.
+func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
+	known, _ := s.draws.LoadOrStore(sale.GoodsID, &drawn{})
+	d := known.(*drawn)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	draw, err := d.of(state)
+	return &Status{State: state, Sale: sale, draw: draw}, err
+}
+
+// Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one or
+// shows a ticket. ticket may be empty.
+func (s *Service) Join(
+	ctx context.Context, goodsID, buyerID int64, ticket string,
+) (Place, error) {
+	status, err := s.Status(ctx, goodsID)
+	if err != nil {
+		return Place{}, err
+	}
+	if status.Phase() == Over {
+		return Place{}, status.refusal()
+	}
+	p, err := s.visit(ctx, goodsID, Join, s.newVisit(status, buyerID, ticket))
+	if err == nil && p.State == Missed {
+		// Redis lost the admission of a number that it does not know as passed.
+		if err = s.Leave(ctx, goodsID, buyerID); err == nil {
+			p, err = s.visit(ctx, goodsID, Join, s.newVisit(status, buyerID, ""))
+		}
+	}
+	return p, err
+}
+
+// Find returns the place of a buyer; NotFound without one. A place whose ticket is shown, and which
+// was not called, is computed from this node's memory.
+func (s *Service) Find(
+	ctx context.Context, goodsID, buyerID int64, ticket string,
+) (Place, error) {
+	status, err := s.Status(ctx, goodsID)
+	if err != nil {
+		return Place{}, err
+	}
+	v := s.newVisit(status, buyerID, ticket)
+	if v.Ticket > 0 && v.Ticket <= status.Joined && (status.Phase() == Over || !status.called(v.Position)) &&
+		!status.inGap(v.Ticket) {
+		p := status.place(Seat{Number: v.Ticket})
+		p.Ticket = ticket
+		return p, nil
+	}
+	return s.visit(ctx, goodsID, Find, v)
+}
+
+// Leave removes the place of a buyer. A buyer without one may leave too.
+func (s *Service) Leave(ctx context.Context, goodsID, buyerID int64) error {
+	if _, err := s.Status(ctx, goodsID); err != nil {
+		return err
+	}
+	_, err := s.visits.Do(ctx, visitKey{goodsID, Leave}, Visit{BuyerID: buyerID})
+	return unavailable(err)
+}
+
+// Require returns nil if a buyer is admitted to a sale that has a waiting room. Otherwise it returns
+// Waiting with the buyer's position, or the refusal of a room that is over.
+func (s *Service) Require(ctx context.Context, goodsID, buyerID int64) error {
+	status, err := s.Status(ctx, goodsID)
+	if err != nil {
+		return err
+	}
+	if status.Phase() == Over {
+		return status.refusal()
+	}
+	p, err := s.visit(ctx, goodsID, Find, Visit{BuyerID: buyerID})
+	switch {
+	case seckill.ReasonOf(err) == seckill.NotFound:
+		return seckill.NewWaiting()
+	case err != nil || p.State == Admitted:
+		return err
+	}
+	e := seckill.NewWaiting()
+	if p.State == Waiting && p.Position > 0 {
+		e.RetryAfter = min(max(p.ETA, time.Second), time.Minute)
+		e = e.With("position", p.Position)
+	}
+	return e
+}
+
+// newVisit returns the visit of a buyer. A ticket that is not the buyer's own counts as none.
+func (s *Service) newVisit(status *Status, buyerID int64, ticket string) Visit {
+	v := Visit{BuyerID: buyerID}
+	if ticket == "" {
+		return v
+	}
+	number, err := s.tickets.Number(ticket, status.Sale.GoodsID, buyerID)
+	if err == nil {
+		v.Ticket = number
+		v.Position = status.position(v.Ticket)
+	}
+	return v
+}
+
+// visit asks Redis together with other buyers.
+func (s *Service) visit(
+	ctx context.Context, goodsID int64, mode Mode, v Visit,
+) (Place, error) {
+	got, err := s.visits.Do(ctx, visitKey{goodsID, mode}, v)
+	if err != nil {
+		return Place{}, unavailable(err)
+	}
+	switch got.Mark {
+	case Unknown:
+		return Place{}, seckill.NewError(seckill.NotFound, "you have no place in this line")
+	case Exhausted:
+		return Place{}, unavailable(errors.New("no number was granted"))
+	case OverLimit:
+		return Place{}, seckill.NewError(seckill.LimitReached,
+			"you have as many as one buyer may have")
+	}
+	p := got.status.place(got.Seat)
+	p.Ticket = s.tickets.Sign(goodsID, v.BuyerID, p.Number)
+	return p, nil
+}
+
+// visitBatch decides the visits of a batch in one script call. Where the granted numbers end, it has
+// more granted and asks again: the buyers who have a number get the same one.
+func (s *Service) visitBatch(
+	ctx context.Context, key visitKey, visits []Visit,
+) ([]visited, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisDeadline)
+	defer cancel()
+	sale, err := s.sales.Sale(ctx, key.goodsID)
+	if err != nil {
+		return nil, err
+	}
+	for grants := 0; ; grants++ {
+		state, seats, err := s.redis.Join(ctx, key.goodsID, key.mode, visits)
+		if err == nil && !state.Ready() {
+			err = errNotReady
+		}
+		if err != nil {
+			return nil, err
+		}
+		if state.Joined < state.Granted || key.mode != Join || grants == maxGrants {
+			status, err := s.newStatus(sale, state)
+			return answers(status, seats), unavailable(err)
+		}
+		if err := grant(ctx, s.store, s.redis, key.goodsID, state); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func answers(status *Status, seats []Seat) []visited {
+	list := make([]visited, len(seats))
+	for i, seat := range seats {
+		list[i] = visited{seat, status}
+	}
+	return list
+}
+
+// errNotReady means that a worker has to make the room ready, after its sale was built.
+var errNotReady = errors.New("the room is not ready")
+
+func unavailable(err error) error {
+	return seckill.OrUnavailable(err, "the waiting room can't be asked")
+}
+
+// refusal is the error of a room that is over.
+func (s *Status) refusal() error {
+	if err := s.Sale.CheckSelling(s.Now, 1); err != nil {
+		return err
+	}
+	return seckill.NewSoldOut(0)
+}

@@ -1,0 +1,56 @@
+-- admit: calls the next in line, each for a limited time. Whoever is called and reserves in that time
+-- finds a unit: units are promised to all admissions that are not used, and reserve refuses all
+-- others. The script calls nobody before the draw, nobody faster than the rate, and nobody whose
+-- number is done or in a gap. Of concurrent calls one has an effect, because the others expect a
+-- position that was called.
+--
+-- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
+-- ARGV  1 lease ('' = read INFO)   2 last position that was called   3 life of an admission, ms
+--       4 ms between two admissions   5 ms of permits that accumulate
+--       6… the numbers at the following positions
+-- Returns the state (see room).
+local sale, room, turns, done, gap, late = unpack(KEYS)
+local FIRST_ARG = 6
+local state = room_of(sale, room, turns, ARGV[1])
+if not state.ready then return state.answer() end
+local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+
+for _, turn in ipairs(redis.call('ZRANGEBYSCORE', turns, '-inf', now)) do
+  redis.call('ZREM', turns, turn)
+  if string.sub(turn, 1, 1) ~= 'b' then redis.call('SETBIT', done, turn, 1) end
+  state.missed = state.missed + 1
+end
+local open = redis.call('ZCARD', turns)
+-- A clock that was set back must not stop the line.
+local paid = math.max(math.min(state.paid, now), now - math.max(burst, interval))
+
+local function may_call()
+  return paid + interval <= now
+    and ((open + 1) * state.limit <= state.avail or open == 0 and state.avail > 0)
+end
+
+local function call(number)
+  redis.call('ZADD', turns, now + life, number)
+  open, paid = open + 1, paid + interval
+end
+
+if state.selling and state.drawn then
+  while may_call() do
+    local number = redis.call('ZRANGE', late, 0, 0)[1]
+    if not number then break end
+    redis.call('ZREM', late, number)
+    if not has(done, number) then call(number) end
+  end
+  for a = FIRST_ARG, tonumber(ARGV[2]) == state.admitted and #ARGV or 0 do
+    local number = ARGV[a]
+    if tonumber(number) > state.next then break end
+    if not has(done, number) and not has(gap, number) then
+      if not may_call() then break end
+      call(number)
+    end
+    state.admitted = state.admitted + 1
+  end
+end
+redis.call('HSET', room, 'admitted', state.admitted, 'paid', string.format('%.3f', paid), 'missed',
+  state.missed)
+return state.answer()

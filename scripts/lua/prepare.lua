@@ -1,0 +1,37 @@
+-- prepare: makes a room ready on a master that may hand out numbers from now on. A room that this
+-- master has from another one, or from before a restart, may lack the last numbers: the numbers
+-- between what it knows and what MySQL had granted are a gap, until their holders show their tickets.
+--
+-- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
+-- ARGV  1 lease ('' = read INFO)   2 lease and epoch that MySQL granted numbers   3 next   4 limit
+--       5 admitted   6 size of the draw (-1 = none)   7 digest   8 seed ('' before the draw)
+--       9 commitment   10 gaps (JSON)   11 life of a restored admission, ms
+--       12… turns
+-- Returns the state (see room).
+local sale, room, turns, _, gap = unpack(KEYS, 1, 5)
+local FIRST_ARG = 12
+local state = room_of(sale, room, turns, ARGV[1])
+if state.gate ~= GATE_OPEN or state.ready or state.wanted ~= ARGV[2] then
+  return state.answer()
+end
+for _, range in ipairs(cjson.decode(ARGV[10])) do
+  -- A gap up to next is one that this room has known before.
+  for number = math.max(range.from, state.next + 1), range.to do
+    redis.call('SETBIT', gap, number, 1)
+  end
+end
+local admitted = tonumber(ARGV[5])
+if admitted > state.admitted or redis.call('EXISTS', room) == 0 then
+  for a = FIRST_ARG, #ARGV do
+    redis.call('ZADD', turns, 'NX', state.now + tonumber(ARGV[11]), ARGV[a])
+  end
+end
+redis.call('HDEL', room, 'size', 'seed')
+if ARGV[6] ~= '-1' then
+  redis.call('HSET', room, 'size', ARGV[6], 'seed', ARGV[8], 'digest', ARGV[7])
+elseif state.digest == '' then
+  redis.call('HSET', room, 'digest', ARGV[7])
+end
+redis.call('HSET', room, 'lease', ARGV[2], 'next', ARGV[3], 'limit', ARGV[4],
+  'admitted', math.max(admitted, state.admitted), 'commitment', ARGV[9], 'gaps', ARGV[10])
+return room_of(sale, room, turns, ARGV[1]).answer()
