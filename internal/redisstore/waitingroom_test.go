@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -148,6 +149,27 @@ func (s fixture) TestAdmit_PromisesEachUnitOnce(t *testing.T) {
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(5, 3, 1))[0].Code)
 	require.EqualValues(t, 3, s.callNext(aTurn).Admitted, "nothing is left")
 	require.Equal(t, admission.OverLimit, s.visit(admission.Join, 1)[0].Mark)
+}
+
+// TestRelease_CutLeavesPromisedUnits checks that a merchant takes off sale only what no admitted
+// buyer was promised.
+func (s fixture) TestRelease_CutLeavesPromisedUnits(t *testing.T) {
+	s.openRoom(6, 2)
+	s.visit(admission.Join, 1, 2, 3)
+	require.EqualValues(t, 3, s.callNext(aTurn).Called)
+	cut := func(id string, units int64) order.MoveResult {
+		return s.release(order.StockMove{
+			ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -units,
+		})[0]
+	}
+	require.Equal(t, order.CutTooLarge, cut("a", 2), "the third might find nothing")
+	require.Equal(t, order.MoveApplied, cut("b", 1))
+	s.visit(admission.Leave, 1)
+	s.visit(admission.Leave, 2)
+	require.Equal(t, order.MoveApplied, cut("c", 4))
+	require.Equal(t, order.CutTooLarge, cut("d", 1))
+	s.visit(admission.Leave, 3)
+	require.Equal(t, order.MoveApplied, cut("e", 1))
 }
 
 // TestAdmit_LapsedTurnGoesToTheNext checks that an admission ends, that the next in line gets the
