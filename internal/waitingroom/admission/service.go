@@ -135,8 +135,8 @@ func (s *Service) Find(
 		return Place{}, err
 	}
 	v := s.newVisit(status, buyerID, ticket)
-	if v.Ticket > 0 && v.Ticket <= status.Joined && (status.Phase() == waitingroom.PhaseOver || !status.called(v.Position)) &&
-		!status.inGap(v.Ticket) {
+	known := v.Ticket > 0 && v.Ticket <= status.Joined && !status.inGap(v.Ticket)
+	if known && (status.Phase() == waitingroom.PhaseOver || !status.called(v.Position)) {
 		p := status.place(Seat{Number: v.Ticket})
 		p.Ticket = ticket
 		return p, nil
