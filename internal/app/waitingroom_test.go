@@ -152,3 +152,45 @@ func TestWaitingRoom_AdmitsNobodyInVain(t *testing.T) {
 	require.Equal(t, before.DrawCommitment, after.DrawCommitment)
 	require.EqualValues(t, 300, *after.DrawSize)
 }
+
+// TestWaitingRoom_Calls checks the answers of the calls around one unit: who joins twice has one
+// place, who is not called gets WAITING with the position, and the status is revalidated.
+func TestWaitingRoom_Calls(t *testing.T) {
+	t.Parallel()
+	h := openIdle(t, 15*time.Minute)
+	h.settings.AdmissionTimeout = time.Hour
+	h.work()
+	h.refuses("NOT_FOUND", buyer(1), "POST", "/sales/"+h.exposed("1", "1")+"/waiting-room", "")
+	goods := h.withRoom(1, -time.Minute)
+	target := "/sales/" + goods + "/waiting-room"
+	h.refuses("UNAUTHENTICATED", seckill.Actor{}, "POST", target, "")
+	h.refuses("NOT_FOUND", buyer(1), "GET", target+"/me", "")
+	first := dataOf[place](t, h.does(buyer(1), "POST", target, ""))
+	require.Equal(t, first.Number, dataOf[place](t, h.does(buyer(1), "POST", target, "")).Number)
+	second := dataOf[place](t, h.does(buyer(2), "POST", target, `{"ticket":"no ticket"}`))
+	require.Equal(t, first.Number+1, second.Number)
+	h.eventually(func() bool {
+		return dataOf[place](t, h.does(buyer(1), "GET", target+"/me", "")).State == "admitted"
+	}, "nobody is called")
+	h.refuses("WAITING", buyer(3), "POST", "/randomPath?goodsId="+goods, "")
+	r := h.refuses("WAITING", buyer(2), "POST", "/randomPath?goodsId="+goods, "")
+	require.Equal(t, http.StatusTooManyRequests, r.Status)
+	require.Equal(t, "1", r.Header.Get("Retry-After"))
+	require.JSONEq(t, `{"position":2}`, string(r.Data))
+
+	h.eventually(func() bool {
+		status := h.does(seckill.Actor{}, "GET", target, "")
+		require.Equal(t, "public, max-age=1", status.Header.Get("Cache-Control"))
+		again := h.as(seckill.Actor{}, "GET", target, "", "If-None-Match",
+			status.Header.Get("ETag"))
+		return again.Status == http.StatusNotModified
+	}, "the status never had the same ETag twice")
+
+	h.does(buyer(1), "DELETE", target+"/me", "")
+	h.refuses("NOT_FOUND", buyer(1), "GET", target+"/me", "")
+	h.eventually(func() bool {
+		return h.tries(buyer(2), goods, "1").Reason == "QUEUED"
+	}, "the unit does not go to the next in line")
+	h.refuses("CONFLICT", merchant(), "PATCH", "/admin/sales/"+goods, `{"admission":"rate"}`)
+	h.refuses("BAD_REQUEST", merchant(), "PATCH", "/admin/sales/"+goods, `{"admission":"luck"}`)
+}

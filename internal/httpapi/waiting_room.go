@@ -8,24 +8,25 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"flashsale.dev/seckill/internal/waitingroom"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
 // roomResponse is a waiting room, the same for everybody. The draw's values are public from the
 // start of the sale on, so that anybody can recompute a position.
 type roomResponse struct {
-	Phase          admission.Phase `json:"phase"`
-	Joined         int64           `json:"joined"`   // last number
-	Admitted       int64           `json:"admitted"` // last position that was called
-	RatePerSecond  float64         `json:"ratePerSecond"`
-	Available      int64           `json:"available"`
-	Held           int64           `json:"held"` // units of orders that are not paid
-	HeldUntil      timestamp       `json:"heldUntil,omitzero"`
-	DrawCommitment string          `json:"drawCommitment"`
-	DrawSeed       string          `json:"drawSeed,omitempty"`
-	DrawDigest     string          `json:"drawDigest,omitempty"`
-	DrawSize       *int64          `json:"drawSize,omitempty"`
-	ServerTime     timestamp       `json:"serverTime"`
+	Phase          waitingroom.Phase `json:"phase"`
+	Joined         int64             `json:"joined"`   // last number
+	Admitted       int64             `json:"admitted"` // last position that was called
+	RatePerSecond  float64           `json:"ratePerSecond"`
+	Available      int64             `json:"available"`
+	Held           int64             `json:"held"` // units of orders that are not paid
+	HeldUntil      timestamp         `json:"heldUntil,omitzero"`
+	DrawCommitment string            `json:"drawCommitment"`
+	DrawSeed       string            `json:"drawSeed,omitempty"`
+	DrawDigest     string            `json:"drawDigest,omitempty"`
+	DrawSize       *int64            `json:"drawSize,omitempty"`
+	ServerTime     timestamp         `json:"serverTime"`
 }
 
 func newRoomResponse(s *admission.Status) roomResponse {

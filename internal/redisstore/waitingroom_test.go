@@ -1,15 +1,19 @@
 package redisstore
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/waitingroom"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
@@ -128,26 +132,44 @@ func (s fixture) TestAdmit_PromisesEachUnitOnce(t *testing.T) {
 	s.visit(admission.Join, buyersUpTo(6)...)
 	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 1, 1))[0].Code)
 	state := s.callNext(aTurn)
-	require.EqualValues(t, []int64{2, 2}, []int64{state.Admitted, state.Called},
-		"2 admissions of 2 units; the fifth unit waits")
-	seats := s.visit(admission.Find, 1, 2, 3)
-	require.NotZero(t, seats[0].Until)
-	require.NotZero(t, seats[1].Until)
-	require.Zero(t, seats[2].Until)
-	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 3, 1))[0].Code)
+	require.EqualValues(t, []int64{3, 3}, []int64{state.Admitted, state.Called},
+		"two of them may take 4 units, and one is left for the third")
+	seats := s.visit(admission.Find, 1, 2, 3, 4)
+	require.NotZero(t, seats[2].Until)
+	require.Zero(t, seats[3].Until)
+	require.Equal(t, reservation.NotAdmitted, s.reserve(reservationOf(1, 4, 1))[0].Code)
 	verdicts := s.reserve(reservationOf(2, 1, 2), reservationOf(3, 1, 1), reservationOf(2, 1, 2))
 	require.Equal(t, []reservation.VerdictCode{
 		reservation.Taken, reservation.NotAdmitted, reservation.Repeated,
 	}, []reservation.VerdictCode{verdicts[0].Code, verdicts[1].Code, verdicts[2].Code})
-	require.EqualValues(t, 1, s.callNext(aTurn).Called, "3 units, 2 of them promised")
+	require.EqualValues(t, 2, s.callNext(aTurn).Called, "3 units, and two who may take 4")
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(4, 2, 2))[0].Code)
 	state = s.callNext(aTurn)
 	require.EqualValues(t, []int64{3, 1}, []int64{state.Admitted, state.Called}, "the last unit")
-	require.EqualValues(t, 1, s.callNext(aTurn).Called)
-	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(5, 3, 1))[0].Code)
 	require.EqualValues(t, 3, s.callNext(aTurn).Admitted, "nothing is left")
 	require.Equal(t, admission.OverLimit, s.visit(admission.Join, 1)[0].Mark)
+}
+
+// TestRelease_CutLeavesPromisedUnits checks that a merchant takes off sale only what no admitted
+// buyer was promised.
+func (s fixture) TestRelease_CutLeavesPromisedUnits(t *testing.T) {
+	s.openRoom(6, 2)
+	s.visit(admission.Join, 1, 2, 3)
+	require.EqualValues(t, 3, s.callNext(aTurn).Called)
+	cut := func(id string, units int64) order.MoveResult {
+		return s.release(order.StockMove{
+			ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -units,
+		})[0]
+	}
+	require.Equal(t, order.CutTooLarge, cut("a", 2), "the third might find nothing")
+	require.Equal(t, order.MoveApplied, cut("b", 1))
+	s.visit(admission.Leave, 1)
+	s.visit(admission.Leave, 2)
+	require.Equal(t, order.MoveApplied, cut("c", 4))
+	require.Equal(t, order.CutTooLarge, cut("d", 1))
+	s.visit(admission.Leave, 3)
+	require.Equal(t, order.MoveApplied, cut("e", 1))
 }
 
 // TestAdmit_LapsedTurnGoesToTheNext checks that an admission ends, that the next in line gets the
@@ -179,6 +201,36 @@ func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 	for range 2 {
 		state := must.Get(s.Admit(t.Context(), goods, call))(t)
 		require.EqualValues(t, []int64{3, 3}, []int64{state.Admitted, state.Called})
+	}
+}
+
+// TestAdmit_AgreesWithAdvance holds the script's rule against the one in Go, for random rooms.
+func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		require.NoError(t, s.client.Del(t.Context(), keysOf(goods).sale()).Err())
+		for _, key := range keysOf(goods).ofRoom() {
+			require.NoError(t, s.client.Del(t.Context(), key).Err())
+		}
+		units, limit := random.Int64N(12), 1+random.Int64N(3)
+		s.openRoom(units, limit)
+		first := int64(1000 * (seed + 1)) // of the buyers
+		for b := range random.Int64N(12) {
+			s.visit(admission.Join, first+b)
+		}
+		rate := seckill.Rate{
+			PermitsPerSecond: 1 + float64(random.IntN(10)), MaxBurstSeconds: 1,
+		}
+		before := must.Get(s.Room(t.Context(), goods))(t)
+		after := must.Get(s.Admit(t.Context(), goods, admission.Call{
+			Numbers: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Life: aTurn, Rate: rate,
+		}))(t)
+		want := waitingroom.Advance(waitingroom.Room{
+			StartAt: before.Now.Add(-time.Hour), EndAt: before.Now.Add(time.Hour),
+			PermitsPerSecond: rate.PermitsPerSecond, PerBuyerLimit: limit, Joined: before.Joined,
+			Available: units,
+		}, before.Now)
+		require.Equal(t, want, after.Admitted, "%d units of %d, %+v", units, limit, before)
 	}
 }
 
@@ -264,4 +316,32 @@ func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
 	s.visit(admission.Leave, 100)
 	require.True(t, must.Get(s.Retire(t.Context(), goods, 1))(t))
 	require.Empty(t, must.Get(s.client.Keys(t.Context(), "*").Result())(t))
+}
+
+// TestRoom_MillionBuyersFitIn32MB joins a million buyers in groups, and requires that their places,
+// the bitmaps and the keys take at most 32 MB of Redis' memory.
+func TestRoom_MillionBuyersFitIn32MB(t *testing.T) {
+	s := open(t, env.Redis(t).Addr(), "")
+	require.NoError(t, s.client.FlushAll(t.Context()).Err())
+	s.openRoom(1, 1)
+	state := must.Get(s.Room(t.Context(), goods))(t)
+	require.NoError(t, s.RaiseLimit(t.Context(), goods, state.Lease, 2_000_000))
+	used := func() int {
+		info := must.Get(s.client.(*redis.Client).InfoMap(t.Context(), "memory").Result())(t)
+		return must.Get(strconv.Atoi(info["Memory"]["used_memory"]))(t)
+	}
+	before, firstID := used(), int64(248_171_519_795_200_123)
+	const buyers = 1_000_000
+	visits := make([]admission.Visit, reservation.MaxBatch)
+	for from := int64(0); from < buyers; from += reservation.MaxBatch {
+		for i := range visits {
+			visits[i].BuyerID = firstID + from + int64(i)
+		}
+		_, seats, err := s.Join(t.Context(), goods, admission.Join, visits)
+		require.NoError(t, err)
+		require.Equal(t, from+1, seats[0].Number)
+	}
+	took := used() - before
+	t.Logf("%d bytes for %d buyers", took, buyers)
+	require.Less(t, took, 32_000_000)
 }

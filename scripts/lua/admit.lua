@@ -24,9 +24,10 @@ local open = redis.call('ZCARD', turns)
 -- A clock that was set back must not stop the line.
 local paid = math.max(math.min(state.paid, now), now - math.max(burst, interval))
 
+-- The others take at most open * limit units, so one is left for whoever is called next
+-- (internal/waitingroom.Advance has the same rule).
 local function may_call()
-  return paid + interval <= now
-    and ((open + 1) * state.limit <= state.avail or open == 0 and state.avail > 0)
+  return paid + interval <= now and open * state.limit < state.avail
 end
 
 local function call(number)

@@ -9,7 +9,8 @@
 -- Returns for each move:
 --       1 applied   0 applied before   2 of an older epoch (this epoch's load included it)
 --       3 deferred: the gate is not open, or Redis has an older epoch; repeat later
---       4 a cut of more units than are unsold; repeats in this epoch get the same result
+--       4 a cut of more units than are unsold and, in a waiting room, not promised; repeats in this
+--         epoch get the same result
 local sale, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FIRST_ARG, STRIDE = 2, 6
 local APPLIED, APPLIED_BEFORE, COVERED, DEFERRED, TOO_LARGE = 1, 0, 2, 3, 4
@@ -31,6 +32,14 @@ local function return_units(kind, buyer, sn, units)
   redis.call('HINCRBY', sale, 'avail', units)
 end
 
+-- promised returns the units that a cut must leave, so that each admitted buyer of a waiting room
+-- finds one (see admit; like in reserve, the key is not in KEYS).
+local function promised()
+  local r = redis.call('HMGET', sale, 'room', 'limit')
+  local open = r[1] == '1' and redis.call('ZCARD', sale .. ':turns') or 0
+  return open > 0 and (open - 1) * r[2] + 1 or 0
+end
+
 local results = {}
 for a = FIRST_ARG, #ARGV, STRIDE do
   local id, of, kind = ARGV[a], tonumber(ARGV[a + 1]), ARGV[a + 2]
@@ -47,7 +56,7 @@ for a = FIRST_ARG, #ARGV, STRIDE do
   elseif kind ~= 'delta' then
     redis.call('SADD', moves, id)
     return_units(kind, buyer, sn, units)
-  elseif redis.call('HGET', sale, 'avail') + units < 0 then
+  elseif units < 0 and redis.call('HGET', sale, 'avail') + units < promised() then
     result = TOO_LARGE
     redis.call('SADD', moves, id .. '!')
   else

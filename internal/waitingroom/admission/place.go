@@ -1,22 +1,11 @@
 package admission
 
 import (
-	"math"
 	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/waitingroom"
-)
-
-// Phase is the state of a room for buyers; the contract names the values.
-type Phase string
-
-// The phases.
-const (
-	Open    Phase = "open"    // before the draw: whoever joins takes part in it
-	Running Phase = "running" // the line moves
-	Over    Phase = "over"    // nothing is left and nothing can return, or the sale has ended
 )
 
 // Progress is how far a place has come; the contract names the values.
@@ -59,14 +48,14 @@ func (l *lastDraw) of(s State) (*waitingroom.Draw, error) {
 }
 
 // Phase returns the phase of the room.
-func (s *Status) Phase() Phase {
+func (s *Status) Phase() waitingroom.Phase {
 	switch {
 	case s.Over, s.Sale.PhaseAt(s.Now, s.Available) == seckill.PhaseEnded:
-		return Over
+		return waitingroom.PhaseOver
 	case s.draw != nil:
-		return Running
+		return waitingroom.PhaseRunning
 	default:
-		return Open
+		return waitingroom.PhaseOpen
 	}
 }
 
@@ -95,13 +84,13 @@ func (s *Status) place(seat Seat) Place {
 	switch {
 	case seat.Until.After(s.Now):
 		p.State, p.Until = Admitted, seat.Until
-	case s.Phase() == Over:
+	case s.Phase() == waitingroom.PhaseOver:
 		p.State = PlaceOver
 	case seat.Mark == Passed, seat.Mark == InLine && s.called(p.Position):
 		p.State = Missed
 	default:
-		p.Ahead = max(0, p.Position-s.Admitted-1)
-		p.ETA = s.eta(p.Ahead)
+		p.Ahead = s.line().Ahead(p.Position)
+		p.ETA = s.line().ETA(p.Position) + max(0, s.Sale.StartAt.Sub(s.Now))
 	}
 	return p
 }
@@ -114,10 +103,9 @@ func (s *Status) inGap(number int64) bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.From <= number && number <= g.To })
 }
 
-// eta estimates the time until a place with so many ahead is called, by the rate alone. Before the
-// start it is the time until then.
-func (s *Status) eta(ahead int64) time.Duration {
-	seconds := float64(ahead) / s.Sale.Rate.PermitsPerSecond
-	wait := time.Duration(math.Ceil(min(seconds, math.MaxInt32))) * time.Second
-	return wait + max(0, s.Sale.StartAt.Sub(s.Now))
+// line returns the arithmetic of the line, by the rate alone.
+func (s *Status) line() waitingroom.Room {
+	return waitingroom.Room{
+		PermitsPerSecond: s.Sale.Rate.PermitsPerSecond, Admitted: s.Admitted,
+	}
 }

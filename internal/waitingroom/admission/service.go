@@ -112,7 +112,7 @@ func (s *Service) Join(
 	if err != nil {
 		return Place{}, err
 	}
-	if status.Phase() == Over {
+	if status.Phase() == waitingroom.PhaseOver {
 		return Place{}, status.refusal()
 	}
 	p, err := s.visit(ctx, goodsID, Join, s.newVisit(status, buyerID, ticket))
@@ -135,8 +135,8 @@ func (s *Service) Find(
 		return Place{}, err
 	}
 	v := s.newVisit(status, buyerID, ticket)
-	if v.Ticket > 0 && v.Ticket <= status.Joined && (status.Phase() == Over || !status.called(v.Position)) &&
-		!status.inGap(v.Ticket) {
+	known := v.Ticket > 0 && v.Ticket <= status.Joined && !status.inGap(v.Ticket)
+	if known && (status.Phase() == waitingroom.PhaseOver || !status.called(v.Position)) {
 		p := status.place(Seat{Number: v.Ticket})
 		p.Ticket = ticket
 		return p, nil
@@ -160,7 +160,7 @@ func (s *Service) Require(ctx context.Context, goodsID, buyerID int64) error {
 	if err != nil {
 		return err
 	}
-	if status.Phase() == Over {
+	if status.Phase() == waitingroom.PhaseOver {
 		return status.refusal()
 	}
 	p, err := s.visit(ctx, goodsID, Find, Visit{BuyerID: buyerID})
