@@ -23,6 +23,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
+		"the card follows the order": theCardFollowsTheOrder,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,4 +232,39 @@ func signedOut(t *testing.T, h fixture) {
 	v.press("#leave")
 	v.becomes("signed out",
 		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
+}
+
+// theCardFollowsTheOrder checks the card's message after cancellation, payment and the end of the
+// time to pay. Before them the card asks for payment.
+func theCardFollowsTheOrder(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing that is returned"})
+	v := h.buyer(t, 111, `let late = false; window.expire = () => { late = true; };
+		window.meddle = async (path, options, real) => {
+			const mine = path.startsWith('/orders?');
+			if (!late || !mine) return null;
+			const answer = await (await real(path, options)).json();
+			for (const o of answer.data.items) o.payBy = '2020-01-01T00:00:00.000Z';
+			return new Response(JSON.stringify(answer));
+		};`)
+	v.open("/")
+	v.buys(goods, won)
+	v.press(order + " [data-part=cancel]")
+	v.press("#sure [value=cancel]")
+	v.sees(card(goods)+" .say", "You cancelled this order")
+	require.NotContains(t, v.text(card(goods)+" .say"), won)
+	v.becomes("on sale again", `!`+element(goods, "buy")+`.disabled`)
+
+	paid := h.sells(t, sale{title: "A thing that is paid"})
+	v.open("/")
+	v.buys(paid, won)
+	v.press(order + " [data-part=pay]")
+	v.sees(card(paid)+" .say", "Paid. It’s yours.")
+	require.True(t, ask[bool](v, element(paid, "buy")+`.disabled`), "one each")
+
+	overdue := h.sells(t, sale{title: "A thing that is not paid"})
+	v.open("/")
+	v.run("expire()")
+	v.press(card(overdue) + " .buy")
+	v.sees(card(overdue)+" .say", "The time to pay is over.")
+	v.becomes("Pay is gone", `!document.querySelector('`+order+` [data-part=pay]').checkVisibility()`)
 }

@@ -16,6 +16,7 @@ export class Counter {
     this.sale = sale;
     this.busy = false;
     this.mine = new Map(); // this buyer's units by orderSn, as far as this page knows
+    this.announced = ''; // the number of the order that the card's message is about
     this.button = part(card, 'buy');
     this.button.addEventListener('click', () => this.press());
     document.addEventListener('order', (event) => this.hold(event.detail));
@@ -41,7 +42,26 @@ export class Counter {
     if (order.goodsId !== this.sale.goodsId) return;
     if (['queued', 'created', 'paid'].includes(order.status)) this.mine.set(order.orderSn, order.quantity);
     else this.mine.delete(order.orderSn);
+    if (order.orderSn === this.announced) this.follows(order);
     this.draw();
+  }
+
+  /** Replaces the card's message, because the order that it announced has changed. */
+  follows(order) {
+    const overdue = order.status === 'created' && now() >= Date.parse(order.payBy);
+    if (order.status === 'created' && !overdue) return;
+    this.announced = overdue ? order.orderSn : '';
+    this.step(null);
+    const paid = order.status === 'paid';
+    const words = overdue ? t('say.overdue') : oneOf('say.order', order.status);
+    this.say(paid ? 'yes' : 'note', words, paid ? {label: t('nav.orders'), href: '#orders'} : null);
+    // The units of an order that ended are on sale again.
+    if (!paid && !overdue) this.reload();
+  }
+
+  /** Loads the units that are left. */
+  reload() {
+    call('GET', `/sales/${this.sale.goodsId}`).then((answer) => answer.ok && this.update(answer.data));
   }
 
   draw() {
@@ -61,6 +81,7 @@ export class Counter {
       location.assign('/session?to=/');
       return;
     }
+    this.announced = '';
     this.busy = true; // set before the first await, so that a second click has no effect
     this.draw();
     const whole = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
@@ -119,10 +140,11 @@ export class Counter {
       return;
     }
     this.hold(order);
-    // Load the remaining units.
-    call('GET', `/sales/${this.sale.goodsId}`).then((answer) => answer.ok && this.update(answer.data));
+    this.reload();
     this.step('won');
+    this.announced = order.orderSn;
     this.say('yes', t('say.won', {time: moment(Date.parse(order.payBy), now())}), {label: t('say.pay'), href: '#orders'});
+    this.follows(order);
   }
 
   refused(answer) {

@@ -71,6 +71,7 @@ function drawTime({row, order}, at) {
     const ms = Date.parse(order.payBy) - at;
     put(left, ms > 0 ? t('orders.left', {time: length(ms)}) : t('orders.late'));
     left.classList.toggle('soon', ms < 120e3);
+    part(row, 'pay').hidden = ms <= 0;
     return;
   }
   const ended = order.paidAt ?? order.closedAt;
@@ -119,7 +120,13 @@ async function step(known, name) {
 if (list) {
   document.getElementById('orders-more').addEventListener('click', () => loadOrders(true));
   everySecond((at) => {
-    for (const known of rows.values()) if (known.order.status === 'created') drawTime(known, at);
+    for (const known of rows.values()) {
+      if (known.order.status !== 'created') continue;
+      drawTime(known, at);
+      if (at < Date.parse(known.order.payBy) || known.overdue) continue;
+      known.overdue = true; // announced once
+      document.dispatchEvent(new CustomEvent('order', {detail: known.order}));
+    }
   });
   // An unpaid order may expire, be paid elsewhere or be cancelled in another tab.
   setInterval(() => {
