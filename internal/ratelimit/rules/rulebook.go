@@ -98,9 +98,11 @@ func (b *Rulebook) effective(
 	return rule.params, "rule"
 }
 
-// replace installs the operators' limits. It skips unknown rules and invalid limits,
-// which a newer release may have written.
+// replace installs the operators' limits. A newer release, or a person, may have written unknown
+// rules and invalid limits. It skips the rules. A key whose limit is invalid keeps its last valid
+// one, because the limit of the rule may be far above what the operator has allowed.
 func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit.Limit) {
+	before := b.set.Load().limits
 	next := &overrides{version: version, limits: map[string]map[string]ratelimit.Params{}}
 	for name, byKey := range limits {
 		rule, err := b.Find(name)
@@ -109,7 +111,12 @@ func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit
 		}
 		next.limits[name] = map[string]ratelimit.Params{}
 		for key, limit := range byKey {
-			if t, err := limit.Params(); err == nil && (t.InRedis() || rule.Scope == ScopeNode) {
+			t, err := limit.Params()
+			valid := err == nil && (t.InRedis() || rule.Scope == ScopeNode)
+			if !valid {
+				t, valid = before[name][key]
+			}
+			if valid {
 				next.limits[name][key] = t
 			}
 		}

@@ -105,7 +105,7 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	case version == 0 && len(fields) == 0:
 		return s.restore(ctx, known)
 	}
-	s.known = readOverrides(fields)
+	s.known = readOverrides(fields, s.known)
 	s.book.replace(version, s.known)
 	return nil
 }
@@ -128,14 +128,21 @@ func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 }
 
 // readOverrides decodes the operators' limits. It keeps limits that this release cannot compile, so
-// that restore does not lose them.
-func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
+// that restore does not lose them. A text that it cannot decode leaves the key's limit of before.
+func readOverrides(
+	fields []string, before map[string]map[string]ratelimit.Limit,
+) map[string]map[string]ratelimit.Limit {
 	limits := map[string]map[string]ratelimit.Limit{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, key, ok := strings.Cut(fields[i], " ")
-		var limit ratelimit.Limit
-		if !ok || json.Unmarshal([]byte(fields[i+1]), &limit) != nil {
+		if !ok {
 			continue // written by a newer release
+		}
+		var limit ratelimit.Limit
+		if json.Unmarshal([]byte(fields[i+1]), &limit) != nil {
+			if limit, ok = before[name][key]; !ok {
+				continue
+			}
 		}
 		if limits[name] == nil {
 			limits[name] = map[string]ratelimit.Limit{}
