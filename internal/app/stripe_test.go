@@ -16,7 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// stripeFixture is a shop whose payment provider is Stripe's stand-in.
+// stripeFixture is a fixture whose payment provider is Stripe's stand-in.
 type stripeFixture struct {
 	*fixture
 	stripe *fakestripe.Server
@@ -28,7 +28,7 @@ func openStripe(t *testing.T, paymentTimeout time.Duration) *stripeFixture {
 	h := openIdle(t, paymentTimeout)
 	h.Provider = must.Get(stripepay.New(stripepay.Options{
 		Key: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret, URL: s.URL,
-		PublicURL: "https://shop.example", Currency: "EUR", Now: time.Now,
+		PublicURL: "https://sale.example", Currency: "EUR", Now: time.Now,
 	}))(t)
 	h.api = must.Get(app.NewAPI(h.Parts, h.settings,
 		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)
@@ -145,8 +145,8 @@ func TestStripe_CancelEndsThePage(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestStripe_LatePaymentIsRefunded pays before the order ends, with the webhook after it. One answer
-// to the refund gets lost.
+// TestStripe_LatePaymentIsRefunded pays before the order ends, with the webhook after it. One
+// answer to the refund gets lost.
 func TestStripe_LatePaymentIsRefunded(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	goods, who := h.exposed("5", "5"), buyer(7)
@@ -196,7 +196,7 @@ func TestStripe_WrongMoneyIsRefunded(t *testing.T) {
 }
 
 // TestStripe_ForgedWebhooksChangeNothing sends events that Stripe did not sign, or that concern
-// another shop.
+// another service.
 func TestStripe_ForgedWebhooksChangeNothing(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	goods, who := h.exposed("5", "5"), buyer(7)

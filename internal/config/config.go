@@ -112,7 +112,7 @@ type Payment struct {
 	StripeKey     Secret `env:"SECKILL_STRIPE_SECRET_KEY" in:"api consumer standalone" unit:"key" help:"Stripe's secret or restricted key; required with SECKILL_PAYMENT_PROVIDER=stripe"`
 	WebhookSecret Secret `env:"SECKILL_STRIPE_WEBHOOK_SECRET" in:"api standalone" unit:"secret" help:"signing secret of Stripe's webhook endpoint (whsec_...); required with SECKILL_PAYMENT_PROVIDER=stripe"`
 	StripeURL     string `env:"SECKILL_STRIPE_API_URL" envDefault:"https://api.stripe.com" in:"api consumer standalone" unit:"URL" validate:"http_url" help:"Stripe's API; another one only for tests"`
-	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://shop.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe, the same on every node"`
+	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://sale.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe, the same on every node"`
 }
 
 // check returns what a program's provider lacks.

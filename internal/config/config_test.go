@@ -120,7 +120,7 @@ func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
 	for _, name := range []string{"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET", "PUBLIC_URL"} {
 		require.ErrorContains(t, err, "SECKILL_"+name+": is required")
 	}
-	stripe = append(stripe, "SECKILL_STRIPE_SECRET_KEY=sk", "SECKILL_PUBLIC_URL=https://shop.example")
+	stripe = append(stripe, "SECKILL_STRIPE_SECRET_KEY=sk", "SECKILL_PUBLIC_URL=https://sale.example")
 	_, _, err = Load(Consumer, stripe)
 	require.NoError(t, err)
 	_, _, err = Load(Standalone, stripe)

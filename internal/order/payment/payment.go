@@ -54,8 +54,9 @@ type Receipt struct {
 	Err error
 }
 
-// RefundReasonOf returns the reason for which an order can't keep a payment at a moment, or "" if it
-// can. Only a created order before PayBy keeps a payment, and only of its own amount and currency.
+// RefundReasonOf returns the reason for which an order can't keep a payment at a moment, or "" if
+// it can. Only a created order before PayBy keeps a payment, and only of its own amount and
+// currency.
 func RefundReasonOf(o order.Order, p Payment, now time.Time) RefundReason {
 	reason := RefundReasonFor(o, now)
 	switch {

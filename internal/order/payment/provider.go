@@ -69,7 +69,7 @@ type Answer struct {
 	Payment Payment // of a page that is paid
 }
 
-// Event is a verified message of a provider. The zero Event concerns nothing of this shop.
+// Event is a verified message of a provider. The zero Event concerns no order of this service.
 type Event struct {
 	// Checkout names the page that changed, by GoodsID, OrderSn and ID.
 	Checkout *Checkout

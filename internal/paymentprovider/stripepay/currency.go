@@ -24,8 +24,8 @@ var zeroDecimal = []string{
 	"XOF", "XPF",
 }
 
-// threeDecimal are the currencies whose amounts Stripe takes in thousandths. It refuses amounts that
-// are not a multiple of ten.
+// threeDecimal are the currencies whose amounts Stripe takes in thousandths. It refuses amounts
+// that are not a multiple of ten.
 var threeDecimal = []string{"BHD", "JOD", "KWD", "OMR", "TND"}
 
 // unitOf returns the unit of a currency. Its digits here are those of the pages' prices.

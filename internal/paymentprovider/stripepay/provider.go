@@ -28,11 +28,11 @@ type Options struct {
 
 // Provider takes payments by Stripe.
 type Provider struct {
-	client *stripe.Client
-	secret string
-	shop   string // the URL to which buyers return
-	unit   unit
-	now    func() time.Time
+	client   *stripe.Client
+	secret   string
+	returnTo string // the URL to which buyers return
+	unit     unit
+	now      func() time.Time
 }
 
 var (
@@ -49,8 +49,8 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	shop, err := url.Parse(o.PublicURL)
-	if err != nil || shop.Host == "" {
+	back, err := url.Parse(o.PublicURL)
+	if err != nil || back.Host == "" {
 		return nil, errors.New("the URL to which buyers return must be absolute")
 	}
 	config := &stripe.BackendConfig{
@@ -61,7 +61,7 @@ func New(o Options) (*Provider, error) {
 	}
 	return &Provider{
 		client: stripe.NewClient(o.Key, stripe.WithBackends(stripe.NewBackendsWithConfig(config))),
-		secret: o.WebhookSecret, shop: strings.TrimSuffix(shop.String(), "/") + "/", unit: u,
+		secret: o.WebhookSecret, returnTo: strings.TrimSuffix(back.String(), "/") + "/", unit: u,
 		now: o.Now,
 	}, nil
 }
@@ -111,7 +111,7 @@ func (p *Provider) Open(
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:              stripe.String("payment"),
 		ClientReferenceID: stripe.String(o.OrderSn),
-		SuccessURL:        stripe.String(p.shop), CancelURL: stripe.String(p.shop),
+		SuccessURL:        stripe.String(p.returnTo), CancelURL: stripe.String(p.returnTo),
 		ExpiresAt: stripe.Int64(expiry(o, c).Unix()),
 		Metadata:  metadata,
 		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{

@@ -1,6 +1,6 @@
 // Package fakestripe is a strict stand-in for the part of Stripe's API that this project calls. It
-// refuses parameters that it does not know, sessions that last too short or too long, and a key that
-// is repeated with other parameters. It counts the money that buyers pay and get back.
+// refuses parameters that it does not know, sessions that last too short or too long, and a key
+// that is repeated with other parameters. It counts the money that buyers pay and get back.
 //
 // Tests decide what happens on its pages and what gets lost. It sends no webhooks itself: Webhook
 // returns the signed body and header, which a test sends when and as often as it likes.
