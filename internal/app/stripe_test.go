@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -290,7 +289,7 @@ func TestStripe_ManyOrdersAgree(t *testing.T) {
 			}
 			h.ask(goods, sn)
 			h.agrees(by, sn, status, amount)
-			t.Log(fmt.Sprintf("%s, webhook %s: %s", act, fate, status))
+			t.Logf("%s, webhook %s: %s", act, fate, status)
 		}
 	}
 }

@@ -15,7 +15,11 @@ import (
 // openPage returns a payable order with the page where its buyer pays. The checkout is recorded
 // before the provider is asked, so that the poller finds a page whose answer got lost.
 func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (order.Order, error) {
-	c, err := s.store.BeginCheckout(ctx, o, now, now.Add(firstQuestion))
+	ask := now.Add(firstQuestion)
+	if end := o.PayBy.Add(afterPayBy); end.Before(ask) {
+		ask = end
+	}
+	c, err := s.store.BeginCheckout(ctx, o, now, ask)
 	if err != nil {
 		return order.Order{}, changeError(err)
 	}
@@ -94,7 +98,7 @@ type Poller struct {
 const (
 	pollEvery = time.Second
 	pollChunk = 50 // pages in a round: below the provider's limit of requests
-	// firstQuestion is when a new page is asked about. Most buyers have paid by then, and the
+	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers have paid by then, and the
 	// webhook has ended their page.
 	firstQuestion = time.Minute
 	// pollPause is the pause after the first question. It doubles up to pollPauseMax.

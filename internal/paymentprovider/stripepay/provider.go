@@ -154,7 +154,7 @@ func readable(err error) error {
 	if !ok {
 		return err
 	}
-	return fmt.Errorf("Stripe answered %d %s %s %s (request %s)", e.HTTPStatusCode, e.Type, e.Code,
+	return fmt.Errorf("answer %d of Stripe: %s %s %s (request %s)", e.HTTPStatusCode, e.Type, e.Code,
 		e.Param, e.RequestID)
 }
 
@@ -237,7 +237,7 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	case err != nil:
 		return fmt.Errorf("refund a payment: %w", readable(err))
 	case refund.Status == stripe.RefundStatusFailed || refund.Status == stripe.RefundStatusCanceled:
-		return fmt.Errorf("Stripe's refund %s is %s", refund.ID, refund.Status)
+		return fmt.Errorf("refund %s of Stripe is %s", refund.ID, refund.Status)
 	}
 	return nil
 }
