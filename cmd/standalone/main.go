@@ -59,10 +59,15 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := fillSecrets(o.data, &cfg.Auth); err != nil {
 		return err
 	}
+	provider, err := app.NewProvider(cfg)
+	if err != nil {
+		return err
+	}
 	up, err := embedded.Start(ctx, o.data, cfg.Order.MaxBacklogAge, log)
 	if err != nil {
 		return err
 	}
+	up.Provider = provider
 	defer func() { err = errors.Join(err, up.Close()) }()
 	return serve(ctx, o, cfg, up, log, stdout)
 }

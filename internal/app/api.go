@@ -80,6 +80,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	}
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
+	webhooks, _ := p.Provider.(httpapi.Webhooks) // nil: the provider sends none
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
 		ErrorCounts: services.Counters, Catalog: services.Catalog, Rooms: services.Rooms,
@@ -87,7 +88,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
-		Callbacks: callbacks, Phones: phones, Site: site, Tokens: tokens,
+		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, Guests: a.Guests,
 		GuestsAnywhere: a.GuestsAnywhere,

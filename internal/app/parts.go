@@ -58,7 +58,7 @@ type Parts struct {
 	Queue      Queue
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
-	// Provider charges and refunds. The built-in provider moves no money.
+	// Provider takes and returns money. The built-in provider moves none.
 	Provider payment.Provider
 	// DeadLetters are messages that the broker could not deliver. NewQueues sends the shards whose
 	// queue is new. Both are nil with the in-memory queue.
@@ -219,6 +219,9 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&retention.Worker{Store: p.Store, Log: p.Log},
 	}
 	workers = append(workers, p.renewers()...)
+	if pages, ok := p.Provider.(payment.Pages); ok {
+		workers = append(workers, &payment.Poller{Store: p.Store, Pages: pages, Log: p.Log})
+	}
 	if p.DeadLetters != nil {
 		// Undeliverable messages are tried again one by one, because another message of the batch
 		// may have caused the failure.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type Config struct {
 	AMQP    AMQP
 	Auth    Auth
 	Order   Order
+	Payment Payment
 	Limiter Limiter
 	Program Process
 	Trace   Trace
@@ -38,7 +40,7 @@ type Config struct {
 type HTTP struct {
 	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" envDefault.ratelimitd:"127.0.0.1:8082" in:"api standalone ratelimitd" unit:"host:port" validate:"addr" help:"address of the HTTP API; keep ratelimitd's private, because it authenticates nobody"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"trusted proxies: the API reads X-Forwarded-For only from them; none if empty"`
-	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api standalone" unit:"ISO 4217 code" help:"currency of the prices on the pages; the API's amounts are in its smallest unit"`
+	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api consumer standalone" unit:"ISO 4217 code" help:"currency of all prices: on the pages and at the payment provider; the API's amounts are in its smallest unit; the same on every node"`
 }
 
 // Redis holds the connection to Redis, which keeps the stock of open sales.
@@ -103,6 +105,33 @@ type Order struct {
 	BatchLinger      time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"10ms" in:"consumer standalone" unit:"duration" validate:"min=0s,max=1s" help:"longest wait for a batch to fill"`
 	AdmissionTimeout time.Duration `env:"SECKILL_ADMISSION_TIMEOUT" envDefault:"30s" in:"consumer standalone" unit:"duration" validate:"min=1s,max=10m" help:"in a waiting room, how long a buyer who is called may take to buy; then the unit is offered to the next in line"`
 	MaxBacklogAge    time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
+}
+
+// Payment holds the payment provider.
+type Payment struct {
+	Provider      string `env:"SECKILL_PAYMENT_PROVIDER" envDefault:"test" in:"api consumer standalone" unit:"test, stripe" validate:"oneof=test stripe" help:"payment provider, the same on every node; test takes no money and confirms at once"`
+	StripeKey     Secret `env:"SECKILL_STRIPE_SECRET_KEY" in:"api consumer standalone" unit:"key" help:"Stripe's secret or restricted key; required with SECKILL_PAYMENT_PROVIDER=stripe"`
+	WebhookSecret Secret `env:"SECKILL_STRIPE_WEBHOOK_SECRET" in:"api standalone" unit:"secret" help:"signing secret of Stripe's webhook endpoint (whsec_...); required with SECKILL_PAYMENT_PROVIDER=stripe"`
+	StripeURL     string `env:"SECKILL_STRIPE_API_URL" envDefault:"https://api.stripe.com" in:"api consumer standalone" unit:"URL" validate:"http_url" help:"Stripe's API; another one only for tests"`
+	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://sale.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe, the same on every node"`
+}
+
+// check returns what a program's provider lacks.
+func (p Payment) check(program Program) (problems []error) {
+	if p.Provider != "stripe" || program == RateLimit {
+		return nil
+	}
+	const name = "%s: is required with SECKILL_PAYMENT_PROVIDER=stripe"
+	if p.StripeKey == "" {
+		problems = append(problems, fmt.Errorf(name, "SECKILL_STRIPE_SECRET_KEY"))
+	}
+	if p.WebhookSecret == "" && program != Consumer {
+		problems = append(problems, fmt.Errorf(name, "SECKILL_STRIPE_WEBHOOK_SECRET"))
+	}
+	if p.PublicURL == "" {
+		problems = append(problems, fmt.Errorf(name, "SECKILL_PUBLIC_URL"))
+	}
+	return problems
 }
 
 // Limiter names the file of the rate limiter's rules, and settings of ratelimitd.

@@ -36,6 +36,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 			BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second,
 			AdmissionTimeout: 30 * time.Second,
 		},
+		Payment: Payment{Provider: "test", StripeURL: "https://api.stripe.com"},
 		Limiter: Limiter{GRPCAddr: "127.0.0.1:8081", Timeout: 50 * time.Millisecond},
 		Program: Process{
 			OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json",
@@ -113,6 +114,22 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestLoad_RequiresWhatStripeNeeds checks that each program names what its provider lacks.
+func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
+	stripe := []string{secret, "SECKILL_PAYMENT_PROVIDER=stripe"}
+	_, _, err := Load(API, stripe)
+	for _, name := range []string{"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET", "PUBLIC_URL"} {
+		require.ErrorContains(t, err, "SECKILL_"+name+": is required")
+	}
+	stripe = append(stripe, "SECKILL_STRIPE_SECRET_KEY=sk", "SECKILL_PUBLIC_URL=https://sale.example")
+	_, _, err = Load(Consumer, stripe)
+	require.NoError(t, err)
+	_, _, err = Load(Standalone, stripe)
+	require.ErrorContains(t, err, "SECKILL_STRIPE_WEBHOOK_SECRET")
+	_, _, err = Load(API, append(stripe, "SECKILL_STRIPE_WEBHOOK_SECRET=whsec"))
+	require.NoError(t, err)
+}
+
 func TestLoad_WarnsOfUnknownNames(t *testing.T) {
 	_, warnings, err := Load(API, []string{
 		secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1", "SECKILL_HTPP_ADR=:1",
@@ -142,6 +159,7 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 		secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d",
 		"SECKILL_AMQP_URL=amqp://u:hunter2@h/",
 		"SECKILL_PAYMENT_SECRET=hunter2hunter2hunter2hunter2hunter2",
+		"SECKILL_STRIPE_SECRET_KEY=sk_hunter2", "SECKILL_STRIPE_WEBHOOK_SECRET=whsec_hunter2",
 		"SECKILL_PHONE_KEYS=7:" + base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2hunt")),
 	})
 	require.NoError(t, err)

@@ -25,6 +25,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	settings := Settings(p)
 	problems := parse(&cfg, settings, values(settings, provided))
 	problems = append(problems, cfg.check(settings)...)
+	problems = append(problems, cfg.Payment.check(p)...)
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))
 	}

@@ -40,6 +40,7 @@ type Deps struct {
 	Orders       *query.Service
 	Payments     *payment.Service
 	Callbacks    *paymentprovider.Signer // nil: payment callbacks are refused
+	Webhooks     Webhooks                // nil: the provider sends none, and they are refused
 	Phones       *auth.Phones
 	Statistics   *stats.Service
 	DeadLetters  *deadletter.Service

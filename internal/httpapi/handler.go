@@ -17,6 +17,7 @@ type request struct {
 	actor          seckill.Actor // zero for public routes
 	gin            *gin.Context
 	header         http.Header
+	body           []byte // of a webhook, unread
 }
 
 // handler runs the steps of a route: authenticate, decode, limit, handle, respond.
@@ -52,6 +53,9 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 // readRequest authenticates and decodes. It verifies the token before it reads the body, so
 // strangers cannot make the node read bodies.
 func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
+	if rt.webhook {
+		return a.readWebhook(c)
+	}
 	if rt.signed {
 		return a.readSigned(c, rt)
 	}

@@ -25,14 +25,18 @@ type orderResponse struct {
 	PayBy         timestamp           `json:"payBy,omitzero"`
 	PaidAt        timestamp           `json:"paidAt,omitzero"`
 	ClosedAt      timestamp           `json:"closedAt,omitzero"`
+	CheckoutURL   string              `json:"checkoutUrl,omitzero"`
 }
 
 func (a *api) newOrderResponse(o order.Order) orderResponse {
+	if o.Status != order.Created {
+		o.CheckoutURL = "" // the page is about to end, or has taken the money
+	}
 	return orderResponse{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason, GoodsID: o.GoodsID,
 		BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name,
 		PhoneNumber: a.openPhone(o), CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
-		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
+		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt), CheckoutURL: o.CheckoutURL,
 	}
 }
 

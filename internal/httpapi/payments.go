@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -79,4 +80,57 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 func signatureError(c *gin.Context, err error) error {
 	c.Header("WWW-Authenticate", "HMAC-SHA256")
 	return err
+}
+
+// Webhooks verifies and reads the messages of a payment provider.
+type Webhooks interface {
+	// Event returns what a signed message reports. It returns an UNAUTHENTICATED error if the
+	// provider did not sign the body, or signed it too long ago.
+	Event(ctx context.Context, header http.Header, body []byte) (payment.Event, error)
+}
+
+// The outcomes of a webhook besides the states of its payment.
+const (
+	webhookRecorded = "recorded" // it changed a page, a refund or a dispute
+	webhookIgnored  = "ignored"  // it concerns no order of this shop
+)
+
+// webhookResponse is what became of a webhook.
+type webhookResponse struct {
+	Outcome string `json:"outcome"`
+}
+
+// receiveWebhook is POST /payments/webhook: the payment provider's own message.
+func (a *api) receiveWebhook(ctx context.Context, r *request) (response, error) {
+	e, err := a.Webhooks.Event(ctx, r.header, r.body)
+	if err != nil {
+		if seckill.ReasonOf(err) == seckill.Unauthenticated {
+			err = signatureError(r.gin, err)
+		}
+		return response{}, err
+	}
+	got, err := a.Payments.Handle(ctx, e)
+	outcome := webhookRecorded
+	switch {
+	case e.Payment != nil:
+		outcome = string(got.State)
+	case e.Checkout == nil && e.Reversal == nil:
+		outcome = webhookIgnored
+	}
+	return ok(webhookResponse{Outcome: outcome}), err
+}
+
+// readWebhook reads the body of a webhook. Its encoding is the provider's, so it has no fields.
+func (a *api) readWebhook(c *gin.Context) (*request, error) {
+	if a.Webhooks == nil {
+		return nil, seckill.NewError(seckill.Forbidden,
+			"webhooks are refused: SECKILL_PAYMENT_PROVIDER names no provider that sends them")
+	}
+	body, err := params.ReadBody(c.Writer, c.Request)
+	if err == nil && c.Request.URL.RawQuery != "" {
+		err = seckill.NewFieldError("query", "is not signed; it must be empty")
+	}
+	return &request{
+		Fields: params.New(nil), gin: c, header: c.Request.Header, body: body,
+	}, err
 }

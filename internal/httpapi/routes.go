@@ -15,6 +15,7 @@ type route struct {
 	path      string
 	public    bool          // needs no token
 	signed    bool          // the payment provider signs the body
+	webhook   bool          // signed in the provider's own way; the handler verifies the body
 	unchecked bool          // ignores query and body: probes and pages
 	fields    []string      // allowed in query, form and JSON body; dotted for nested members
 	extraTime time.Duration // added to callTimeout
@@ -98,6 +99,10 @@ func (a *api) routes() []route {
 		{
 			methods: post, path: "/payments/callback", public: true, signed: true,
 			fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
+		},
+		{
+			methods: post, path: "/payments/webhook", public: true, signed: true, webhook: true,
+			handle: a.receiveWebhook,
 		},
 		{
 			methods: post, path: session, public: true, fields: []string{"token", "guest"},

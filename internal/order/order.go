@@ -33,6 +33,9 @@ type Order struct {
 	PayBy         time.Time
 	PaidAt        time.Time
 	ClosedAt      time.Time // when it was cancelled, expired or failed
+	// CheckoutURL is the provider's page where the buyer pays; "" without one. Only a Created order
+	// can still be paid there.
+	CheckoutURL string
 }
 
 // Tombstone reports whether an order is only the record that its reservation was lost. Its quantity

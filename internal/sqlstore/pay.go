@@ -21,6 +21,7 @@ type paymentRow struct {
 	GoodsID    int64
 	OrderSn    string
 	Amount     int64
+	Currency   string
 	State      payment.State
 	Reason     payment.RefundReason
 	Kept       *int64
@@ -37,6 +38,7 @@ func (paymentRow) TableName() string { return "payments" }
 func (r paymentRow) payment() payment.Payment {
 	return payment.Payment{
 		ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount,
+		Currency: r.Currency,
 	}
 }
 
@@ -143,9 +145,9 @@ func (r *receiver) receive(p payment.Payment) payment.Receipt {
 func (r *receiver) add(o *orderRow, p payment.Payment) paymentRow {
 	row := paymentRow{
 		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
-		ReceivedAt: r.now.UnixMilli(),
+		Currency: p.Currency, ReceivedAt: r.now.UnixMilli(),
 	}
-	if row.Reason = payment.RefundReasonOf(o.order(), p.Amount, r.now); row.Reason == "" {
+	if row.Reason = payment.RefundReasonOf(o.order(), p, r.now); row.Reason == "" {
 		one := int64(1)
 		row.State, row.Kept = payment.Kept, &one
 		o.Status, o.PaidAt = order.Paid, millis(r.now)

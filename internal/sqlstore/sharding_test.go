@@ -36,6 +36,7 @@ func crossShardMethods() map[string]string {
 		"CountLateOrders":  scan,
 		"OpenOn":           scan,
 		"DueRefunds":       scan,
+		"DueCheckouts":     scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
 		"CountDeadLetters": scan,
 		"DeadLetter":       "an operator reads one: a lookup by id, or all shards",

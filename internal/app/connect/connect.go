@@ -15,7 +15,6 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -32,6 +31,10 @@ type Servers struct {
 func Open(
 	ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer, log *slog.Logger,
 ) (*Servers, error) {
+	provider, err := app.NewProvider(cfg)
+	if err != nil {
+		return nil, err
+	}
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), cfg.MySQL.ReadDSN.Reveal())
 	if err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func Open(
 	})
 	return &Servers{publisher: publisher, Parts: app.Parts{
 		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
-		DeadLetters: dead{source}, NewQueues: newQueues, Provider: paymentprovider.Test{},
+		DeadLetters: dead{source}, NewQueues: newQueues, Provider: provider,
 		GateLifetime: cfg.Redis.GateLifetimeOf(), Log: log,
 	}}, nil
 }

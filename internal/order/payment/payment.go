@@ -1,7 +1,6 @@
 package payment
 
 import (
-	"context"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -13,20 +12,12 @@ type Payment struct {
 	GoodsID int64
 	OrderSn string
 	Amount  int64 // in the currency's smallest unit
+	// Currency is the ISO 4217 code of a payment that is not in its order's currency; otherwise "".
+	Currency string
 }
 
 // MaxPaymentID is the greatest length of a payment id, in characters.
 const MaxPaymentID = 64
-
-// Provider charges buyers and refunds them.
-type Provider interface {
-	// Charge charges the amount of a created order. A repeated call for the order charges nothing
-	// more and returns the same payment. After an error the outcome is unknown: a provider that
-	// charged the buyer reports it by a callback.
-	Charge(ctx context.Context, o order.Order) (Payment, error)
-	// Refund returns a payment in full. A repeated call returns nothing more. nil means success.
-	Refund(ctx context.Context, p Payment) error
-}
 
 // State is the state of a payment. A kept payment is never refunded.
 type State string
@@ -48,6 +39,7 @@ const (
 	RefundFailed    RefundReason = "FAILED"    // the order could not be written
 	RefundSecond    RefundReason = "PAID"      // another payment had paid the order
 	RefundAmount    RefundReason = "AMOUNT"    // the amount was not the order's
+	RefundCurrency  RefundReason = "CURRENCY"  // the currency was not the order's
 )
 
 // Receipt is the outcome of a payment and the state of its order.
@@ -62,18 +54,23 @@ type Receipt struct {
 	Err error
 }
 
-// RefundReasonOf returns the reason for which an order can't keep a payment of an amount at a
-// moment, or "" if it can. Only a created order before PayBy keeps a payment, and only of its own
-// amount.
-func RefundReasonOf(o order.Order, amount int64, now time.Time) RefundReason {
+// RefundReasonOf returns the reason for which an order can't keep a payment at a moment, or "" if
+// it can. Only a created order before PayBy keeps a payment, and only of its own amount and
+// currency.
+func RefundReasonOf(o order.Order, p Payment, now time.Time) RefundReason {
 	reason := RefundReasonFor(o, now)
-	if reason == "" && amount != o.Amount {
+	switch {
+	case reason != "":
+		return reason
+	case p.Currency != "":
+		return RefundCurrency
+	case p.Amount != o.Amount:
 		return RefundAmount
 	}
-	return reason
+	return ""
 }
 
-// RefundReasonFor is RefundReasonOf for a payment of the order's amount.
+// RefundReasonFor is RefundReasonOf for a payment of the order's amount and currency.
 func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 	switch {
 	case o.Status == order.Created && now.Before(o.PayBy):

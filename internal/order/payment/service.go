@@ -29,7 +29,8 @@ type Service struct {
 	orders   *query.Service
 	store    Store
 	releaser *inventory.StockReleaser
-	provider Provider
+	charger  Charger // nil for a provider with pages
+	pages    Pages   // nil for a provider without pages
 	log      *slog.Logger
 
 	payments *batcher.Batcher[int64, Payment, Receipt]
@@ -37,12 +38,14 @@ type Service struct {
 	releases *batcher.Batcher[int64, order.StockMove, struct{}]
 }
 
-// NewService returns a service that charges buyers through provider.
+// NewService returns a service that takes money through provider, a Charger or Pages.
 func NewService(
 	orders *query.Service, store Store, releaser *inventory.StockReleaser, provider Provider,
 	log *slog.Logger,
 ) *Service {
-	s := &Service{orders: orders, store: store, releaser: releaser, provider: provider, log: log}
+	s := &Service{orders: orders, store: store, releaser: releaser, log: log}
+	s.charger, _ = provider.(Charger)
+	s.pages, _ = provider.(Pages)
 	s.payments = batcher.New(reservation.MaxBatch, inTransaction(store, store.Receive))
 	s.cancels = batcher.New(reservation.MaxBatch, inTransaction(store, store.Cancel))
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
@@ -53,8 +56,9 @@ func NewService(
 // All continue after the client has disconnected.
 const changeDeadline = 5 * time.Second
 
-// Pay charges the buyer through the provider and makes the actor's own order paid. A repeated call
-// returns the paid order. A queued order is a Conflict with a retry after one second. Any other
+// Pay charges the buyer through the provider and makes the actor's own order paid. If buyers pay on
+// the provider's pages, Pay returns the created order with its CheckoutURL instead. A repeated call
+// returns the paid order, or the same page. A queued order is a Conflict with a retry after one second. Any other
 // status is a Conflict without a charge. If the status changes during the charge, Pay returns
 // Conflict and the refunder returns the money.
 func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
@@ -71,7 +75,10 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
 	defer cancel()
-	p, err := s.provider.Charge(ctx, o)
+	if s.pages != nil && o.Amount > 0 {
+		return s.openPage(ctx, o, now)
+	}
+	p, err := s.charge(ctx, o)
 	if err != nil {
 		return order.Order{}, seckill.NewUnavailable("the payment's outcome is unknown", err)
 	}
@@ -86,6 +93,15 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	}
 }
 
+// charge charges the buyer. An order that costs nothing needs no provider's page; its payment has
+// the order's number.
+func (s *Service) charge(ctx context.Context, o order.Order) (Payment, error) {
+	if s.charger == nil {
+		return Payment{ID: o.OrderSn, GoodsID: o.GoodsID, OrderSn: o.OrderSn}, nil
+	}
+	return s.charger.Charge(ctx, o)
+}
+
 // Receive records a provider's verified report that it charged a buyer. The order becomes paid, or
 // the payment is refunded, as one of a wrong amount is. The same report again returns the recorded
 // outcome. A queued order is a Conflict with a retry after one second. An unknown order is
@@ -93,20 +109,7 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 func (s *Service) Receive(
 	ctx context.Context, paymentID, orderSn string, amount int64,
 ) (Receipt, error) {
-	o, err := s.orders.FindChangeableByNumber(ctx, orderSn)
-	if err == nil {
-		var r Receipt
-		r, err = s.receive(ctx,
-			Payment{ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount})
-		if err == nil {
-			return r, nil
-		}
-	}
-	if o.Status != order.Queued && seckill.ReasonOf(err) != seckill.Unavailable {
-		s.log.WarnContext(ctx, "payment refused", "payment_id", paymentID, "order_sn", orderSn,
-			"amount", amount, "err", err)
-	}
-	return Receipt{}, err
+	return s.receiveReported(ctx, Payment{ID: paymentID, OrderSn: orderSn, Amount: amount})
 }
 
 // receive records a payment and logs one that will be refunded. The money is taken, so it continues
@@ -162,6 +165,7 @@ func (s *Service) Cancel(
 	if done.Move != nil {
 		// If this fails, the releaser applies the move later.
 		_, _ = s.releases.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move)
+		s.hasten(context.WithoutCancel(ctx), done.Order)
 	}
 	return done.Order, nil
 }

@@ -7,9 +7,10 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Store records payments, cancellations, expiries and refunds in MySQL.
+// Store records payments, cancellations, expiries, refunds and pages in MySQL.
 type Store interface {
 	order.Clock
+	CheckoutStore
 	// Receive records payments of one sale. A refusal of one, in its receipt's Err, does not affect
 	// the others. Receive makes each order paid, or marks the payment for a refund if the order
 	// can't keep it. The same payment again returns the recorded outcome. It returns one receipt
@@ -33,4 +34,29 @@ type Store interface {
 	ClaimRefund(ctx context.Context, r Refund, next time.Time) (bool, error)
 	// MarkRefunded records that a payment was refunded. A repeated call changes nothing.
 	MarkRefunded(ctx context.Context, p Payment, now time.Time) error
+}
+
+// CheckoutStore records the providers' pages, and refunds and disputes that a provider reports.
+type CheckoutStore interface {
+	// OrdersByNumber returns the orders of a goods that have these numbers.
+	OrdersByNumber(ctx context.Context, goodsID int64, orderSns []string) ([]order.Order, error)
+	// BeginCheckout returns the open checkout of an order, or begins the next attempt, which the
+	// poller asks about at the time ask. It returns a Conflict if the order can't be paid at now.
+	BeginCheckout(ctx context.Context, o order.Order, now, ask time.Time) (Checkout, error)
+	// SaveCheckout records the ID and the URL of an attempt that has none. It changes nothing if
+	// the attempt has ended.
+	SaveCheckout(ctx context.Context, c Checkout) error
+	// EndCheckout records that the page with this ID takes no more money. A checkout without an ID
+	// ends if the provider has answered none. A repeated call changes nothing.
+	EndCheckout(ctx context.Context, c Checkout) error
+	// HastenCheckout makes the question about an order's open page due at now.
+	HastenCheckout(ctx context.Context, goodsID int64, orderSn string, now time.Time) error
+	// DueCheckouts lists open checkouts to ask about, the longest due first.
+	DueCheckouts(ctx context.Context, now time.Time, limit int) ([]Checkout, error)
+	// ClaimCheckout sets the time of the next question and returns whether the caller may ask now.
+	// Of several callers with the same checkout one gets true.
+	ClaimCheckout(ctx context.Context, c Checkout, next time.Time) (bool, error)
+	// RecordReversal records the latest state of a refund or a dispute. A repeated or an older
+	// state changes nothing, and neither does any state after one that is closed.
+	RecordReversal(ctx context.Context, r Reversal) error
 }

@@ -86,8 +86,9 @@ func signed(route *routers.Route) bool {
 	security := route.Operation.Security
 	return security != nil &&
 		slices.ContainsFunc(*security, func(r openapi3.SecurityRequirement) bool {
-			_, is := r["paymentSignature"]
-			return is
+			_, ours := r["paymentSignature"]
+			_, providers := r["webhookSignature"]
+			return ours || providers
 		})
 }
 
@@ -176,8 +177,11 @@ func checkQuery(route *routers.Route, query url.Values) error {
 		names[p.Value.Name] = p.Value.In == openapi3.ParameterInQuery
 	}
 	if body := route.Operation.RequestBody; body != nil {
-		for name := range body.Value.Content["application/x-www-form-urlencoded"].Schema.Value.Properties {
-			names[name] = true
+		// A webhook is JSON only, and has no fields in the query.
+		if form := body.Value.Content["application/x-www-form-urlencoded"]; form != nil {
+			for name := range form.Schema.Value.Properties {
+				names[name] = true
+			}
 		}
 	}
 	for name := range query {

@@ -109,6 +109,10 @@ async function step(known, name) {
   for (const b of buttons) b.disabled = false;
   if (answer.ok) {
     show(answer.data);
+    if (name === 'pay' && answer.data.checkoutUrl) { // the buyer pays on the provider's page
+      location.assign(answer.data.checkoutUrl);
+      return;
+    }
     put(say, t(`orders.${name}.done`));
   } else {
     put(say, oneOf('reason', answer.reason));

@@ -1,0 +1,30 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
+	"flashsale.dev/seckill/internal/paymentprovider/stripepay"
+)
+
+// NewProvider returns the payment provider that the settings name. It contacts no server. Another
+// provider is another case here.
+func NewProvider(cfg config.Config) (payment.Provider, error) {
+	switch cfg.Payment.Provider {
+	case "stripe":
+		provider, err := stripepay.New(stripepay.Options{
+			Key: cfg.Payment.StripeKey.Reveal(), WebhookSecret: cfg.Payment.WebhookSecret.Reveal(),
+			URL: cfg.Payment.StripeURL, PublicURL: cfg.Payment.PublicURL,
+			Currency: cfg.HTTP.Currency, Now: time.Now,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("SECKILL_PAYMENT_PROVIDER=stripe: %w", err)
+		}
+		return provider, nil
+	default:
+		return paymentprovider.Test{}, nil
+	}
+}

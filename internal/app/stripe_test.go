@@ -1,0 +1,295 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/paymentprovider/stripepay"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/fakestripe"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// stripeFixture is a fixture whose payment provider is Stripe's stand-in.
+type stripeFixture struct {
+	*fixture
+	stripe *fakestripe.Server
+}
+
+func openStripe(t *testing.T, paymentTimeout time.Duration) *stripeFixture {
+	t.Parallel()
+	s := fakestripe.Start(t)
+	h := openIdle(t, paymentTimeout)
+	h.Provider = must.Get(stripepay.New(stripepay.Options{
+		Key: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret, URL: s.URL,
+		PublicURL: "https://sale.example", Currency: "EUR", Now: time.Now,
+	}))(t)
+	h.api = must.Get(app.NewAPI(h.Parts, h.settings,
+		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)
+	h.server.Config.Handler = h.api.Handler
+	h.work()
+	return &stripeFixture{h, s}
+}
+
+// checkout asks to pay an order and returns the page and the session.
+func (h *stripeFixture) checkout(who seckill.Actor, sn string) (page, session string) {
+	h.t.Helper()
+	h.eventually(func() bool {
+		r := h.as(who, "POST", "/orders/"+sn+"/pay", "")
+		if r.Status != http.StatusOK {
+			return false
+		}
+		page = dataOf[struct{ CheckoutURL string }](h.t, r).CheckoutURL
+		return true
+	}, "no page was ever opened")
+	require.NotEmpty(h.t, page)
+	return page, h.stripe.Session(sn)
+}
+
+// webhook sends an event and returns the outcome, or the reason of the refusal.
+func (h *stripeFixture) webhook(body, signature string) string {
+	h.t.Helper()
+	r := h.as(seckill.Actor{}, "POST", "/payments/webhook", body, "Stripe-Signature", signature)
+	if r.Status != http.StatusOK {
+		return r.Reason
+	}
+	return dataOf[struct{ Outcome string }](h.t, r).Outcome
+}
+
+// ask makes the poller ask about an order's page now, instead of after its pause.
+func (h *stripeFixture) ask(goods, sn string) {
+	require.NoError(h.t, h.Store.HastenCheckout(h.t.Context(), h.id(goods), sn, time.Now()))
+}
+
+// agrees waits until the money and the order agree: a paid order's money is kept once, another
+// order's none, and no page can take more.
+func (h *stripeFixture) agrees(who seckill.Actor, sn, status string, amount int64) {
+	h.t.Helper()
+	h.becomes(who, sn, status)
+	h.eventually(func() bool {
+		kept, open := h.stripe.Money(sn)
+		return kept == amount && open == 0
+	}, "the money never agreed with the order")
+	require.NotContains(h.t, h.as(who, "GET", "/orders/"+sn, "").raw, "checkoutUrl")
+}
+
+const completed = "checkout.session.completed"
+
+// TestStripe_PagePaysTheOrder pays on the page, with the webhook twice and a late one of another
+// state after it.
+func TestStripe_PagePaysTheOrder(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "2")
+	page, session := h.checkout(who, sn)
+	again, _ := h.checkout(who, sn)
+	require.Equal(t, page, again)
+	require.Equal(t, 1, h.stripe.Calls("POST /v1/checkout/sessions"))
+	require.Contains(t, h.as(who, "GET", "/orders/"+sn, "").raw, `"checkoutUrl":"`+page+`"`)
+	early, earlySign := h.stripe.Webhook("checkout.session.expired", session, nil)
+	must.Get(h.stripe.Pay(page))(t)
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "kept", h.webhook(body, sign))
+	require.Equal(t, "kept", h.webhook(body, sign))
+	require.Equal(t, "recorded", h.webhook(early, earlySign))
+	h.agrees(who, sn, "paid", 2*1999)
+	h.exact(goods, 5, 3, 2)
+}
+
+// TestStripe_LostAnswersAreFound loses the answer of the session's creation and the webhook.
+func TestStripe_LostAnswersAreFound(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	h.stripe.Lose("/v1/checkout/sessions", 1)
+	r := h.refuses("UNAVAILABLE", who, "POST", "/orders/"+sn+"/pay", "")
+	require.NotContains(t, r.raw, fakestripe.Key)
+	page, session := h.checkout(who, sn)
+	must.Get(h.stripe.Pay(page))(t)
+	h.ask(goods, sn)
+	h.agrees(who, sn, "paid", 1999)
+	body, sign := h.stripe.Webhook(completed, session, nil) // days later
+	require.Equal(t, "kept", h.webhook(body, sign))
+	h.agrees(who, sn, "paid", 1999)
+	require.NotContains(t, h.textOf(h.log), fakestripe.Key)
+}
+
+// TestStripe_LostPageOfACancelledOrderEnds loses the answer of the creation, and the buyer cancels.
+func TestStripe_LostPageOfACancelledOrderEnds(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	h.stripe.Lose("/v1/checkout/sessions", 1)
+	h.refuses("UNAVAILABLE", who, "POST", "/orders/"+sn+"/pay", "")
+	require.Equal(t, "open", h.stripe.Status(h.stripe.Session(sn)))
+	h.does(who, "POST", "/orders/"+sn+"/cancel", "")
+	h.ask(goods, sn)
+	h.agrees(who, sn, "cancelled", 0)
+}
+
+// TestStripe_CancelEndsThePage cancels an order, whose page then takes no money.
+func TestStripe_CancelEndsThePage(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	page, _ := h.checkout(who, sn)
+	h.does(who, "POST", "/orders/"+sn+"/cancel", "")
+	h.agrees(who, sn, "cancelled", 0)
+	_, err := h.stripe.Pay(page)
+	require.Error(t, err)
+}
+
+// TestStripe_LatePaymentIsRefunded pays before the order ends, with the webhook after it. One
+// answer to the refund gets lost.
+func TestStripe_LatePaymentIsRefunded(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	page, session := h.checkout(who, sn)
+	must.Get(h.stripe.Pay(page))(t)
+	h.does(who, "POST", "/orders/"+sn+"/cancel", "")
+	h.stripe.Lose("/v1/refunds", 1)
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Contains(t, []string{"refunding", "refunded"}, h.webhook(body, sign))
+	h.agrees(who, sn, "cancelled", 0)
+	h.eventually(func() bool { return h.webhook(body, sign) == "refunded" }, "never recorded")
+}
+
+// TestStripe_ShortTimeToPayEndsThePage expires an order long before Stripe would end its page.
+func TestStripe_ShortTimeToPayEndsThePage(t *testing.T) {
+	h := openStripe(t, 10*time.Second)
+	goods, paid, unpaid := h.exposed("5", "5"), buyer(7), buyer(8)
+	late, never := h.buys(paid, goods, "1"), h.buys(unpaid, goods, "1")
+	page, session := h.checkout(paid, late)
+	h.checkout(unpaid, never)
+	must.Get(h.stripe.Pay(page))(t)
+	h.becomes(paid, late, "expired")
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Contains(t, []string{"refunding", "refunded"}, h.webhook(body, sign))
+	h.agrees(paid, late, "expired", 0)
+	h.agrees(unpaid, never, "expired", 0)
+}
+
+// TestStripe_WrongMoneyIsRefunded pays other amounts and currencies for an order.
+func TestStripe_WrongMoneyIsRefunded(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	page, session := h.checkout(who, sn)
+	for _, changes := range []fakestripe.Object{
+		{"amount_total": int64(1998)}, {"amount_total": int64(2000)}, {"currency": "usd"},
+	} {
+		other := h.stripe.PayOther(session, changes)
+		body, sign := h.stripe.Webhook(completed, other, nil)
+		require.Contains(t, []string{"refunding", "refunded"}, h.webhook(body, sign))
+	}
+	must.Get(h.stripe.Pay(page))(t)
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "kept", h.webhook(body, sign))
+	h.agrees(who, sn, "paid", 1999)
+}
+
+// TestStripe_ForgedWebhooksChangeNothing sends events that Stripe did not sign, or that concern
+// another service.
+func TestStripe_ForgedWebhooksChangeNothing(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	_, session := h.checkout(who, sn)
+	paid := fakestripe.Object{"payment_status": "paid", "payment_intent": "pi_forged"}
+	body, sign := h.stripe.Webhook(completed, session, paid)
+	old := time.Now().Add(-6 * time.Minute)
+	for name, signature := range map[string]string{
+		"another secret": fakestripe.Sign(body, "whsec_another", time.Now()),
+		"another body":   fakestripe.Sign(body+" ", fakestripe.WebhookSecret, time.Now()),
+		"too old":        fakestripe.Sign(body, fakestripe.WebhookSecret, old),
+		"no digits":      "t=1,v1=zz", "nothing": "",
+		"another time": strings.Replace(sign, "t=", "t=1", 1),
+	} {
+		require.Equal(t, "UNAUTHENTICATED", h.webhook(body, signature), name)
+	}
+	for want, changes := range map[string]fakestripe.Object{
+		"ignored":   {"metadata": fakestripe.Object{}, "payment_status": "paid"},
+		"NOT_FOUND": {"metadata": fakestripe.Object{"goodsId": goods, "orderSn": "no-order"}},
+	} {
+		changes["payment_status"], changes["payment_intent"] = "paid", "pi_other"
+		foreign, sign := h.stripe.Webhook(completed, session, changes)
+		require.Equal(t, want, h.webhook(foreign, sign))
+	}
+	require.Contains(t, h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"created"`)
+}
+
+// TestStripe_RecordsRefundsAndDisputes reports a refund and a dispute before their payment.
+func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	page, session := h.checkout(who, sn)
+	must.Get(h.stripe.Pay(page))(t)
+	for kind, object := range map[string]fakestripe.Object{
+		"refund.created":         {"id": "re_1", "status": "succeeded"},
+		"charge.dispute.created": {"id": "dp_1", "status": "needs_response"},
+		"charge.dispute.closed":  {"id": "dp_1", "status": "lost"},
+	} {
+		object["payment_intent"], object["amount"] = h.stripe.Intent(session), 500
+		object["currency"] = "eur"
+		body, sign := h.stripe.Event(kind, object)
+		for range 2 {
+			require.Equal(t, "recorded", h.webhook(body, sign), kind)
+		}
+	}
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "kept", h.webhook(body, sign))
+	h.agrees(who, sn, "paid", 1999)
+	require.Equal(t, "ignored", h.webhook(h.stripe.Event("customer.created", fakestripe.Object{})))
+}
+
+// TestStripe_ManyOrdersAgree takes orders through every pair of a buyer's act and a fate of the
+// webhook. The money and the order agree in each.
+func TestStripe_ManyOrdersAgree(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods := h.exposed("50", "1")
+	who := int64(100)
+	for _, act := range []string{"pay", "pay, then cancel", "cancel", "cancel, then pay"} {
+		for _, fate := range []string{"once", "twice", "lost", "late"} {
+			who++
+			by := buyer(who)
+			sn := h.buys(by, goods, "1")
+			page, session := h.checkout(by, sn)
+			steps := strings.Split(act, ", then ")
+			taken := false
+			for _, step := range steps {
+				if step == "pay" {
+					_, err := h.stripe.Pay(page)
+					taken = err == nil
+				} else {
+					h.does(by, "POST", "/orders/"+sn+"/cancel", "")
+				}
+				if taken && step == "pay" && fate != "lost" && fate != "late" {
+					body, sign := h.stripe.Webhook(completed, session, nil)
+					require.Contains(t, []string{"kept", "refunding"}, h.webhook(body, sign))
+					if fate == "twice" {
+						h.webhook(body, sign)
+					}
+					break
+				}
+			}
+			status, amount := "cancelled", int64(0)
+			if act == "pay" || act == "pay, then cancel" && (fate == "once" || fate == "twice") {
+				status, amount = "paid", 1999
+			}
+			if fate == "late" {
+				body, sign := h.stripe.Webhook(completed, session, nil)
+				require.NotEmpty(t, h.webhook(body, sign))
+			}
+			h.ask(goods, sn)
+			h.agrees(by, sn, status, amount)
+			t.Logf("%s, webhook %s: %s", act, fate, status)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package stripepay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
+)
+
+// Options configure a Provider.
+type Options struct {
+	Key           string // the secret or restricted key
+	WebhookSecret string // signs webhooks; a program that receives none has none
+	URL           string // of Stripe's API
+	PublicURL     string // of the pages, to which buyers return
+	Currency      string // of all orders, ISO 4217
+	Now           func() time.Time
+}
+
+// Provider takes payments by Stripe.
+type Provider struct {
+	client   *stripe.Client
+	secret   string
+	returnTo string // the URL to which buyers return
+	unit     unit
+	now      func() time.Time
+}
+
+var (
+	_ payment.Provider = (*Provider)(nil)
+	_ payment.Pages    = (*Provider)(nil)
+)
+
+// callTimeout bounds one request to Stripe. A caller repeats what got no answer.
+const callTimeout = 4 * time.Second
+
+// New returns a provider. It contacts no server. Its error names the wrong option.
+func New(o Options) (*Provider, error) {
+	u, err := unitOf(o.Currency)
+	if err != nil {
+		return nil, err
+	}
+	back, err := url.Parse(o.PublicURL)
+	if err != nil || back.Host == "" {
+		return nil, errors.New("the URL to which buyers return must be absolute")
+	}
+	config := &stripe.BackendConfig{
+		URL: stripe.String(o.URL), HTTPClient: &http.Client{Timeout: callTimeout},
+		// The library would log to stderr, and repeat calls beyond their deadline.
+		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
+		MaxNetworkRetries: stripe.Int64(0), EnableTelemetry: stripe.Bool(false),
+	}
+	return &Provider{
+		client: stripe.NewClient(o.Key, stripe.WithBackends(stripe.NewBackendsWithConfig(config))),
+		secret: o.WebhookSecret, returnTo: strings.TrimSuffix(back.String(), "/") + "/", unit: u,
+		now: o.Now,
+	}, nil
+}
+
+// The metadata of a session and of its payment.
+const (
+	goodsIDKey = "goodsId"
+	orderSnKey = "orderSn"
+)
+
+// Stripe accepts sessions that end 30 minutes to 24 hours after their start. The margins allow for
+// a clock that differs from Stripe's and for a request that arrives late.
+const (
+	minLifetime = 31 * time.Minute
+	maxLifetime = 24*time.Hour - time.Minute
+)
+
+// expiry returns when Stripe ends a session by itself: at payBy, if Stripe allows that. An earlier
+// payBy ends the session by End. It depends on the attempt alone, because Stripe refuses a repeated
+// key with other parameters.
+func expiry(o order.Order, c payment.Checkout) time.Time {
+	first, last := c.BegunAt.Add(minLifetime), c.BegunAt.Add(maxLifetime)
+	switch {
+	case o.PayBy.Before(first):
+		return first
+	case o.PayBy.After(last):
+		return last
+	}
+	return o.PayBy
+}
+
+// key is the idempotency key of an attempt.
+func key(c payment.Checkout) string {
+	if c.Attempt <= 1 {
+		return c.OrderSn
+	}
+	return c.OrderSn + "-" + strconv.Itoa(c.Attempt)
+}
+
+// Open makes a Checkout Session.
+func (p *Provider) Open(
+	ctx context.Context, o order.Order, c payment.Checkout,
+) (payment.Checkout, error) {
+	metadata := map[string]string{
+		goodsIDKey: strconv.FormatInt(o.GoodsID, 10), orderSnKey: o.OrderSn,
+	}
+	params := &stripe.CheckoutSessionCreateParams{
+		Mode:              stripe.String("payment"),
+		ClientReferenceID: stripe.String(o.OrderSn),
+		SuccessURL:        stripe.String(p.returnTo), CancelURL: stripe.String(p.returnTo),
+		ExpiresAt: stripe.Int64(expiry(o, c).Unix()),
+		Metadata:  metadata,
+		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
+			Metadata: metadata,
+		},
+		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
+			Quantity: stripe.Int64(1), // one item of the whole amount: Stripe need not multiply
+			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+				Currency: stripe.String(p.unit.code), UnitAmount: stripe.Int64(o.Amount * p.unit.scale),
+				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{
+					Name: stripe.String("Order " + o.OrderSn),
+				},
+			},
+		}},
+	}
+	params.SetIdempotencyKey(key(c))
+	session, err := p.client.V1CheckoutSessions.Create(ctx, params)
+	if err != nil {
+		return c, openError(err)
+	}
+	c.ID, c.URL = session.ID, session.URL
+	return c, nil
+}
+
+// openError marks the refusals after which no buyer can know a page. A request that Stripe finds
+// invalid made none. A key that was used with other parameters, by a program with other settings,
+// may have made one; but its answer, which alone has the URL, got lost.
+func openError(err error) error {
+	refusal, ok := errors.AsType[*stripe.Error](err)
+	if ok && (refusal.HTTPStatusCode == http.StatusBadRequest ||
+		refusal.Type == stripe.ErrorTypeIdempotency && refusal.HTTPStatusCode != http.StatusConflict) {
+		return fmt.Errorf("%w: %w", payment.ErrRefused, readable(err))
+	}
+	return fmt.Errorf("open a session: %w", readable(err))
+}
+
+// readable returns Stripe's error as one line. The library prints a JSON object.
+func readable(err error) error {
+	e, ok := errors.AsType[*stripe.Error](err)
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("answer %d of Stripe: %s %s %s (request %s)", e.HTTPStatusCode, e.Type, e.Code,
+		e.Param, e.RequestID)
+}
+
+// Ask reads a session.
+func (p *Provider) Ask(ctx context.Context, c payment.Checkout) (payment.Answer, error) {
+	params := &stripe.CheckoutSessionRetrieveParams{}
+	params.AddExpand("payment_intent")
+	session, err := p.client.V1CheckoutSessions.Retrieve(ctx, c.ID, params)
+	if err != nil {
+		return payment.Answer{}, fmt.Errorf("read a session: %w", readable(err))
+	}
+	return p.answer(session, c)
+}
+
+func (p *Provider) answer(
+	session *stripe.CheckoutSession, c payment.Checkout,
+) (payment.Answer, error) {
+	intent := session.PaymentIntent
+	switch {
+	case session.Status == stripe.CheckoutSessionStatusOpen:
+		return payment.Answer{State: payment.PageOpen}, nil
+	case session.Status == stripe.CheckoutSessionStatusExpired:
+		return payment.Answer{State: payment.PageEnded}, nil
+	case intent == nil:
+		return payment.Answer{}, errors.New("the session is complete and has no payment")
+	case session.PaymentStatus == stripe.CheckoutSessionPaymentStatusPaid:
+		return payment.Answer{State: payment.PagePaid, Payment: p.paymentOf(session, c)}, nil
+	case intent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod,
+		intent.Status == stripe.PaymentIntentStatusCanceled:
+		return payment.Answer{State: payment.PageEnded}, nil // the bank refused a slow payment
+	default:
+		return payment.Answer{State: payment.PageProcessing}, nil
+	}
+}
+
+// paymentOf returns the payment of a paid session. Webhooks and answers describe it alike.
+func (p *Provider) paymentOf(s *stripe.CheckoutSession, c payment.Checkout) payment.Payment {
+	amount, foreign := p.unit.from(s.AmountTotal, string(s.Currency))
+	return payment.Payment{
+		ID: s.PaymentIntent.ID, GoodsID: c.GoodsID, OrderSn: c.OrderSn, Amount: amount,
+		Currency: foreign,
+	}
+}
+
+// End expires an open session.
+func (p *Provider) End(ctx context.Context, c payment.Checkout) error {
+	_, err := p.client.V1CheckoutSessions.Expire(ctx, c.ID, nil)
+	if err != nil {
+		return fmt.Errorf("expire a session: %w", readable(err))
+	}
+	return nil
+}
+
+// Refund returns all that is left of a payment. It reads the charge first, because Stripe forgets
+// idempotency keys after a day, and the merchant may have refunded the payment too.
+func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
+	if paid.Amount == 0 {
+		return nil // an order that cost nothing
+	}
+	read := &stripe.PaymentIntentRetrieveParams{}
+	read.AddExpand("latest_charge")
+	intent, err := p.client.V1PaymentIntents.Retrieve(ctx, paid.ID, read)
+	if err != nil {
+		return fmt.Errorf("read a payment: %w", readable(err))
+	}
+	if intent.LatestCharge != nil && intent.LatestCharge.Refunded {
+		return nil
+	}
+	params := &stripe.RefundCreateParams{
+		PaymentIntent: stripe.String(paid.ID),
+		Metadata:      map[string]string{orderSnKey: paid.OrderSn},
+	}
+	params.SetIdempotencyKey("refund-" + paid.ID)
+	refund, err := p.client.V1Refunds.Create(ctx, params)
+	if e, ok := errors.AsType[*stripe.Error](err); ok &&
+		e.Code == stripe.ErrorCodeChargeAlreadyRefunded {
+		return nil
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("refund a payment: %w", readable(err))
+	case refund.Status == stripe.RefundStatusFailed || refund.Status == stripe.RefundStatusCanceled:
+		return fmt.Errorf("refund %s of Stripe is %s", refund.ID, refund.Status)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// checkoutRow is an order's page at the provider. AskAt is NULL once the page has ended.
+type checkoutRow struct {
+	GoodsID    int64  `gorm:"primaryKey;autoIncrement:false"`
+	OrderSn    string `gorm:"primaryKey"`
+	Attempt    int
+	CheckoutID string
+	URL        string
+	BegunAt    int64
+	Asked      int
+	AskAt      *int64
+}
+
+// TableName implements GORM's Tabler.
+func (checkoutRow) TableName() string { return "checkouts" }
+
+// checkout converts the row.
+func (r checkoutRow) checkout() payment.Checkout {
+	return payment.Checkout{
+		GoodsID: r.GoodsID, OrderSn: r.OrderSn, Attempt: r.Attempt, BegunAt: timeOf(&r.BegunAt),
+		ID: r.CheckoutID, URL: r.URL, Asked: r.Asked,
+	}
+}
+
+// errNoCheckout reports that an order has no page yet.
+var errNoCheckout = errors.New("the order has no checkout")
+
+// findCheckout reads the page of an order, whose row is locked.
+func findCheckout(tx *gorm.DB, goodsID int64, orderSn string) (checkoutRow, error) {
+	return take[checkoutRow](tx.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn),
+		errNoCheckout)
+}
+
+// BeginCheckout returns the open page of an order, or begins the next attempt. The lock of the
+// order's row keeps concurrent callers apart, and every statement on a page takes it first.
+func (s *Store) BeginCheckout(
+	ctx context.Context, o order.Order, now, ask time.Time,
+) (payment.Checkout, error) {
+	return inTx(ctx, s, "begin a checkout", func(tx *gorm.DB) (payment.Checkout, error) {
+		row, err := findOrder(locked(tx), o.GoodsID, o.OrderSn)
+		if err != nil {
+			return payment.Checkout{}, err
+		}
+		if payment.RefundReasonFor(row.order(), now) != "" {
+			return payment.Checkout{}, seckill.NewError(seckill.Conflict,
+				"the order can't be paid any more")
+		}
+		c, err := findCheckout(tx, o.GoodsID, o.OrderSn)
+		first := errors.Is(err, errNoCheckout)
+		if err != nil && !first || err == nil && c.AskAt != nil {
+			return c.checkout(), err
+		}
+		next := checkoutRow{
+			GoodsID: o.GoodsID, OrderSn: o.OrderSn, Attempt: c.Attempt + 1,
+			BegunAt: now.UnixMilli(), AskAt: millis(ask),
+		}
+		if first {
+			return next.checkout(), insert(tx, []checkoutRow{next})
+		}
+		err = updateOne(tx.Exec(`UPDATE checkouts SET attempt = ?, checkout_id = '', url = '',
+				begun_at = ?, asked = 0, ask_at = ?
+			WHERE goods_id = ? AND order_sn = ? AND ask_at IS NULL`, next.Attempt, next.BegunAt,
+			next.AskAt, o.GoodsID, o.OrderSn))
+		return next.checkout(), err
+	})
+}
+
+// SaveCheckout records a page's id and URL, and shows the URL on its order.
+func (s *Store) SaveCheckout(ctx context.Context, c payment.Checkout) error {
+	return s.inTx(ctx, "save a checkout", func(tx *gorm.DB) error {
+		if _, err := findOrder(locked(tx), c.GoodsID, c.OrderSn); err != nil {
+			return err
+		}
+		res := tx.Exec(`UPDATE checkouts SET checkout_id = ?, url = ?
+			WHERE goods_id = ? AND order_sn = ? AND attempt = ? AND checkout_id = ''
+				AND ask_at IS NOT NULL`, c.ID, c.URL, c.GoodsID, c.OrderSn, c.Attempt)
+		if res.Error != nil || res.RowsAffected == 0 {
+			return res.Error
+		}
+		return setCheckoutURL(tx, c.GoodsID, c.OrderSn, c.URL)
+	})
+}
+
+// EndCheckout ends a page, which the next attempt then follows.
+func (s *Store) EndCheckout(ctx context.Context, c payment.Checkout) error {
+	return s.inTx(ctx, "end a checkout", func(tx *gorm.DB) error {
+		if _, err := findOrder(locked(tx), c.GoodsID, c.OrderSn); err != nil {
+			return err
+		}
+		res := tx.Exec(`UPDATE checkouts SET ask_at = NULL
+			WHERE goods_id = ? AND order_sn = ? AND checkout_id = ? AND ask_at IS NOT NULL`,
+			c.GoodsID, c.OrderSn, c.ID)
+		if res.Error != nil || res.RowsAffected == 0 {
+			return res.Error
+		}
+		return setCheckoutURL(tx, c.GoodsID, c.OrderSn, "")
+	})
+}
+
+func setCheckoutURL(tx *gorm.DB, goodsID int64, orderSn, url string) error {
+	return tx.Exec("UPDATE orders SET checkout_url = ? WHERE goods_id = ? AND order_sn = ?", url,
+		goodsID, orderSn).Error
+}
+
+// HastenCheckout makes an open page due.
+func (s *Store) HastenCheckout(
+	ctx context.Context, goodsID int64, orderSn string, now time.Time,
+) error {
+	err := s.read(ctx).Exec(`UPDATE checkouts SET ask_at = ?
+		WHERE goods_id = ? AND order_sn = ? AND ask_at > ?`,
+		now.UnixMilli(), goodsID, orderSn, now.UnixMilli()).Error
+	return wrapError("hasten a checkout", err)
+}
+
+// DueCheckouts lists at most limit open pages to ask about, the longest due first.
+func (s *Store) DueCheckouts(
+	ctx context.Context, now time.Time, limit int,
+) ([]payment.Checkout, error) {
+	q := s.read(ctx).Where("ask_at <= ?", now.UnixMilli()).Order("ask_at").Limit(limit)
+	return list("list due checkouts", q, checkoutRow.checkout)
+}
+
+// ClaimCheckout postpones the next question. Of concurrent callers one raises the count.
+func (s *Store) ClaimCheckout(
+	ctx context.Context, c payment.Checkout, next time.Time,
+) (bool, error) {
+	res := s.read(ctx).Exec(`UPDATE checkouts SET asked = asked + 1, ask_at = ?
+		WHERE goods_id = ? AND order_sn = ? AND attempt = ? AND asked = ? AND ask_at IS NOT NULL`,
+		next.UnixMilli(), c.GoodsID, c.OrderSn, c.Attempt, c.Asked)
+	return res.RowsAffected == 1, wrapError("claim a checkout", res.Error)
+}
+
+// reversalRow is the latest state of a refund or a dispute. Closed is 1 or 0.
+type reversalRow struct {
+	GoodsID    int64  `gorm:"primaryKey;autoIncrement:false"`
+	ReversalID string `gorm:"primaryKey"`
+	OrderSn    string
+	PaymentID  string
+	Kind       payment.ReversalKind
+	Amount     int64
+	Currency   string
+	State      string
+	Closed     int64
+	ReportedAt int64
+}
+
+// TableName implements GORM's Tabler.
+func (reversalRow) TableName() string { return "payment_reversals" }
+
+// errNoReversal reports that a reversal is new.
+var errNoReversal = errors.New("the reversal is not recorded")
+
+// RecordReversal inserts or updates a refund or a dispute under the lock of its order.
+func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal) error {
+	row := reversalRow{
+		GoodsID: r.GoodsID, ReversalID: r.ID, OrderSn: r.OrderSn, PaymentID: r.PaymentID,
+		Kind: r.Kind, Amount: r.Amount, Currency: r.Currency, State: r.State,
+		ReportedAt: r.At.UnixMilli(),
+	}
+	if r.Closed {
+		row.Closed = 1
+	}
+	return s.inTx(ctx, "record a reversal", func(tx *gorm.DB) error {
+		if _, err := findOrder(locked(tx), r.GoodsID, r.OrderSn); err != nil {
+			return err
+		}
+		_, err := take[reversalRow](
+			tx.Where("goods_id = ? AND reversal_id = ?", r.GoodsID, r.ID), errNoReversal)
+		if errors.Is(err, errNoReversal) {
+			return insert(tx, []reversalRow{row})
+		}
+		if err != nil {
+			return err
+		}
+		// Two states of one second may arrive in either order; a closed one is the later.
+		return tx.Exec(`UPDATE payment_reversals
+			SET amount = ?, state = ?, closed = ?, reported_at = ?
+			WHERE goods_id = ? AND reversal_id = ? AND closed = 0
+				AND (reported_at <= ? OR ? = 1)`, row.Amount, row.State, row.Closed,
+			row.ReportedAt, r.GoodsID, r.ID, row.ReportedAt, row.Closed).Error
+	})
+}

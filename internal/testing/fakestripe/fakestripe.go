@@ -1,0 +1,347 @@
+// Package fakestripe is a strict stand-in for the part of Stripe's API that this project calls. It
+// refuses parameters that it does not know, sessions that last too short or too long, and a key
+// that is repeated with other parameters. It counts the money that buyers pay and get back.
+//
+// Tests decide what happens on its pages and what gets lost. It sends no webhooks itself: Webhook
+// returns the signed body and header, which a test sends when and as often as it likes.
+package fakestripe
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stripe/stripe-go/v85/webhook"
+)
+
+// The keys of the stand-in.
+const (
+	Key           = "sk_test_of_the_stand_in"
+	WebhookSecret = "whsec_of_the_stand_in"
+)
+
+// Object is a JSON object of Stripe.
+type Object = map[string]any
+
+// Server is the stand-in. It is safe for concurrent use.
+type Server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	serial   int
+	run      string // makes ids unique among servers
+	sessions map[string]Object
+	intents  map[string]Object
+	replies  map[string]reply // by idempotency key
+	lose     map[string]int   // answers to lose, by path prefix
+	calls    map[string]int   // by method and path without ids
+}
+
+// reply is what a key stands for.
+type reply struct {
+	params string
+	status int
+	body   Object
+}
+
+// Start serves until the test ends.
+func Start(tb testing.TB) *Server {
+	s := &Server{
+		run: rand.Text()[:8], sessions: map[string]Object{}, intents: map[string]Object{},
+		replies: map[string]reply{}, lose: map[string]int{}, calls: map[string]int{},
+	}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Lose makes the next n answers to requests below a path get lost after they took effect.
+func (s *Server) Lose(path string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lose[path] = n
+}
+
+// Calls returns the number of requests, such as of "POST /v1/refunds".
+func (s *Server) Calls(call string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[call]
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = r.ParseForm()
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	s.calls[r.Method+" "+r.URL.Path]++
+	status, body := http.StatusUnauthorized, refusal("invalid_request_error", "", "key")
+	if r.Header.Get("Authorization") == "Bearer "+Key {
+		status, body = s.once(r, parts)
+	}
+	for path, n := range s.lose {
+		if n > 0 && strings.HasPrefix(r.URL.Path, path) {
+			s.lose[path]--
+			panic(http.ErrAbortHandler) // closes the connection without an answer
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// once repeats the answer of a key that has one. Like Stripe it keeps none of an invalid request.
+func (s *Server) once(r *http.Request, parts []string) (int, Object) {
+	key := r.Header.Get("Idempotency-Key")
+	params := r.URL.Path + "?" + r.PostForm.Encode()
+	if known, ok := s.replies[key]; ok && r.Method == http.MethodPost {
+		if known.params != params {
+			return 400, refusal("idempotency_error", "", "")
+		}
+		return known.status, known.body
+	}
+	status, body := s.call(r.Method, parts, r.Form)
+	if status == http.StatusOK && r.Method == http.MethodPost && key != "" {
+		s.replies[key] = reply{params, status, body}
+	}
+	return status, body
+}
+
+func refusal(kind, code, param string) Object {
+	return Object{"error": Object{"type": kind, "code": code, "param": param}}
+}
+
+func (s *Server) call(method string, parts []string, form url.Values) (int, Object) {
+	path := method + " " + strings.Join(parts, "/")
+	switch {
+	case path == "POST v1/checkout/sessions":
+		return s.createSession(form)
+	case path == "POST v1/refunds":
+		return s.refund(form)
+	case len(parts) == 4 && method == "GET" && parts[2] == "sessions":
+		if session, ok := s.sessions[parts[3]]; ok {
+			return 200, s.expanded(session)
+		}
+	case len(parts) == 5 && method == "POST" && parts[4] == "expire":
+		session, ok := s.sessions[parts[3]]
+		if ok && session["status"] == "open" {
+			session["status"] = "expired"
+			return 200, session
+		}
+		return 400, refusal("invalid_request_error", "", "session")
+	case len(parts) == 3 && method == "GET" && parts[1] == "payment_intents":
+		if intent, ok := s.intents[parts[2]]; ok {
+			return 200, intent
+		}
+	}
+	return 404, refusal("invalid_request_error", "resource_missing", path)
+}
+
+// expanded returns a session with its payment in place of the payment's id.
+func (s *Server) expanded(session Object) Object {
+	out := Object{}
+	for k, v := range session {
+		out[k] = v
+	}
+	if id, ok := session["payment_intent"].(string); ok {
+		out["payment_intent"] = s.intents[id]
+	}
+	return out
+}
+
+// sessionParams are the parameters that a session must have, no more and no fewer.
+var sessionParams = []string{
+	"cancel_url", "client_reference_id", "expires_at", "line_items[0][price_data][currency]",
+	"line_items[0][price_data][product_data][name]", "line_items[0][price_data][unit_amount]",
+	"line_items[0][quantity]", "metadata[goodsId]", "metadata[orderSn]", "mode",
+	"payment_intent_data[metadata][goodsId]", "payment_intent_data[metadata][orderSn]",
+	"success_url",
+}
+
+func (s *Server) createSession(form url.Values) (int, Object) {
+	for name := range form {
+		if !slices.Contains(sessionParams, name) {
+			return 400, refusal("invalid_request_error", "parameter_unknown", name)
+		}
+	}
+	for _, name := range sessionParams {
+		if form.Get(name) == "" {
+			return 400, refusal("invalid_request_error", "parameter_missing", name)
+		}
+	}
+	ends, _ := strconv.ParseInt(form.Get("expires_at"), 10, 64)
+	lifetime := time.Until(time.Unix(ends, 0))
+	if lifetime < 30*time.Minute || lifetime > 24*time.Hour {
+		return 400, refusal("invalid_request_error", "", "expires_at")
+	}
+	amount, err := strconv.ParseInt(form.Get("line_items[0][price_data][unit_amount]"), 10, 64)
+	if err != nil || amount <= 0 || form.Get("line_items[0][quantity]") != "1" {
+		return 400, refusal("invalid_request_error", "amount_too_small", "line_items")
+	}
+	id := s.id("cs_test")
+	session := Object{
+		"id": id, "object": "checkout.session", "status": "open", "payment_status": "unpaid",
+		"url": "https://checkout.stripe.example/c/" + id, "amount_total": amount,
+		"currency": form.Get("line_items[0][price_data][currency]"), "payment_intent": nil,
+		"client_reference_id": form.Get("client_reference_id"), "expires_at": ends,
+		"metadata": Object{
+			"goodsId": form.Get("metadata[goodsId]"), "orderSn": form.Get("metadata[orderSn]"),
+		},
+	}
+	s.sessions[id] = session
+	return 200, session
+}
+
+func (s *Server) id(kind string) string {
+	s.serial++
+	return fmt.Sprintf("%s_%s%d", kind, s.run, s.serial)
+}
+
+func (s *Server) refund(form url.Values) (int, Object) {
+	intent, ok := s.intents[form.Get("payment_intent")]
+	if !ok {
+		return 404, refusal("invalid_request_error", "resource_missing", "payment_intent")
+	}
+	charge := intent["latest_charge"].(Object)
+	if charge["refunded"] == true {
+		return 400, refusal("invalid_request_error", "charge_already_refunded", "")
+	}
+	left := charge["amount"].(int64) - charge["amount_refunded"].(int64)
+	charge["amount_refunded"], charge["refunded"] = charge["amount"], true
+	return 200, Object{
+		"id": s.id("re"), "object": "refund", "status": "succeeded", "amount": left,
+		"currency": intent["currency"], "payment_intent": intent["id"],
+	}
+}
+
+// Pay pays the session of a URL in full. It fails like Stripe's page if the session is not open.
+func (s *Server) Pay(pageURL string) (session string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := pageURL[strings.LastIndex(pageURL, "/")+1:]
+	found, ok := s.sessions[id]
+	if !ok || found["status"] != "open" {
+		return "", fmt.Errorf("session %s can't be paid", id)
+	}
+	s.take(found)
+	return id, nil
+}
+
+// take completes a session with a payment.
+func (s *Server) take(session Object) {
+	intent := s.id("pi")
+	session["status"], session["payment_status"] = "complete", "paid"
+	session["payment_intent"] = intent
+	s.intents[intent] = Object{
+		"id": intent, "object": "payment_intent", "status": "succeeded",
+		"amount": session["amount_total"], "currency": session["currency"],
+		"metadata": session["metadata"], "latest_charge": Object{
+			"id": s.id("ch"), "object": "charge", "amount": session["amount_total"],
+			"amount_refunded": int64(0), "refunded": false,
+		},
+	}
+}
+
+// PayOther makes and pays a session that names the same order, with changed fields. It stands for a
+// mistake in the account, such as a payment link with another price.
+func (s *Server) PayOther(session string, changes Object) (other string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	copied := Object{}
+	for k, v := range s.sessions[session] {
+		copied[k] = v
+	}
+	for k, v := range changes {
+		copied[k] = v
+	}
+	copied["id"] = s.id("cs_test")
+	s.sessions[copied["id"].(string)] = copied
+	s.take(copied)
+	return copied["id"].(string)
+}
+
+// Session returns the id of an order's newest session, or "".
+func (s *Server) Session(orderSn string) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for candidate, session := range s.sessions {
+		if session["client_reference_id"] == orderSn && (id == "" || len(candidate) >= len(id)) {
+			id = candidate
+		}
+	}
+	return id
+}
+
+// Status returns the status of a session.
+func (s *Server) Status(session string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[session]["status"].(string)
+}
+
+// Money returns what the payments of an order sum up to, less refunds, and the number of its open
+// sessions.
+func (s *Server) Money(orderSn string) (kept int64, open int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, session := range s.sessions {
+		if session["client_reference_id"] == orderSn && session["status"] == "open" {
+			open++
+		}
+	}
+	for _, intent := range s.intents {
+		charge := intent["latest_charge"].(Object)
+		if intent["metadata"].(Object)["orderSn"] == orderSn {
+			kept += charge["amount"].(int64) - charge["amount_refunded"].(int64)
+		}
+	}
+	return kept, open
+}
+
+// Webhook returns a signed event about a session, in its present state or with changed fields.
+func (s *Server) Webhook(kind, session string, changes Object) (body, header string) {
+	s.mu.Lock()
+	object := Object{}
+	for k, v := range s.sessions[session] {
+		object[k] = v
+	}
+	s.mu.Unlock()
+	for k, v := range changes {
+		object[k] = v
+	}
+	return s.Event(kind, object)
+}
+
+// Event returns a signed event about any object.
+func (s *Server) Event(kind string, object Object) (body, header string) {
+	s.mu.Lock()
+	id := s.id("evt")
+	s.mu.Unlock()
+	payload, _ := json.Marshal(Object{
+		"id": id, "object": "event", "type": kind, "created": time.Now().Unix(),
+		"api_version": "2020-08-27", "data": Object{"object": object},
+	})
+	return string(payload), Sign(string(payload), WebhookSecret, time.Now())
+}
+
+// Intent returns the id of the payment of a session.
+func (s *Server) Intent(session string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[session]["payment_intent"].(string)
+}
+
+// Sign returns the signature header of a body.
+func Sign(body, secret string, at time.Time) string {
+	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
+		Payload: []byte(body), Secret: secret, Timestamp: at,
+	}).Header
+}
