@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-browser shots test-unit test-store lint fmt bench bench-record calibrate profile build demo faults model history loadtest fuzz release release-check compose-test
+.PHONY: help generate services test test-browser shots test-unit test-store lint fmt bench bench-record calibrate profile build demo faults model history loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -37,14 +37,18 @@ fuzz: ## fuzz each decoder and each route, for FUZZTIME (10m) in total
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) scripts/fuzz
 
 # The linters have pinned versions. The first run builds them, which takes some minutes.
-lint: ## golangci-lint, go vet, gofumpt, go mod tidy, vocabulary, govulncheck
+lint: ## golangci-lint, go vet, gofumpt, go mod tidy, generated code, vocabulary, govulncheck
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
 	$(GO) vet -tags measure ./test/e2e
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
+	scripts/generated
 	scripts/vocabulary
 	scripts/vulnerabilities
+
+generate: ## generate client/client.gen.go from api/openapi.yaml
+	$(GO) generate ./client
 
 fmt: ## format all Go code
 	$(TOOL) gofumpt -w .

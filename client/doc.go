@@ -1,0 +1,29 @@
+// Package client calls the HTTP API of a flash sale. It is generated from api/openapi.yaml.
+//
+//	c, err := client.NewClientWithResponses("https://sale.example", client.WithBearer(token))
+//	path, err := c.IssuePathWithResponse(ctx, &client.IssuePathParams{GoodsID: &goods})
+//	// path.JSON200 is set if the API answered 200, path.JSON409 if the sale refuses, and so on.
+//	order, err := c.DecrStockWithResponse(ctx, path.JSON200.Data.RandomPath,
+//		&client.DecrStockParams{GoodsID: &goods})
+//
+// An error means that no answer arrived or that it could not be decoded; the outcome is then
+// unknown. Repeat a purchase with the same path: it takes no units twice. A client may be used by
+// many goroutines. It sets no deadline of its own: each call ends with its context.
+//
+// The pages, the probes, the event streams and the calls of a payment provider are not part of it.
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+//go:generate go tool -modfile=../tools/go.mod oapi-codegen -config gen.yaml -o client.gen.go ../api/openapi.yaml
+
+// WithBearer sends a token with each request.
+func WithBearer(token string) ClientOption {
+	return WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		r.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	})
+}
