@@ -31,7 +31,7 @@ var (
 // run is the whole program, from the flags to the report. It returns an error that names the flag,
 // file or address at fault, or one of the errors above.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	o, err := parse(args, stdout, stderr)
+	o, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}

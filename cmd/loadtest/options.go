@@ -53,18 +53,17 @@ const (
 var usage string
 
 // parse reads the flags. For -help and -version it prints the text and returns flag.ErrHelp.
-func parse(args []string, stdout, stderr io.Writer) (options, error) {
+func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("loadtest", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	version := flags.Bool("version", false, "print the version and end")
 	o.define(flags)
-	flags.Usage = func() {
+	err := app.ParseFlags(flags, args, func() {
 		fmt.Fprint(stdout, usage)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
+	})
+	if err != nil {
 		return o, err
 	}
 	if *version {

@@ -16,7 +16,7 @@ import (
 
 func parsed(t *testing.T, args ...string) (options, error) {
 	t.Helper()
-	o, err := parse(args, &bytes.Buffer{}, &bytes.Buffer{})
+	o, err := parse(args, &bytes.Buffer{})
 	if err == nil {
 		err = o.check(t.Context())
 	}
@@ -101,7 +101,7 @@ func TestSecret_EnvironmentBeforeFile(t *testing.T) {
 
 func TestHelp_ListsFlagsAndKinds(t *testing.T) {
 	var out bytes.Buffer
-	_, err := parse([]string{"-help"}, &out, &bytes.Buffer{})
+	_, err := parse([]string{"-help"}, &out)
 	require.ErrorIs(t, err, flag.ErrHelp)
 	for _, said := range []string{
 		"-allow-remote", "-profile name", "SECKILL_JWT_SECRET", "(default 10m0s)", "Exit code 0",
@@ -109,4 +109,12 @@ func TestHelp_ListsFlagsAndKinds(t *testing.T) {
 	} {
 		require.Contains(t, out.String(), said)
 	}
+}
+
+func TestRun_WrongFlagIsOneLine(t *testing.T) {
+	var out, trouble bytes.Buffer
+	err := run(t.Context(), []string{"-bogus"}, nil, &out, &trouble)
+	require.EqualError(t, err,
+		"flag provided but not defined: -bogus (loadtest -help lists the flags)")
+	require.Empty(t, out.String()+trouble.String(), "the caller prints the error")
 }

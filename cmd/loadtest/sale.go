@@ -28,6 +28,10 @@ func secret(environ []string, file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("set SECKILL_JWT_SECRET or -secret-file to sign tokens: %w", err)
 	}
+	if len(text) == 0 {
+		return "", fmt.Errorf("the secret %s is empty: set SECKILL_JWT_SECRET to the API's, or "+
+			"-secret-file to another file", file)
+	}
 	return string(text), nil
 }
 
@@ -45,7 +49,7 @@ func (p *loadTest) setUp(ctx context.Context) error {
 	}
 	p.merchant = apiclient.Client{Base: p.Bases[0], Token: token, HTTP: p.http}
 	if err := prepare(ctx); err != nil {
-		hint := fmt.Errorf("is the API up at %s, and is SECKILL_JWT_SECRET its secret?", p.Bases[0])
+		hint := fmt.Errorf("is the API up at %s (-addr), and is SECKILL_JWT_SECRET its secret?", p.Bases[0])
 		return errors.Join(err, hint)
 	}
 	return nil

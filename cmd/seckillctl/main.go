@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -73,11 +75,12 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	case done: // kong has printed the help or the version
 		return nil
 	case err != nil:
-		return usage(err)
+		return usage(fmt.Errorf("%w (seckillctl --help lists the commands and flags)", err))
 	}
-	return k.Run(&session{
+	err = k.Run(&session{
 		ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json",
 	})
+	return withServer(err, k.Flags())
 }
 
 // longFlags accepts one dash for the flags that the other programs accept with one dash. kong reads
@@ -138,7 +141,8 @@ func (c *migrateCmd) Run(s *session) error {
 // tokenCmd signs a token. Operators need it to call /admin by hand; buyers and merchants sign in
 // elsewhere.
 type tokenCmd struct {
-	Secret string        `env:"SECKILL_JWT_SECRET" required:"" help:"The secret that signs tokens, at least 32 bytes."`
+	Secret string        `env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens, at least 32 bytes; that of the standalone in --data if empty."`
+	Data   string        `default:"data" help:"Data directory of a standalone, for its secret."`
 	Role   string        `enum:"buyer,merchant,operator" default:"buyer" help:"buyer, merchant or operator."`
 	Sub    int64         `required:"" help:"The user's id, above 0."`
 	Name   string        `help:"The user's name; it goes onto orders."`
@@ -148,7 +152,11 @@ type tokenCmd struct {
 
 // Run prints only the token, so that a shell can use it; JSON has its expiry too.
 func (c *tokenCmd) Run(s *session) error {
-	tokens, err := auth.New([]byte(c.Secret), 0, time.Now)
+	secret, err := c.secret()
+	if err != nil {
+		return err
+	}
+	tokens, err := auth.New(secret, 0, time.Now)
 	if err != nil {
 		return err
 	}
@@ -159,4 +167,23 @@ func (c *tokenCmd) Run(s *session) error {
 	}
 	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s",
 		token)
+}
+
+// secret returns the secret of the setting, or the one that a standalone keeps in its data
+// directory. A first user has set nothing.
+func (c *tokenCmd) secret() ([]byte, error) {
+	if c.Secret != "" {
+		return []byte(c.Secret), nil
+	}
+	file := filepath.Join(c.Data, "jwt-secret")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage(fmt.Errorf("no secret to sign with: set SECKILL_JWT_SECRET (--secret) to "+
+			"that of the API, or --data to the data directory of a standalone: %w", err))
+	}
+	if len(text) == 0 {
+		return nil, fmt.Errorf("the secret %s is empty: restore it from a backup, or set "+
+			"SECKILL_JWT_SECRET (--secret)", file)
+	}
+	return text, nil
 }

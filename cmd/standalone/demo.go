@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen"
@@ -82,12 +84,20 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	return goodsID, soldExactly(r)
 }
 
+// terminal reports whether a person sees the output as it is written. A file would keep each state
+// of a progress bar.
+func terminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 // load runs the buyers and compares their answers with the API's later state. The limit of one
 // minute is for a slow machine: orders are usually written before the last buyer ends.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
 		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetVisibility(terminal(d.out)),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),

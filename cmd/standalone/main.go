@@ -27,6 +27,9 @@ type options struct {
 	guests     bool
 }
 
+// errExitAlone refuses -exit for a program that has nothing to finish: it would serve for ever.
+var errExitAlone = errors.New("-exit ends the program after the demo: add -demo, or omit -exit")
+
 // run reads the command line, starts the embedded servers and serves until ctx ends.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	var o options
@@ -45,6 +48,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		stderr)
 	if err != nil {
 		return err
+	}
+	if o.exit && !o.demo {
+		return errExitAlone
 	}
 	if o.addr == "" {
 		o.addr = cfg.HTTP.Addr

@@ -53,6 +53,10 @@ func secretOf(file string, set config.Secret, makeOne func() string) (config.Sec
 	if err != nil {
 		return "", fmt.Errorf("read the secret %s: %w", file, err)
 	}
+	if len(text) == 0 {
+		return "", fmt.Errorf("the secret %s is empty: restore the file from a backup, or delete it "+
+			"and a new one is generated, which ends what the old one signed", file)
+	}
 	return config.Secret(text), nil
 }
 

@@ -43,7 +43,7 @@ func Main(run func(ctx context.Context, args, environ []string, stdout, stderr i
 func Start(
 	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout, stderr io.Writer,
 ) (config.Config, *slog.Logger, error) {
-	if err := parse(p, name, flags, args, stdout, stderr); err != nil {
+	if err := parse(p, name, flags, args, stdout); err != nil {
 		return config.Config{}, nil, err
 	}
 	cfg, warnings, err := config.Load(p, environ)
@@ -58,24 +58,22 @@ func Start(
 	return cfg, log, nil
 }
 
-// parse adds -version to the flags and reads the arguments. It prints the help to stdout and errors
-// to stderr.
+// parse adds -version to the flags and reads the arguments. It prints the help to stdout.
 func parse(
-	p config.Program, name string, flags *flag.FlagSet, args []string, stdout, stderr io.Writer,
+	p config.Program, name string, flags *flag.FlagSet, args []string, stdout io.Writer,
 ) error {
 	if flags == nil {
 		flags = flag.NewFlagSet(name, flag.ContinueOnError)
 	}
 	version := flags.Bool("version", false, "print the version and end")
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
+	err := ParseFlags(flags, args, func() {
 		fmt.Fprintf(stdout, "Usage: %s [flags]\n\nFlags:\n", name)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		fmt.Fprintln(stdout, "\nEnvironment:")
 		config.Help(stdout, p)
-	}
-	if err := flags.Parse(args); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
@@ -84,6 +82,22 @@ func parse(
 	if *version {
 		fmt.Fprintln(stdout, name, Version())
 		return flag.ErrHelp
+	}
+	return nil
+}
+
+// ParseFlags reads a command line, and calls help for -help, which then is flag.ErrHelp. Package
+// flag prints a wrong flag and the whole help; here the error is one line that the caller prints.
+func ParseFlags(flags *flag.FlagSet, args []string, help func()) error {
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		help()
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w (%s -help lists the flags)", err, flags.Name())
 	}
 	return nil
 }

@@ -78,6 +78,18 @@ const (
 	sqliteMismatch   = 20
 )
 
+// SQLite's primary result codes of a damaged file.
+const (
+	sqliteCorrupt    = 11
+	sqliteNoDatabase = 26
+)
+
+// IsDamaged reports whether SQLite's file is damaged or no database. MySQL's errors never are.
+func IsDamaged(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && slices.Contains([]int{sqliteCorrupt, sqliteNoDatabase}, e.Code()&0xff)
+}
+
 // isDataError reports whether a row's values caused the error.
 func isDataError(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {

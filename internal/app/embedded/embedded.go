@@ -50,12 +50,9 @@ func Start(
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
 	}
-	store, err := sqlstore.Open(ctx, "sqlite:"+filepath.Join(dir, "seckill.db"), "")
+	store, err := openStore(ctx, filepath.Join(dir, "seckill.db"))
 	if err != nil {
 		return nil, err
-	}
-	if err := store.Migrate(ctx); err != nil {
-		return nil, fmt.Errorf("migrate the database in %s: %w", dir, err)
 	}
 	mini, err := miniredis.Run()
 	if err != nil {
@@ -72,6 +69,23 @@ func Start(
 			Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds(),
 		}),
 	}}, nil
+}
+
+// openStore opens and migrates the database file. The error of a damaged file has the remedy,
+// because the user of a standalone may never have seen the file.
+func openStore(ctx context.Context, file string) (*sqlstore.Store, error) {
+	store, err := sqlstore.Open(ctx, "sqlite:"+file, "")
+	if err == nil {
+		if err = store.Migrate(ctx); err == nil {
+			return store, nil
+		}
+		err = errors.Join(fmt.Errorf("migrate the database: %w", err), store.Close())
+	}
+	if sqlstore.IsDamaged(err) {
+		return nil, fmt.Errorf("the database %s is damaged: restore it from a backup, or move it "+
+			"and its -wal and -shm files away to begin with an empty one: %w", file, err)
+	}
+	return nil, fmt.Errorf("the database %s: %w", file, err)
 }
 
 // Close closes the database and stops Redis.

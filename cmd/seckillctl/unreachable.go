@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// withServer adds the settings of the servers to an error of a refused or failed connection. The
+// operating system's error has an address alone, and a user sets variables.
+func withServer(err error, flags []*kong.Flag) error {
+	failed, ok := errors.AsType[*net.OpError](err)
+	if !ok || failed.Op != "dial" || failed.Addr == nil {
+		return err
+	}
+	settings := settingsOf(failed.Addr.String(), flags)
+	if len(settings) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nno server answers at %s: start it, or set %s to another%s", err,
+		failed.Addr, strings.Join(settings, " or "), standaloneHint(filepath.Join("data",
+			"seckill.db")))
+}
+
+// settingsOf returns the settings that hold an address, as "VARIABLE (--flag)". It compares the
+// ports, because the error has the address that a host's name resolved to. If no port fits, as
+// with an address that Sentinel returned, it returns the settings of all servers.
+func settingsOf(addr string, flags []*kong.Flag) []string {
+	_, port, _ := net.SplitHostPort(addr)
+	var all, fitting []string
+	for _, f := range flags {
+		if !slices.Contains([]string{"mysql-dsn", "redis-addrs", "amqp-url"}, f.Name) {
+			continue
+		}
+		setting := fmt.Sprintf("%s (--%s)", strings.Join(f.Envs, ", "), f.Name)
+		all = append(all, setting)
+		if strings.Contains(f.Target.String(), ":"+port) {
+			fitting = append(fitting, setting)
+		}
+	}
+	if len(fitting) > 0 {
+		return fitting
+	}
+	return all
+}
+
+// standaloneHint says how to reach the data of a standalone if its database file exists, else "".
+// No command uses the file by itself: a shell in that folder may operate another installation.
+func standaloneHint(file string) string {
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("\n%[1]s belongs to a standalone: --mysql-dsn sqlite:%[1]s reads it. Its "+
+		"Redis is inside its process: the console and GET /admin/sales/GOODS/ledger have its ledgers",
+		file)
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+func TestRun_WrongCommandLineIsOneLine(t *testing.T) {
+	for _, args := range [][]string{{"-bogus"}, {"-exit"}} {
+		var out, trouble strings.Builder
+		args = append([]string{"-data", t.TempDir()}, args...)
+		err := run(t.Context(), args, nil, &out, &trouble)
+		require.ErrorContains(t, err, args[2])
+		require.NotContains(t, err.Error(), "\n")
+		require.Empty(t, out.String()+trouble.String(), "the caller prints the error")
+	}
+}
+
+func TestRun_DamagedDatabaseIsNamedWithTheRemedy(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "seckill.db")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600))
+	var out, trouble strings.Builder
+	err := run(t.Context(), []string{"-data", dir, "-addr", "127.0.0.1:0"}, nil, &out, &trouble)
+	require.ErrorContains(t, err, file+" is damaged: restore it from a backup")
+}
+
+func TestFillSecrets_EmptyFileIsNamedWithTheRemedy(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "jwt-secret")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, fillSecrets(dir, &config.Auth{}), file+" is empty: restore the file")
+}
+
+func TestTerminal_AFileIsNone(t *testing.T) {
+	file := must.Get(os.Create(filepath.Join(t.TempDir(), "out")))(t)
+	defer file.Close()
+	require.False(t, terminal(file))
+	require.False(t, terminal(&strings.Builder{}))
+}
