@@ -18,6 +18,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for Admission.
+const (
+	AdmissionRate        Admission = "rate"
+	AdmissionWaitingRoom Admission = "waitingRoom"
+)
+
+// Valid indicates whether the value is a known member of the Admission enum.
+func (e Admission) Valid() bool {
+	switch e {
+	case AdmissionRate:
+		return true
+	case AdmissionWaitingRoom:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AuditListItemsAction.
 const (
 	AuditListItemsActionChange AuditListItemsAction = "change"
@@ -336,6 +354,30 @@ func (e Phase) Valid() bool {
 	}
 }
 
+// Defines values for PlaceState.
+const (
+	PlaceStateAdmitted PlaceState = "admitted"
+	PlaceStateMissed   PlaceState = "missed"
+	PlaceStateOver     PlaceState = "over"
+	PlaceStateWaiting  PlaceState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the PlaceState enum.
+func (e PlaceState) Valid() bool {
+	switch e {
+	case PlaceStateAdmitted:
+		return true
+	case PlaceStateMissed:
+		return true
+	case PlaceStateOver:
+		return true
+	case PlaceStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RateAlgorithm.
 const (
 	RateAlgorithmReserve      RateAlgorithm = "reserve"
@@ -376,6 +418,7 @@ const (
 	ReasonSOLDOUT          Reason = "SOLD_OUT"
 	ReasonUNAUTHENTICATED  Reason = "UNAUTHENTICATED"
 	ReasonUNAVAILABLE      Reason = "UNAVAILABLE"
+	ReasonWAITING          Reason = "WAITING"
 )
 
 // Valid indicates whether the value is a known member of the Reason enum.
@@ -415,6 +458,29 @@ func (e Reason) Valid() bool {
 		return true
 	case ReasonUNAVAILABLE:
 		return true
+	case ReasonWAITING:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaitingRoomPhase.
+const (
+	WaitingRoomPhaseOpen    WaitingRoomPhase = "open"
+	WaitingRoomPhaseOver    WaitingRoomPhase = "over"
+	WaitingRoomPhaseRunning WaitingRoomPhase = "running"
+)
+
+// Valid indicates whether the value is a known member of the WaitingRoomPhase enum.
+func (e WaitingRoomPhase) Valid() bool {
+	switch e {
+	case WaitingRoomPhaseOpen:
+		return true
+	case WaitingRoomPhaseOver:
+		return true
+	case WaitingRoomPhaseRunning:
+		return true
 	default:
 		return false
 	}
@@ -437,6 +503,9 @@ func (e ListOrdersOfSaleParamsFormat) Valid() bool {
 		return false
 	}
 }
+
+// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
+type Admission string
 
 // Answer defines model for Answer.
 type Answer struct {
@@ -553,6 +622,12 @@ type GoodsIDIn = string
 
 // ID A decimal int64 above 0.
 type ID = string
+
+// JoinIn defines model for JoinIn.
+type JoinIn struct {
+	// Ticket Restores a number after Redis lost it.
+	Ticket *Ticket `json:"ticket,omitempty"`
+}
 
 // Ledger defines model for Ledger.
 type Ledger struct {
@@ -673,10 +748,28 @@ type LimiterSource string
 
 // NewSale defines model for NewSale.
 type NewSale struct {
+	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
+	Admission *Admission `json:"admission,omitempty"`
+
+	// Currency ISO 4217; the installation's (SECKILL_CURRENCY) if left out.
+	Currency *string `json:"currency,omitempty"`
+
+	// Description Without control characters but line ends and tabs. "": none.
+	Description *string `json:"description,omitempty"`
+
 	// EndAt After startAt.
-	EndAt         time.Time `json:"endAt"`
-	PerBuyerLimit *int      `json:"perBuyerLimit,omitempty"`
-	Price         int64     `json:"price"`
+	EndAt time.Time `json:"endAt"`
+
+	// ExternalID The merchant's own id, unique among the merchant's sales. "": none.
+	ExternalID *string `json:"externalId,omitempty"`
+
+	// ImageURL An https URL. "": none.
+	ImageURL *string `json:"imageUrl,omitempty"`
+
+	// Metadata Pairs of the merchant's own.
+	Metadata      *map[string]string `json:"metadata,omitempty"`
+	PerBuyerLimit *int               `json:"perBuyerLimit,omitempty"`
+	Price         int64              `json:"price"`
 
 	// Rate The limit of a sale's random paths.
 	Rate    *Rate     `json:"rate,omitempty"`
@@ -689,10 +782,13 @@ type NewSale struct {
 
 // Order defines model for Order.
 type Order struct {
-	Amount    int64  `json:"amount"`
-	BuyerID   string `json:"buyerId"`
-	ClosedAt  *Time  `json:"closedAt,omitempty"`
-	CreatedAt *Time  `json:"createdAt,omitempty"`
+	Amount  int64  `json:"amount"`
+	BuyerID string `json:"buyerId"`
+
+	// CheckoutURL The payment provider's page where the buyer pays. A created order has it after a call of `pay`, if the provider has pages.
+	CheckoutURL *string `json:"checkoutUrl,omitempty"`
+	ClosedAt    *Time   `json:"closedAt,omitempty"`
+	CreatedAt   *Time   `json:"createdAt,omitempty"`
 
 	// FailureReason The reason of a failed order; absent otherwise.
 	FailureReason *OrderFailureReason `json:"failureReason,omitempty"`
@@ -729,27 +825,47 @@ type OrderStatus string
 
 // OwnSale defines model for OwnSale.
 type OwnSale struct {
-	CreatedAt Time `json:"createdAt"`
-	EndAt     Time `json:"endAt"`
+	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
+	Admission Admission `json:"admission"`
+	CreatedAt Time      `json:"createdAt"`
+
+	// Currency ISO 4217. Prices and amounts are in its smallest unit.
+	Currency string `json:"currency"`
+
+	// Description Left out where there is none.
+	Description *string `json:"description,omitempty"`
+	EndAt       Time    `json:"endAt"`
+
+	// ExternalID Left out where there is none.
+	ExternalID *string `json:"externalId,omitempty"`
 
 	// GoodsID A decimal int64 above 0.
 	GoodsID ID `json:"goodsId"`
 
+	// ImageURL Left out where there is none.
+	ImageURL *string `json:"imageUrl,omitempty"`
+
 	// MerchantID A decimal int64 above 0.
-	MerchantID    ID     `json:"merchantId"`
-	PerBuyerLimit int    `json:"perBuyerLimit"`
-	Phase         *Phase `json:"phase,omitempty"`
-	Price         int64  `json:"price"`
+	MerchantID ID `json:"merchantId"`
+
+	// Metadata Left out where there is none.
+	Metadata      *map[string]string `json:"metadata,omitempty"`
+	PerBuyerLimit int                `json:"perBuyerLimit"`
+	Phase         *Phase             `json:"phase,omitempty"`
+	Price         int64              `json:"price"`
 
 	// Rate The limit of a sale's random paths.
 	Rate    Rate          `json:"rate"`
 	StartAt Time          `json:"startAt"`
 	Status  OwnSaleStatus `json:"status"`
 
-	// Stock Units put up, sold or not.
-	Stock     int    `json:"stock"`
-	Title     string `json:"title"`
-	UpdatedAt Time   `json:"updatedAt"`
+	// Stock The same as total.
+	Stock int    `json:"stock"`
+	Title string `json:"title"`
+
+	// Total Units put up, sold or not.
+	Total     int  `json:"total"`
+	UpdatedAt Time `json:"updatedAt"`
 }
 
 // OwnSaleStatus defines model for OwnSale.Status.
@@ -771,6 +887,30 @@ type Path struct {
 
 // Phase defines model for Phase.
 type Phase string
+
+// Place defines model for Place.
+type Place struct {
+	AdmittedUntil *Time `json:"admittedUntil,omitempty"`
+
+	// Ahead Places that are called before.
+	Ahead int `json:"ahead"`
+
+	// EtaSeconds An estimate by the rate alone.
+	EtaSeconds int `json:"etaSeconds"`
+	Number     int `json:"number"`
+
+	// Position From the draw on.
+	Position *int `json:"position,omitempty"`
+
+	// State `missed`: the admission ended before it was used.
+	State PlaceState `json:"state"`
+
+	// Ticket Restores a number after Redis lost it.
+	Ticket Ticket `json:"ticket"`
+}
+
+// PlaceState `missed`: the admission ended before it was used.
+type PlaceState string
 
 // Queued defines model for Queued.
 type Queued struct {
@@ -794,25 +934,54 @@ type Reason string
 
 // Sale defines model for Sale.
 type Sale struct {
-	Available int  `json:"available"`
-	EndAt     Time `json:"endAt"`
+	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
+	Admission Admission `json:"admission"`
+	Available int       `json:"available"`
+
+	// Currency ISO 4217. Prices and amounts are in its smallest unit.
+	Currency string `json:"currency"`
+
+	// Description Left out where there is none.
+	Description *string `json:"description,omitempty"`
+	EndAt       Time    `json:"endAt"`
 
 	// GoodsID A decimal int64 above 0.
-	GoodsID       ID     `json:"goodsId"`
-	PerBuyerLimit int    `json:"perBuyerLimit"`
-	Phase         Phase  `json:"phase"`
-	Price         int64  `json:"price"`
-	ServerTime    Time   `json:"serverTime"`
-	StartAt       Time   `json:"startAt"`
-	Title         string `json:"title"`
-	Total         int    `json:"total"`
+	GoodsID ID `json:"goodsId"`
+
+	// ImageURL Left out where there is none.
+	ImageURL      *string `json:"imageUrl,omitempty"`
+	PerBuyerLimit int     `json:"perBuyerLimit"`
+	Phase         Phase   `json:"phase"`
+	Price         int64   `json:"price"`
+	ServerTime    Time    `json:"serverTime"`
+	StartAt       Time    `json:"startAt"`
+	Title         string  `json:"title"`
+	Total         int     `json:"total"`
 }
 
 // SaleChange defines model for SaleChange.
 type SaleChange struct {
+	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
+	Admission *Admission `json:"admission,omitempty"`
+
+	// Currency Only a draft accepts it.
+	Currency *string `json:"currency,omitempty"`
+
+	// Description Without control characters but line ends and tabs. "": none.
+	Description *string `json:"description,omitempty"`
+
 	// EndAt After startAt.
-	EndAt         *time.Time `json:"endAt,omitempty"`
-	PerBuyerLimit *int       `json:"perBuyerLimit,omitempty"`
+	EndAt *time.Time `json:"endAt,omitempty"`
+
+	// ExternalID The merchant's own id, unique among the merchant's sales. "": none.
+	ExternalID *string `json:"externalId,omitempty"`
+
+	// ImageURL An https URL. "": none.
+	ImageURL *string `json:"imageUrl,omitempty"`
+
+	// Metadata It replaces all pairs.
+	Metadata      *map[string]string `json:"metadata,omitempty"`
+	PerBuyerLimit *int               `json:"perBuyerLimit,omitempty"`
 
 	// Price Only a draft accepts it.
 	Price *int64 `json:"price,omitempty"`
@@ -836,8 +1005,45 @@ type SaleList struct {
 	NextCursor *Cursor `json:"nextCursor"`
 }
 
+// Ticket Restores a number after Redis lost it.
+type Ticket = string
+
 // Time defines model for Time.
 type Time = time.Time
+
+// WaitingRoom defines model for WaitingRoom.
+type WaitingRoom struct {
+	// Admitted The last position that was called.
+	Admitted  int `json:"admitted"`
+	Available int `json:"available"`
+
+	// DrawCommitment The SHA-256 of the seed.
+	DrawCommitment string `json:"drawCommitment"`
+
+	// DrawDigest Of all who joined before the draw; from the draw on.
+	DrawDigest *string `json:"drawDigest,omitempty"`
+
+	// DrawSeed From the draw on.
+	DrawSeed *string `json:"drawSeed,omitempty"`
+
+	// DrawSize The last number that is drawn; from the draw on.
+	DrawSize *int `json:"drawSize,omitempty"`
+
+	// Held Units of orders that are not paid and may return.
+	Held      int   `json:"held"`
+	HeldUntil *Time `json:"heldUntil,omitempty"`
+
+	// Joined The last number.
+	Joined int              `json:"joined"`
+	Phase  WaitingRoomPhase `json:"phase"`
+
+	// RatePerSecond How many are called in a second at most.
+	RatePerSecond float32 `json:"ratePerSecond"`
+	ServerTime    Time    `json:"serverTime"`
+}
+
+// WaitingRoomPhase defines model for WaitingRoom.Phase.
+type WaitingRoomPhase string
 
 // IdempotencyKey defines model for Idempotency-Key.
 type IdempotencyKey = string
@@ -874,6 +1080,9 @@ type Conflict struct {
 	Code int `json:"code"`
 	Data struct {
 		Available *int `json:"available,omitempty"`
+
+		// Field Another sale of the merchant has it.
+		Field interface{} `json:"field,omitempty"`
 	} `json:"data"`
 
 	// Message For people; may change.
@@ -890,6 +1099,9 @@ type CutTooLarge struct {
 	Code int `json:"code"`
 	Data struct {
 		Available *int `json:"available,omitempty"`
+
+		// Field Another sale of the merchant has it.
+		Field interface{} `json:"field,omitempty"`
 	} `json:"data"`
 
 	// Message For people; may change.
@@ -928,6 +1140,20 @@ type ForbiddenOrBadPath struct {
 	RequestID string `json:"requestId"`
 }
 
+// KeyReused defines model for KeyReused.
+type KeyReused struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data interface{} `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+}
+
 // NotFound defines model for NotFound.
 type NotFound struct {
 	// Code The HTTP status, or a rate limit's own.
@@ -947,6 +1173,20 @@ type OneOrder struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Order `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+}
+
+// OnePlace defines model for OnePlace.
+type OnePlace struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int   `json:"code"`
+	Data Place `json:"data"`
 
 	// Message For people; may change.
 	Message string `json:"message"`
@@ -1017,6 +1257,22 @@ type RateLimited struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+}
+
+// RateLimitedOrWaiting defines model for RateLimitedOrWaiting.
+type RateLimitedOrWaiting struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int `json:"code"`
+	Data struct {
+		Position *int `json:"position,omitempty"`
+	} `json:"data"`
 
 	// Message For people; may change.
 	Message string `json:"message"`
@@ -1152,8 +1408,35 @@ type ListSalesParams struct {
 	// Cursor nextCursor of the page before.
 	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
 
+	// Phase Only sales in this phase.
+	Phase *Phase `form:"phase,omitempty" json:"phase,omitempty"`
+
 	// IfNoneMatch The ETag of the page that the caller has.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// ShowWaitingRoomParams defines parameters for ShowWaitingRoom.
+type ShowWaitingRoomParams struct {
+	// IfNoneMatch The ETag of the room that the caller has.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// JoinWaitingRoomParams defines parameters for JoinWaitingRoom.
+type JoinWaitingRoomParams struct {
+	// Ticket Here or in the body.
+	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
+}
+
+// MyPlaceParams defines parameters for MyPlace.
+type MyPlaceParams struct {
+	// Ticket The ticket of the place. A ticket that is not valid counts as none.
+	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
+}
+
+// PlaceEventsParams defines parameters for PlaceEvents.
+type PlaceEventsParams struct {
+	// Ticket The ticket of the place. A ticket that is not valid counts as none.
+	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
 }
 
 // DecrStockParams defines parameters for DecrStock.
@@ -1173,6 +1456,9 @@ type CreateSaleJSONRequestBody = NewSale
 
 // ChangeSaleJSONRequestBody defines body for ChangeSale for application/json ContentType.
 type ChangeSaleJSONRequestBody = SaleChange
+
+// JoinWaitingRoomJSONRequestBody defines body for JoinWaitingRoom for application/json ContentType.
+type JoinWaitingRoomJSONRequestBody = JoinIn
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1426,8 +1712,10 @@ type ClientInterface interface {
 
 	// PayOrder Pay a created order
 	//
-	// Charges through the payment provider. The built-in provider takes no money and confirms at once. A repetition returns
-	// the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+	// Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
+	// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
+	// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
+	// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
 	//
 	// Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
@@ -1453,6 +1741,60 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /sales/{goodsId} (the `ShowSale` operationId).
 	ShowSale(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShowWaitingRoom The waiting room of a sale, the same for everybody
+	//
+	// For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
+	// that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
+	// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+	// `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
+	//
+	// Corresponds with GET /sales/{goodsId}/waiting-room (the `ShowWaitingRoom` operationId).
+	ShowWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, params *ShowWaitingRoomParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JoinWaitingRoomWithBody Join the line, or restore a place
+	//
+	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// may not buy more.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+	JoinWaitingRoomWithBody(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JoinWaitingRoom Join the line, or restore a place
+	//
+	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// may not buy more.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+	JoinWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, body JoinWaitingRoomJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LeaveWaitingRoom Leave the line
+	//
+	// The place ends, also an admission. A repetition changes nothing.
+	//
+	// Corresponds with DELETE /sales/{goodsId}/waiting-room/me (the `LeaveWaitingRoom` operationId).
+	LeaveWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MyPlace My place in the line
+	//
+	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+	//
+	// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
+	MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlaceEvents My place in the line, as Server-Sent Events
+	//
+	// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
+	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+	//
+	// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
+	PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DecrStock Buy
 	//
@@ -1871,8 +2213,10 @@ func (c *Client) CancelOrder(ctx context.Context, orderSn OrderSnParameter, reqE
 
 // PayOrder Pay a created order
 //
-// Charges through the payment provider. The built-in provider takes no money and confirms at once. A repetition returns
-// the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+// Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
+// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
+// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
+// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 // cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
 //
 // Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
@@ -1929,6 +2273,120 @@ func (c *Client) ListSales(ctx context.Context, params *ListSalesParams, reqEdit
 // Corresponds with GET /sales/{goodsId} (the `ShowSale` operationId).
 func (c *Client) ShowSale(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewShowSaleRequest(c.Server, goodsID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShowWaitingRoom The waiting room of a sale, the same for everybody
+//
+// For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
+// that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
+// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+// `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
+//
+// Corresponds with GET /sales/{goodsId}/waiting-room (the `ShowWaitingRoom` operationId).
+func (c *Client) ShowWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, params *ShowWaitingRoomParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShowWaitingRoomRequest(c.Server, goodsID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JoinWaitingRoomWithBody Join the line, or restore a place
+//
+// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// may not buy more.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+func (c *Client) JoinWaitingRoomWithBody(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJoinWaitingRoomRequestWithBody(c.Server, goodsID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JoinWaitingRoom Join the line, or restore a place
+//
+// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// may not buy more.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+func (c *Client) JoinWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, body JoinWaitingRoomJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJoinWaitingRoomRequest(c.Server, goodsID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LeaveWaitingRoom Leave the line
+//
+// The place ends, also an admission. A repetition changes nothing.
+//
+// Corresponds with DELETE /sales/{goodsId}/waiting-room/me (the `LeaveWaitingRoom` operationId).
+func (c *Client) LeaveWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLeaveWaitingRoomRequest(c.Server, goodsID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MyPlace My place in the line
+//
+// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+//
+// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
+func (c *Client) MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMyPlaceRequest(c.Server, goodsID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlaceEvents My place in the line, as Server-Sent Events
+//
+// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
+// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+//
+// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
+func (c *Client) PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlaceEventsRequest(c.Server, goodsID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3073,6 +3531,18 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 
 		}
 
+		if params.Phase != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "phase", *params.Phase, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -3126,6 +3596,285 @@ func NewShowSaleRequest(server string, goodsID GoodsIDInPath) (*http.Request, er
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewShowWaitingRoomRequest constructs an http.Request for the ShowWaitingRoom method
+func NewShowWaitingRoomRequest(server string, goodsID GoodsIDInPath, params *ShowWaitingRoomParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "goodsId", goodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sales/%s/waiting-room", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewJoinWaitingRoomRequest calls the generic JoinWaitingRoom builder with application/json body
+func NewJoinWaitingRoomRequest(server string, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, body JoinWaitingRoomJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewJoinWaitingRoomRequestWithBody(server, goodsID, params, "application/json", bodyReader)
+}
+
+// NewJoinWaitingRoomRequestWithBody constructs an http.Request for the JoinWaitingRoom method, with any body, and a specified content type
+func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "goodsId", goodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sales/%s/waiting-room", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Ticket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLeaveWaitingRoomRequest constructs an http.Request for the LeaveWaitingRoom method
+func NewLeaveWaitingRoomRequest(server string, goodsID GoodsIDInPath) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "goodsId", goodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sales/%s/waiting-room/me", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewMyPlaceRequest constructs an http.Request for the MyPlace method
+func NewMyPlaceRequest(server string, goodsID GoodsIDInPath, params *MyPlaceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "goodsId", goodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sales/%s/waiting-room/me", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Ticket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPlaceEventsRequest constructs an http.Request for the PlaceEvents method
+func NewPlaceEventsRequest(server string, goodsID GoodsIDInPath, params *PlaceEventsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "goodsId", goodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sales/%s/waiting-room/me/events", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Ticket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -3465,8 +4214,10 @@ type ClientWithResponsesInterface interface {
 
 	// PayOrderWithResponse Pay a created order
 	//
-	// Charges through the payment provider. The built-in provider takes no money and confirms at once. A repetition returns
-	// the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+	// Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
+	// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
+	// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
+	// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -3500,6 +4251,68 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /sales/{goodsId} (the `ShowSale` operationId).
 	ShowSaleWithResponse(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*ShowSaleResponse, error)
+
+	// ShowWaitingRoomWithResponse The waiting room of a sale, the same for everybody
+	//
+	// For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
+	// that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
+	// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+	// `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sales/{goodsId}/waiting-room (the `ShowWaitingRoom` operationId).
+	ShowWaitingRoomWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *ShowWaitingRoomParams, reqEditors ...RequestEditorFn) (*ShowWaitingRoomResponse, error)
+
+	// JoinWaitingRoomWithBodyWithResponse Join the line, or restore a place
+	//
+	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// may not buy more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+	JoinWaitingRoomWithBodyWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JoinWaitingRoomResponse, error)
+
+	// JoinWaitingRoomWithResponse Join the line, or restore a place
+	//
+	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// may not buy more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+	JoinWaitingRoomWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, body JoinWaitingRoomJSONRequestBody, reqEditors ...RequestEditorFn) (*JoinWaitingRoomResponse, error)
+
+	// LeaveWaitingRoomWithResponse Leave the line
+	//
+	// The place ends, also an admission. A repetition changes nothing.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /sales/{goodsId}/waiting-room/me (the `LeaveWaitingRoom` operationId).
+	LeaveWaitingRoomWithResponse(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*LeaveWaitingRoomResponse, error)
+
+	// MyPlaceWithResponse My place in the line
+	//
+	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
+	MyPlaceWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*MyPlaceResponse, error)
+
+	// PlaceEventsWithResponse My place in the line, as Server-Sent Events
+	//
+	// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
+	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
+	PlaceEventsWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*PlaceEventsResponse, error)
 
 	// DecrStockWithResponse Buy
 	//
@@ -4620,6 +5433,11 @@ type CreateSaleResponse409Headers struct {
 	XRequestID string
 }
 
+// CreateSaleResponse422Headers the declared response headers of an HTTP 422 response for CreateSale
+type CreateSaleResponse422Headers struct {
+	XRequestID string
+}
+
 // CreateSaleResponse429Headers the declared response headers of an HTTP 429 response for CreateSale
 type CreateSaleResponse429Headers struct {
 	RateLimit       *string
@@ -4663,6 +5481,8 @@ type CreateSaleResponse struct {
 	JSON403 *Forbidden
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *KeyReused
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
@@ -4679,6 +5499,8 @@ type CreateSaleResponse struct {
 	Headers403 *CreateSaleResponse403Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *CreateSaleResponse409Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *CreateSaleResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CreateSaleResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -4721,6 +5543,11 @@ func (r CreateSaleResponse) GetJSON403() *Forbidden {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r CreateSaleResponse) GetJSON409() *Conflict {
 	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateSaleResponse) GetJSON422() *KeyReused {
+	return r.JSON422
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -4799,6 +5626,11 @@ type DeleteSaleResponse409Headers struct {
 	XRequestID string
 }
 
+// DeleteSaleResponse422Headers the declared response headers of an HTTP 422 response for DeleteSale
+type DeleteSaleResponse422Headers struct {
+	XRequestID string
+}
+
 // DeleteSaleResponse429Headers the declared response headers of an HTTP 429 response for DeleteSale
 type DeleteSaleResponse429Headers struct {
 	RateLimit       *string
@@ -4833,6 +5665,8 @@ type DeleteSaleResponse struct {
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *Conflict
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *KeyReused
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
@@ -4851,6 +5685,8 @@ type DeleteSaleResponse struct {
 	Headers404 *DeleteSaleResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *DeleteSaleResponse409Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *DeleteSaleResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *DeleteSaleResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -4887,6 +5723,11 @@ func (r DeleteSaleResponse) GetJSON404() *NotFound {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r DeleteSaleResponse) GetJSON409() *Conflict {
 	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteSaleResponse) GetJSON422() *KeyReused {
+	return r.JSON422
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -5115,6 +5956,11 @@ type ChangeSaleResponse409Headers struct {
 	XRequestID string
 }
 
+// ChangeSaleResponse422Headers the declared response headers of an HTTP 422 response for ChangeSale
+type ChangeSaleResponse422Headers struct {
+	XRequestID string
+}
+
 // ChangeSaleResponse429Headers the declared response headers of an HTTP 429 response for ChangeSale
 type ChangeSaleResponse429Headers struct {
 	RateLimit       *string
@@ -5149,6 +5995,8 @@ type ChangeSaleResponse struct {
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *CutTooLarge
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *KeyReused
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
@@ -5167,6 +6015,8 @@ type ChangeSaleResponse struct {
 	Headers404 *ChangeSaleResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *ChangeSaleResponse409Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ChangeSaleResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *ChangeSaleResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -5203,6 +6053,11 @@ func (r ChangeSaleResponse) GetJSON404() *NotFound {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r ChangeSaleResponse) GetJSON409() *CutTooLarge {
 	return r.JSON409
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ChangeSaleResponse) GetJSON422() *KeyReused {
+	return r.JSON422
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -6948,7 +7803,7 @@ type IssuePathResponse struct {
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *SaleSaysNo
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedOrWaiting
 	// JSON503 the response for an HTTP 503 `application/json` response
 	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
@@ -7015,7 +7870,7 @@ func (r IssuePathResponse) GetJSON409() *SaleSaysNo {
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r IssuePathResponse) GetJSON429() *RateLimited {
+func (r IssuePathResponse) GetJSON429() *RateLimitedOrWaiting {
 	return r.JSON429
 }
 
@@ -7334,6 +8189,762 @@ func (r ShowSaleResponse) ContentType() string {
 	return ""
 }
 
+// ShowWaitingRoomResponse200Headers the declared response headers of an HTTP 200 response for ShowWaitingRoom
+type ShowWaitingRoomResponse200Headers struct {
+	ETag       *string
+	XRequestID string
+}
+
+// ShowWaitingRoomResponse400Headers the declared response headers of an HTTP 400 response for ShowWaitingRoom
+type ShowWaitingRoomResponse400Headers struct {
+	XRequestID string
+}
+
+// ShowWaitingRoomResponse404Headers the declared response headers of an HTTP 404 response for ShowWaitingRoom
+type ShowWaitingRoomResponse404Headers struct {
+	XRequestID string
+}
+
+// ShowWaitingRoomResponse429Headers the declared response headers of an HTTP 429 response for ShowWaitingRoom
+type ShowWaitingRoomResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// ShowWaitingRoomResponse503Headers the declared response headers of an HTTP 503 response for ShowWaitingRoom
+type ShowWaitingRoomResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ShowWaitingRoomResponseDefaultHeaders the declared response headers of an HTTP default response for ShowWaitingRoom
+type ShowWaitingRoomResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ShowWaitingRoomResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int         `json:"code"`
+		Data WaitingRoom `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ShowWaitingRoomResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ShowWaitingRoomResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ShowWaitingRoomResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ShowWaitingRoomResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ShowWaitingRoomResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ShowWaitingRoomResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ShowWaitingRoomResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data WaitingRoom `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ShowWaitingRoomResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ShowWaitingRoomResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ShowWaitingRoomResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ShowWaitingRoomResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ShowWaitingRoomResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ShowWaitingRoomResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ShowWaitingRoomResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ShowWaitingRoomResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ShowWaitingRoomResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// JoinWaitingRoomResponse200Headers the declared response headers of an HTTP 200 response for JoinWaitingRoom
+type JoinWaitingRoomResponse200Headers struct {
+	XRequestID string
+}
+
+// JoinWaitingRoomResponse400Headers the declared response headers of an HTTP 400 response for JoinWaitingRoom
+type JoinWaitingRoomResponse400Headers struct {
+	XRequestID string
+}
+
+// JoinWaitingRoomResponse401Headers the declared response headers of an HTTP 401 response for JoinWaitingRoom
+type JoinWaitingRoomResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// JoinWaitingRoomResponse403Headers the declared response headers of an HTTP 403 response for JoinWaitingRoom
+type JoinWaitingRoomResponse403Headers struct {
+	XRequestID string
+}
+
+// JoinWaitingRoomResponse404Headers the declared response headers of an HTTP 404 response for JoinWaitingRoom
+type JoinWaitingRoomResponse404Headers struct {
+	XRequestID string
+}
+
+// JoinWaitingRoomResponse409Headers the declared response headers of an HTTP 409 response for JoinWaitingRoom
+type JoinWaitingRoomResponse409Headers struct {
+	XRequestID string
+}
+
+// JoinWaitingRoomResponse429Headers the declared response headers of an HTTP 429 response for JoinWaitingRoom
+type JoinWaitingRoomResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// JoinWaitingRoomResponse503Headers the declared response headers of an HTTP 503 response for JoinWaitingRoom
+type JoinWaitingRoomResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// JoinWaitingRoomResponseDefaultHeaders the declared response headers of an HTTP default response for JoinWaitingRoom
+type JoinWaitingRoomResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type JoinWaitingRoomResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OnePlace
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *SaleSaysNo
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *JoinWaitingRoomResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *JoinWaitingRoomResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *JoinWaitingRoomResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *JoinWaitingRoomResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *JoinWaitingRoomResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *JoinWaitingRoomResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *JoinWaitingRoomResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *JoinWaitingRoomResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *JoinWaitingRoomResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON200() *OnePlace {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON409() *SaleSaysNo {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r JoinWaitingRoomResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r JoinWaitingRoomResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JoinWaitingRoomResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JoinWaitingRoomResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JoinWaitingRoomResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JoinWaitingRoomResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// LeaveWaitingRoomResponse200Headers the declared response headers of an HTTP 200 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse200Headers struct {
+	XRequestID string
+}
+
+// LeaveWaitingRoomResponse400Headers the declared response headers of an HTTP 400 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse400Headers struct {
+	XRequestID string
+}
+
+// LeaveWaitingRoomResponse401Headers the declared response headers of an HTTP 401 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// LeaveWaitingRoomResponse403Headers the declared response headers of an HTTP 403 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse403Headers struct {
+	XRequestID string
+}
+
+// LeaveWaitingRoomResponse404Headers the declared response headers of an HTTP 404 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse404Headers struct {
+	XRequestID string
+}
+
+// LeaveWaitingRoomResponse429Headers the declared response headers of an HTTP 429 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// LeaveWaitingRoomResponse503Headers the declared response headers of an HTTP 503 response for LeaveWaitingRoom
+type LeaveWaitingRoomResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// LeaveWaitingRoomResponseDefaultHeaders the declared response headers of an HTTP default response for LeaveWaitingRoom
+type LeaveWaitingRoomResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type LeaveWaitingRoomResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Answer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *LeaveWaitingRoomResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *LeaveWaitingRoomResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *LeaveWaitingRoomResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *LeaveWaitingRoomResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *LeaveWaitingRoomResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *LeaveWaitingRoomResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *LeaveWaitingRoomResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LeaveWaitingRoomResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON200() *Answer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r LeaveWaitingRoomResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LeaveWaitingRoomResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LeaveWaitingRoomResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LeaveWaitingRoomResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LeaveWaitingRoomResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// MyPlaceResponse200Headers the declared response headers of an HTTP 200 response for MyPlace
+type MyPlaceResponse200Headers struct {
+	XRequestID string
+}
+
+// MyPlaceResponse400Headers the declared response headers of an HTTP 400 response for MyPlace
+type MyPlaceResponse400Headers struct {
+	XRequestID string
+}
+
+// MyPlaceResponse401Headers the declared response headers of an HTTP 401 response for MyPlace
+type MyPlaceResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// MyPlaceResponse403Headers the declared response headers of an HTTP 403 response for MyPlace
+type MyPlaceResponse403Headers struct {
+	XRequestID string
+}
+
+// MyPlaceResponse404Headers the declared response headers of an HTTP 404 response for MyPlace
+type MyPlaceResponse404Headers struct {
+	XRequestID string
+}
+
+// MyPlaceResponse429Headers the declared response headers of an HTTP 429 response for MyPlace
+type MyPlaceResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// MyPlaceResponse503Headers the declared response headers of an HTTP 503 response for MyPlace
+type MyPlaceResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// MyPlaceResponseDefaultHeaders the declared response headers of an HTTP default response for MyPlace
+type MyPlaceResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type MyPlaceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OnePlace
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *MyPlaceResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *MyPlaceResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *MyPlaceResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *MyPlaceResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *MyPlaceResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *MyPlaceResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *MyPlaceResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *MyPlaceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r MyPlaceResponse) GetJSON200() *OnePlace {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r MyPlaceResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r MyPlaceResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r MyPlaceResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r MyPlaceResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r MyPlaceResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r MyPlaceResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r MyPlaceResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r MyPlaceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MyPlaceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MyPlaceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MyPlaceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PlaceEventsResponse200Headers the declared response headers of an HTTP 200 response for PlaceEvents
+type PlaceEventsResponse200Headers struct {
+	XRequestID string
+}
+
+// PlaceEventsResponse400Headers the declared response headers of an HTTP 400 response for PlaceEvents
+type PlaceEventsResponse400Headers struct {
+	XRequestID string
+}
+
+// PlaceEventsResponse401Headers the declared response headers of an HTTP 401 response for PlaceEvents
+type PlaceEventsResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// PlaceEventsResponse403Headers the declared response headers of an HTTP 403 response for PlaceEvents
+type PlaceEventsResponse403Headers struct {
+	XRequestID string
+}
+
+// PlaceEventsResponse404Headers the declared response headers of an HTTP 404 response for PlaceEvents
+type PlaceEventsResponse404Headers struct {
+	XRequestID string
+}
+
+// PlaceEventsResponse429Headers the declared response headers of an HTTP 429 response for PlaceEvents
+type PlaceEventsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// PlaceEventsResponse503Headers the declared response headers of an HTTP 503 response for PlaceEvents
+type PlaceEventsResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// PlaceEventsResponseDefaultHeaders the declared response headers of an HTTP default response for PlaceEvents
+type PlaceEventsResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type PlaceEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PlaceEventsResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *PlaceEventsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *PlaceEventsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *PlaceEventsResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *PlaceEventsResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *PlaceEventsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *PlaceEventsResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PlaceEventsResponseDefaultHeaders
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r PlaceEventsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r PlaceEventsResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r PlaceEventsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r PlaceEventsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r PlaceEventsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r PlaceEventsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PlaceEventsResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PlaceEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PlaceEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PlaceEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PlaceEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // DecrStockResponse202Headers the declared response headers of an HTTP 202 response for DecrStock
 type DecrStockResponse202Headers struct {
 	XRequestID string
@@ -7411,7 +9022,7 @@ type DecrStockResponse struct {
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *SaleSaysNo
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedOrWaiting
 	// JSON503 the response for an HTTP 503 `application/json` response
 	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
@@ -7478,7 +9089,7 @@ func (r DecrStockResponse) GetJSON409() *SaleSaysNo {
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DecrStockResponse) GetJSON429() *RateLimited {
+func (r DecrStockResponse) GetJSON429() *RateLimitedOrWaiting {
 	return r.JSON429
 }
 
@@ -7871,8 +9482,10 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 
 // PayOrderWithResponse Pay a created order
 //
-// Charges through the payment provider. The built-in provider takes no money and confirms at once. A repetition returns
-// the same state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
+// Charges through the payment provider. The built-in provider takes no money and confirms at once. A provider with pages,
+// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
+// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
+// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
 // cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7929,6 +9542,104 @@ func (c *ClientWithResponses) ShowSaleWithResponse(ctx context.Context, goodsID 
 		return nil, err
 	}
 	return ParseShowSaleResponse(rsp)
+}
+
+// ShowWaitingRoomWithResponse The waiting room of a sale, the same for everybody
+//
+// For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
+// that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
+// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+// `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sales/{goodsId}/waiting-room (the `ShowWaitingRoom` operationId).
+func (c *ClientWithResponses) ShowWaitingRoomWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *ShowWaitingRoomParams, reqEditors ...RequestEditorFn) (*ShowWaitingRoomResponse, error) {
+	rsp, err := c.ShowWaitingRoom(ctx, goodsID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShowWaitingRoomResponse(rsp)
+}
+
+// JoinWaitingRoomWithBodyWithResponse Join the line, or restore a place
+//
+// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// may not buy more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+func (c *ClientWithResponses) JoinWaitingRoomWithBodyWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JoinWaitingRoomResponse, error) {
+	rsp, err := c.JoinWaitingRoomWithBody(ctx, goodsID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJoinWaitingRoomResponse(rsp)
+}
+
+// JoinWaitingRoomWithResponse Join the line, or restore a place
+//
+// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
+// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// may not buy more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sales/{goodsId}/waiting-room (the `JoinWaitingRoom` operationId).
+func (c *ClientWithResponses) JoinWaitingRoomWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *JoinWaitingRoomParams, body JoinWaitingRoomJSONRequestBody, reqEditors ...RequestEditorFn) (*JoinWaitingRoomResponse, error) {
+	rsp, err := c.JoinWaitingRoom(ctx, goodsID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJoinWaitingRoomResponse(rsp)
+}
+
+// LeaveWaitingRoomWithResponse Leave the line
+//
+// The place ends, also an admission. A repetition changes nothing.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /sales/{goodsId}/waiting-room/me (the `LeaveWaitingRoom` operationId).
+func (c *ClientWithResponses) LeaveWaitingRoomWithResponse(ctx context.Context, goodsID GoodsIDInPath, reqEditors ...RequestEditorFn) (*LeaveWaitingRoomResponse, error) {
+	rsp, err := c.LeaveWaitingRoom(ctx, goodsID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLeaveWaitingRoomResponse(rsp)
+}
+
+// MyPlaceWithResponse My place in the line
+//
+// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
+func (c *ClientWithResponses) MyPlaceWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*MyPlaceResponse, error) {
+	rsp, err := c.MyPlace(ctx, goodsID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMyPlaceResponse(rsp)
+}
+
+// PlaceEventsWithResponse My place in the line, as Server-Sent Events
+//
+// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
+// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
+func (c *ClientWithResponses) PlaceEventsWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*PlaceEventsResponse, error) {
+	rsp, err := c.PlaceEvents(ctx, goodsID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlaceEventsResponse(rsp)
 }
 
 // DecrStockWithResponse Buy
@@ -9278,6 +10989,13 @@ func ParseCreateSaleResponse(rsp *http.Response) (*CreateSaleResponse, error) {
 		}
 		response.JSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest KeyReused
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9366,6 +11084,16 @@ func ParseCreateSaleResponse(rsp *http.Response) (*CreateSaleResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 422:
+		var headers CreateSaleResponse422Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers CreateSaleResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
@@ -9485,6 +11213,13 @@ func ParseDeleteSaleResponse(rsp *http.Response) (*DeleteSaleResponse, error) {
 		}
 		response.JSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest KeyReused
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9583,6 +11318,16 @@ func ParseDeleteSaleResponse(rsp *http.Response) (*DeleteSaleResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 422:
+		var headers DeleteSaleResponse422Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers DeleteSaleResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
@@ -9895,6 +11640,13 @@ func ParseChangeSaleResponse(rsp *http.Response) (*ChangeSaleResponse, error) {
 		}
 		response.JSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest KeyReused
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9986,6 +11738,16 @@ func ParseChangeSaleResponse(rsp *http.Response) (*ChangeSaleResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 422:
+		var headers ChangeSaleResponse422Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers ChangeSaleResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
@@ -12162,7 +13924,7 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+		var dest RateLimitedOrWaiting
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -12641,6 +14403,961 @@ func ParseShowSaleResponse(rsp *http.Response) (*ShowSaleResponse, error) {
 	return response, nil
 }
 
+// ParseShowWaitingRoomResponse parses an HTTP response from a ShowWaitingRoomWithResponse call
+func ParseShowWaitingRoomResponse(rsp *http.Response) (*ShowWaitingRoomResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ShowWaitingRoomResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int         `json:"code"`
+			Data WaitingRoom `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ShowWaitingRoomResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ShowWaitingRoomResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers ShowWaitingRoomResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ShowWaitingRoomResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ShowWaitingRoomResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ShowWaitingRoomResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseJoinWaitingRoomResponse parses an HTTP response from a JoinWaitingRoomWithResponse call
+func ParseJoinWaitingRoomResponse(rsp *http.Response) (*JoinWaitingRoomResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JoinWaitingRoomResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OnePlace
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest SaleSaysNo
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers JoinWaitingRoomResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers JoinWaitingRoomResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers JoinWaitingRoomResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers JoinWaitingRoomResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers JoinWaitingRoomResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers JoinWaitingRoomResponse409Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers JoinWaitingRoomResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers JoinWaitingRoomResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers JoinWaitingRoomResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseLeaveWaitingRoomResponse parses an HTTP response from a LeaveWaitingRoomWithResponse call
+func ParseLeaveWaitingRoomResponse(rsp *http.Response) (*LeaveWaitingRoomResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LeaveWaitingRoomResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Answer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers LeaveWaitingRoomResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers LeaveWaitingRoomResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers LeaveWaitingRoomResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers LeaveWaitingRoomResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers LeaveWaitingRoomResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers LeaveWaitingRoomResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers LeaveWaitingRoomResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers LeaveWaitingRoomResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseMyPlaceResponse parses an HTTP response from a MyPlaceWithResponse call
+func ParseMyPlaceResponse(rsp *http.Response) (*MyPlaceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MyPlaceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OnePlace
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers MyPlaceResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers MyPlaceResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers MyPlaceResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers MyPlaceResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers MyPlaceResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers MyPlaceResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers MyPlaceResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers MyPlaceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePlaceEventsResponse parses an HTTP response from a PlaceEventsWithResponse call
+func ParsePlaceEventsResponse(rsp *http.Response) (*PlaceEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PlaceEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PlaceEventsResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers PlaceEventsResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers PlaceEventsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers PlaceEventsResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers PlaceEventsResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers PlaceEventsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers PlaceEventsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers PlaceEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseDecrStockResponse parses an HTTP response from a DecrStockWithResponse call
 func ParseDecrStockResponse(rsp *http.Response) (*DecrStockResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12709,7 +15426,7 @@ func ParseDecrStockResponse(rsp *http.Response) (*DecrStockResponse, error) {
 		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+		var dest RateLimitedOrWaiting
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
