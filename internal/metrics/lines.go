@@ -66,7 +66,7 @@ func (l *Lines) moved(sale seckill.Sale, s admission.State, now time.Time) {
 		joined, waiting = joined+of.Joined, waiting+max(0, of.Joined-of.Admitted)
 		admitted, missed = admitted+of.Called, missed+of.Missed
 		if of.mayMove {
-			stalled = max(stalled, now.Sub(of.movedAt)-of.interval)
+			stalled = max(stalled, of.seenAt.Sub(of.movedAt)-of.interval)
 		}
 	}
 	l.joined.Set(float64(joined))

@@ -23,7 +23,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
-		"the card follows the order": theCardFollowsTheOrder,
+		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,6 +232,38 @@ func signedOut(t *testing.T, h fixture) {
 	v.press("#leave")
 	v.becomes("signed out",
 		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
+}
+
+// inTheLine checks the line of a sale with one unit. The second buyer keeps the place over a reload
+// and gets the unit that the first one cancels.
+func inTheLine(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{
+		title: "A thing to line up for", stock: 1, admission: string(seckill.ByWaitingRoom),
+	})
+	first := h.buyer(t, 112, "")
+	first.open("/")
+	first.sees(card(goods)+" .buy", "Join the line")
+	first.press(card(goods) + " .buy")
+	first.sees(card(goods)+" .say", "It is your turn. Buy within")
+	first.becomes("the title calls", `document.title.includes('Your turn')`)
+	first.press(card(goods) + " .buy")
+	first.sees(card(goods)+" .say", won)
+
+	second := h.buyer(t, 113, "")
+	second.open("/")
+	second.becomes("the card is there", `Boolean(`+element(goods, "buy")+`)`)
+	second.run(`localStorage.setItem('line:113:` + goods + `', 'no ticket')`)
+	second.open("/")
+	second.sees(card(goods)+" .say", "You are next.")
+	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))
+	second.open("/")
+	second.sees(card(goods)+" .say", "You are next.")
+	first.press(order + " [data-part=cancel]")
+	first.press("#sure [value=cancel]")
+	second.sees(card(goods)+" .say", "It is your turn. Buy within")
+	second.press(card(goods) + " .buy")
+	second.sees(card(goods)+" .say", won)
+	h.sold(t, goods, 1)
 }
 
 // theCardFollowsTheOrder checks the card's message after cancellation, payment and the end of the

@@ -54,6 +54,7 @@ type sale struct {
 	title                  string
 	price, stock, perBuyer int64 // 100, 50 and 1 by default
 	start, end             time.Duration
+	admission              string
 }
 
 // sells exposes a sale and returns its goods id.
@@ -63,7 +64,7 @@ func (h fixture) sells(t testing.TB, s sale) string {
 	return must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: s.title, Price: cmp.Or(s.price, 100), Stock: cmp.Or(s.stock, 50),
 		PerBuyerLimit: cmp.Or(s.perBuyer, 1), StartAt: now.Add(cmp.Or(s.start, -time.Minute)),
-		EndAt: now.Add(cmp.Or(s.end, time.Hour)),
+		EndAt: now.Add(cmp.Or(s.end, time.Hour)), Admission: s.admission,
 	}))(t)
 }
 

@@ -42,6 +42,7 @@ func drills() []drill {
 		{[]string{"SeckillRedisMemory"}, fillRedis},
 		{[]string{"SeckillErrorRatio"}, killRedis},
 		{[]string{"SeckillBrokerDown", "SeckillGateClosed"}, loseRedisWithoutRabbit},
+		{[]string{"SeckillLineStalled"}, stopTheLine},
 		{[]string{"SeckillBlind", "SeckillProgramDown"}, pauseConsumer},
 	}
 }
@@ -159,6 +160,30 @@ func loseRedisWithoutRabbit(t *testing.T, r *installation.Installation, _ string
 	require.NoError(t, r.Rabbit.Kill())
 	require.NoError(t, r.RedisClient(t).FlushAll(t.Context()).Err())
 	return func() { require.NoError(t, r.Rabbit.Restart(t.Context())) }
+}
+
+// stopTheLine writes a key of a waiting room with a wrong type, so that the script that calls buyers
+// fails.
+func stopTheLine(t *testing.T, r *installation.Installation, _ string) func() {
+	now := time.Now().UTC()
+	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+		Title: "a kettle", Price: 1999, Stock: 100, StartAt: now.Add(-time.Minute),
+		EndAt: now.Add(time.Hour), Admission: "waitingRoom",
+		Rate: &apiclient.Rate{PermitsPerSecond: 1, MaxBurstSeconds: 0},
+	}))(t)
+	room := "/sales/" + goods + "/waiting-room"
+	require.Eventually(t, func() bool { // a consumer opens the room
+		answer, err := r.Buyer(t, 1).Call(t.Context(), http.MethodPost, room, nil)
+		return err == nil && answer.Status == http.StatusOK
+	}, time.Minute, 50*time.Millisecond)
+	for id := range int64(60) {
+		call(t, r.Buyer(t, id+1), http.MethodPost, room, nil)
+	}
+	key := installation.SaleKey(goods) + ":late"
+	require.NoError(t, r.RedisClient(t).Set(t.Context(), key, "no set", 0).Err())
+	return func() {
+		require.NoError(t, r.RedisClient(t).Del(t.Context(), key).Err())
+	}
 }
 
 func pauseConsumer(t *testing.T, r *installation.Installation, _ string) func() {

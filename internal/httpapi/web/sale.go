@@ -13,6 +13,7 @@ type Sale struct {
 	Price         int64  `json:"price"`
 	Currency      string `json:"currency"`
 	PerBuyerLimit int64  `json:"perBuyerLimit"`
+	Admission     string `json:"admission"`
 	Phase         string `json:"phase"`
 	Available     int64  `json:"available"`
 	Total         int64  `json:"total"`

@@ -113,6 +113,7 @@ type NewSale struct {
 	StartAt       time.Time `json:"startAt"`
 	EndAt         time.Time `json:"endAt"`
 	PerBuyerLimit int64     `json:"perBuyerLimit,omitempty"`
+	Admission     string    `json:"admission,omitempty"` // "": rate
 	Rate          *Rate     `json:"rate,omitempty"`
 }
 

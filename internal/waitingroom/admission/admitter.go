@@ -24,7 +24,7 @@ type Admitter struct {
 	Life time.Duration
 	// PaymentTimeout is for how long an order may be unpaid.
 	PaymentTimeout time.Duration
-	// Moved receives each state of a line; may be nil.
+	// Moved receives each state of a line, also of one that could not be moved; may be nil.
 	Moved func(sale seckill.Sale, s State)
 	Log   *slog.Logger
 
@@ -106,7 +106,10 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 		state, err = a.drawOnce(ctx, sale.GoodsID, state)
 	}
 	if err == nil {
-		state, err = a.call(ctx, sale, l, state)
+		var called State
+		if called, err = a.call(ctx, sale, l, state); err == nil {
+			state = called
+		}
 	}
 	if a.Moved != nil && state.Ready() {
 		a.Moved(sale, state)

@@ -52,6 +52,7 @@ answer('new', async (form, key, choice) => {
     title: form.title.value.trim(), price: Math.round(Number(form.price.value) * 10 ** digits), stock: Number(form.stock.value),
     startAt: new Date(form.startAt.value).toISOString(), endAt: new Date(form.endAt.value).toISOString(),
     perBuyerLimit: Number(form.perBuyerLimit.value), rate: {permitsPerSecond: Number(form.rate.value)},
+    admission: form.room.checked ? 'waitingRoom' : 'rate',
   }});
   if (!made.ok) return problem(made);
   if (choice === 'show') {

@@ -5,7 +5,8 @@ import {now} from './clock.js';
 import {follow} from './follow.js';
 import {call} from './net.js';
 import {loadOrders} from './orders.js';
-import {count, moment, oneOf, t} from './words.js';
+import {alertTurn, forget, leave, ticketOf, waitInLine} from './room.js';
+import {count, length, moment, oneOf, t} from './words.js';
 
 const role = document.documentElement.dataset.role;
 
@@ -17,6 +18,7 @@ export class Counter {
     this.busy = false;
     this.mine = new Map(); // this buyer's units by orderSn, as far as this page knows
     this.announced = ''; // the number of the order that the card's message is about
+    this.place = null; // in the line of a sale with a waiting room
     this.button = part(card, 'buy');
     this.button.addEventListener('click', () => this.press());
     document.addEventListener('order', (event) => this.hold(event.detail));
@@ -68,11 +70,19 @@ export class Counter {
     const phase = this.card.dataset.phase;
     const held = [...this.mine.values()].reduce((sum, n) => sum + n, 0);
     const full = held >= this.sale.perBuyerLimit;
-    this.button.disabled = this.busy || phase !== 'ongoing' || full || role !== 'buyer' && role !== '';
-    put(this.button, t(this.busy ? 'card.busy' : full ? 'card.has' : phase !== 'ongoing' ? `card.${phase}` : role === '' ? 'card.signin' : held ? 'card.again' : 'card.buy'));
+    const lines = this.sale.admission === 'waitingRoom' && !this.turn();
+    const open = phase === 'ongoing' || this.turn() || lines && phase === 'upcoming';
+    this.button.disabled = this.busy || !open || full || role !== 'buyer' && role !== '';
+    const inLine = this.place?.state === 'waiting';
+    put(this.button, t(inLine ? 'card.inline' : this.busy ? 'card.busy' : full ? 'card.has' : !open ? `card.${phase}` : role === '' ? 'card.signin' : lines ? 'card.join' : held ? 'card.again' : 'card.buy'));
     this.button.classList.toggle('second', held > 0 && !this.busy);
     const quantity = part(this.card, 'quantity');
     if (quantity) quantity.disabled = this.busy;
+  }
+
+  /** Reports whether it is this buyer's turn to buy. */
+  turn() {
+    return this.place?.state === 'admitted' && now() < Date.parse(this.place.admittedUntil);
   }
 
   async press() {
@@ -87,7 +97,7 @@ export class Counter {
     const whole = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
     try {
       await whole(async (lock) => {
-        if (lock) await this.go();
+        if (lock) await (this.mustJoin() ? this.line() : this.go());
         else this.say('note', t('say.othertab'));
       });
     } finally {
@@ -96,15 +106,75 @@ export class Counter {
     }
   }
 
-  /** Continues an attempt of an earlier page load. */
+  /** Continues an attempt of an earlier page load, or the wait in the line. */
   resume() {
-    if (role === 'buyer' && unfinished(this.sale.goodsId)) this.press();
+    const lined = this.sale.admission === 'waitingRoom' && ticketOf(this.sale.goodsId);
+    if (role === 'buyer' && (unfinished(this.sale.goodsId) || lined)) this.press();
+  }
+
+  /** A sale with a waiting room admits only those whose turn it is. An attempt under way was admitted. */
+  mustJoin() {
+    return this.sale.admission === 'waitingRoom' && !this.turn() && !unfinished(this.sale.goodsId);
+  }
+
+  /** Waits in the line for this buyer's turn. */
+  async line() {
+    const stop = new AbortController();
+    const {goodsId} = this.sale;
+    const quit = {label: t('room.leave'), press: () => { stop.abort(); leave(goodsId); }};
+    this.say('wait', t('room.joining'));
+    const trouble = (answer, left) => this.say('wait', oneOf('wait', answer.reason, {n: left}), quit);
+    const {place, refused} = await waitInLine(goodsId, (p) => this.stand(p, quit), trouble, stop.signal);
+    if (refused) {
+      this.place = null;
+      if (refused.reason !== 'STOPPED') forget(goodsId);
+      this.refused(refused);
+      return;
+    }
+    if (place.state === 'admitted') this.callIn();
+    else {
+      forget(goodsId);
+      this.place = null;
+      this.say('no', oneOf('room', place.state));
+    }
+  }
+
+  /** Shows the place in the line. */
+  stand(place, quit) {
+    this.place = place;
+    this.draw();
+    if (place.state !== 'waiting') return;
+    const values = {n: count(place.ahead), time: length(place.etaSeconds * 1000)};
+    const words = !place.position ? 'room.drawn' : place.ahead === 0 ? 'room.next' : 'room.ahead';
+    this.say('wait', t(words, values), quit);
+  }
+
+  /** It is this buyer's turn: shows the time left until the purchase begins or the turn is over. */
+  callIn() {
+    const {place} = this;
+    this.reload();
+    alertTurn(t('room.turn.short'));
+    const left = () => {
+      if (this.place !== place || this.busy && part(this.card, 'steps').dataset.at) return;
+      if (this.turn()) {
+        this.say('yes', t('room.turn', {time: length(Date.parse(place.admittedUntil) - now())}));
+        setTimeout(left, 500);
+        return;
+      }
+      this.place = null;
+      forget(this.sale.goodsId);
+      this.say('no', t('room.missed'));
+      this.draw();
+    };
+    left();
   }
 
   async go() {
     const stop = new AbortController();
     const quantity = Number(part(this.card, 'quantity')?.value ?? 1);
     const outcome = await buy(this.sale.goodsId, quantity, (step, detail) => this.onStep(step, detail, stop), stop.signal);
+    this.place = null;
+    forget(this.sale.goodsId);
     if (outcome.refused) this.refused(outcome.refused);
     else await this.queued(outcome.orderSn);
   }

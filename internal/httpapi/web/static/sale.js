@@ -221,7 +221,7 @@ function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
   const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
-  for (const [text, name] of [[when], [o.orderSn, 'code'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
+  for (const [text, name] of [[when], [o.orderSn, 'code'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
     const inner = name === 'code' ? document.createElement('code') : name === 'chip' ? document.createElement('span') : cell;
     if (inner !== cell) cell.append(inner);

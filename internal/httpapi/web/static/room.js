@@ -1,0 +1,82 @@
+// A buyer's place in the line of a sale that has a waiting room. The ticket of the place is stored,
+// so that it survives a reload, a lost network and a shop that lost its memory.
+import {call, countdown, isRetryable} from './net.js';
+
+const user = document.documentElement.dataset.user;
+const keyOf = (goodsId) => `line:${user}:${goodsId}`;
+
+/** The stored ticket of a sale, or ''. */
+export function ticketOf(goodsId) {
+  try {
+    return localStorage.getItem(keyOf(goodsId)) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function keep(goodsId, ticket) {
+  try {
+    if (ticket) localStorage.setItem(keyOf(goodsId), ticket);
+    else localStorage.removeItem(keyOf(goodsId));
+  } catch { /* the line works without storage, but not across page loads */ }
+}
+
+/** Deletes the ticket of a place that has ended. */
+export const forget = (goodsId) => keep(goodsId, '');
+
+/** Leaves the line. */
+export function leave(goodsId) {
+  forget(goodsId);
+  return call('DELETE', `/sales/${goodsId}/waiting-room/me`);
+}
+
+function join(goodsId, signal) {
+  const ticket = ticketOf(goodsId);
+  return call('POST', `/sales/${goodsId}/waiting-room`, ticket ? {ticket} : null, signal);
+}
+
+/** The seconds until the next question: often only for those who are next. */
+const pauseOf = (place) => Math.min(10, Math.max(1, Math.ceil((place.etaSeconds ?? 0) / 10)));
+
+/**
+ * Joins the line, or returns to the place in it, and waits until the place is no longer 'waiting'.
+ * onPlace(place) reports each answer, onTrouble(answer, left) a pause after a failed one. It
+ * returns {place} or {refused: answer}.
+ */
+export async function waitInLine(goodsId, onPlace, onTrouble, signal) {
+  let answer = await join(goodsId, signal);
+  for (;;) {
+    if (!answer.ok && answer.reason !== 'NOT_FOUND' && !isRetryable(answer)) return {refused: answer};
+    if (answer.ok) {
+      keep(goodsId, answer.data.ticket);
+      onPlace(answer.data);
+      if (answer.data.state !== 'waiting') return {place: answer.data};
+    }
+    const pause = answer.ok ? pauseOf(answer.data) : answer.wait || 2;
+    const waited = await countdown(pause, (left) => answer.ok || onTrouble(answer, left), signal);
+    if (!waited) return {refused: {reason: 'STOPPED', data: {}}};
+    const ticket = encodeURIComponent(ticketOf(goodsId));
+    answer = answer.reason === 'NOT_FOUND' ? await join(goodsId, signal) :
+      await call('GET', `/sales/${goodsId}/waiting-room/me?ticket=${ticket}`, null, signal);
+  }
+}
+
+/** Calls a buyer whose turn it is: by the tab's title, a vibration and a sound. */
+export function alertTurn(words) {
+  const before = document.title;
+  document.title = `● ${words}`;
+  const seen = () => { document.title = before; };
+  document.addEventListener('pointerdown', seen, {once: true});
+  document.addEventListener('keydown', seen, {once: true});
+  // Without a press of this page's user, browsers permit neither.
+  if (!navigator.userActivation?.hasBeenActive) return;
+  navigator.vibrate?.([200, 100, 200]);
+  try {
+    const audio = new AudioContext();
+    const tone = audio.createOscillator();
+    tone.connect(audio.destination);
+    tone.start();
+    tone.stop(audio.currentTime + 0.2);
+    tone.addEventListener('ended', () => audio.close());
+  } catch { /* without sound */ }
+}
