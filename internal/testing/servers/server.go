@@ -216,9 +216,9 @@ func program(name string) (string, error) {
 const (
 	// EnvFetched is a comma list of redis, rabbitmq and mysql. The tests use these servers as
 	// scripts/server-fetch unpacked them, not as the machine has them, and MySQL instead of MariaDB.
-	EnvFetched = "SECKILL_TEST_FETCHED"
+	EnvFetched = "FLASHSALE_TEST_FETCHED"
 	// EnvServersDir names the directory of the unpacked servers, if it is not the default.
-	EnvServersDir = "SECKILL_TEST_SERVERS_DIR"
+	EnvServersDir = "FLASHSALE_TEST_SERVERS_DIR"
 )
 
 var programsOf = map[string][]string{
