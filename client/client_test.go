@@ -24,12 +24,12 @@ func TestClient_SellsBuysAndPays(t *testing.T) {
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
 	tokens := must.Get(auth.New(secret, 0, time.Now))(t)
-	as := func(role seckill.Role, id int64) *client.ClientWithResponses {
+	as := func(role seckill.Role, id string) *client.ClientWithResponses {
 		token := must.Get(tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
 		return must.Get(client.NewClientWithResponses("http://"+p.Addr, client.WithBearer(token),
 			client.WithHTTPClient(apicheck.Client(t, &http.Client{Timeout: time.Minute}))))(t)
 	}
-	ctx, merchant, buyer := t.Context(), as(seckill.Merchant, 70), as(seckill.Buyer, 7)
+	ctx, merchant, buyer := t.Context(), as(seckill.Merchant, "70"), as(seckill.Buyer, "7")
 
 	now := time.Now().UTC()
 	created := must.Get(merchant.CreateSaleWithResponse(ctx, nil, client.NewSale{
@@ -60,7 +60,7 @@ func TestClient_SellsBuysAndPays(t *testing.T) {
 	require.Equal(t, client.OrderStatusPaid, paid.JSON200.Data.Status)
 	require.Equal(t, int64(1990), paid.JSON200.Data.Amount)
 
-	refused := must.Get(as(seckill.Buyer, 8).IssuePathWithResponse(ctx,
+	refused := must.Get(as(seckill.Buyer, "8").IssuePathWithResponse(ctx,
 		&client.IssuePathParams{GoodsID: &goods}))(t)
 	require.NotNil(t, refused.JSON409, "%s", refused.Body)
 	require.Equal(t, client.ReasonSOLDOUT, refused.JSON409.Reason)

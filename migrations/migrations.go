@@ -1,4 +1,4 @@
-// Package migrations is the database's schema: numbered steps for goose, SQL files and one step in
+// Package migrations is the database's schema: numbered steps for goose, SQL files and two steps in
 // Go. MySQL 8.4 and later, MariaDB 10.11 and later, and SQLite accept all of them.
 //
 // Rules for every file:

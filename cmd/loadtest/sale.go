@@ -14,7 +14,7 @@ import (
 
 // merchantID is the user id of the merchant or operator that manages the sale. It owns the sales of
 // all load tests.
-const merchantID = 1
+const merchantID = "1"
 
 // secret reads the signing secret from the environment, else from the file. The environment has
 // priority, because the file may belong to another API than the one under test.

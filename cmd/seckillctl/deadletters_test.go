@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -40,13 +41,13 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	sale := must.Get(store.CreateSale(ctx, seckill.NewSale{
 		Title: "tea", Stock: 5, PerBuyerLimit: 2, StartAt: now, EndAt: now.Add(time.Hour),
 		Rate: seckill.DefaultRate(),
-	}.Draft(1, now), salechange.IdempotencyKey{}))(t)
+	}.Draft("1", now), salechange.IdempotencyKey{}))(t)
 	opener := rebuild.Opener{Store: store, Redis: redisstore.New(client, redisstore.Options{})}
 	must.Get(opener.Open(ctx, sale.GoodsID, rebuild.FirstToken))(t)
 	for buyer := range int64(2) {
-		sn := ordersn.NewKeys([]byte(secret)).Issue(sale.GoodsID, buyer+1, now).String()
+		sn := ordersn.NewKeys([]byte(secret)).Issue(sale.GoodsID, fmt.Sprint(buyer+1), now).String()
 		line := reservation.OrderLine{
-			OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Epoch: 1, Name: "Ann",
+			OrderSn: sn, BuyerID: fmt.Sprint(buyer + 1), Quantity: 1, Epoch: 1, Name: "Ann",
 		}
 		must.Get(store.WriteFailed(ctx, sale.GoodsID, line, order.FailedUnwritten,
 			order.DeadLetter{}, now))(t)

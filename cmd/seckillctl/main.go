@@ -144,7 +144,7 @@ type tokenCmd struct {
 	Secret string        `env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens, at least 32 bytes; that of the standalone in --data if empty."`
 	Data   string        `default:"data" help:"Data directory of a standalone, for its secret."`
 	Role   string        `enum:"buyer,merchant,operator" default:"buyer" help:"buyer, merchant or operator."`
-	Sub    int64         `required:"" help:"The user's id, above 0."`
+	Sub    string        `required:"" help:"The user's id: 1 to 64 printable ASCII characters without spaces."`
 	Name   string        `help:"The user's name; it goes onto orders."`
 	Phone  string        `help:"The user's phone number; it goes onto orders."`
 	TTL    time.Duration `default:"1h" help:"How long the token is valid."`

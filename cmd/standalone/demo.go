@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -27,7 +28,7 @@ const (
 	demoBuyers = 5000
 	demoAtOnce = 200
 	demoTTL    = time.Hour
-	merchantID = 1
+	merchantID = "1"
 )
 
 // errDemoDone stops the program after a successful demo.
@@ -116,7 +117,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 
 // buyerToken signs a buyer's token. It outlives the demo, because the commands of invite use it.
 func (d demo) buyerToken(id int64) (string, error) {
-	actor := seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
+	actor := seckill.Actor{ID: strconv.FormatInt(id, 10), Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
 	return d.tokens.Sign(actor, demoTTL)
 }
 

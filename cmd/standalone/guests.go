@@ -19,8 +19,8 @@ func guestsAt(addr net.Addr, proxied, wanted bool) (guests []seckill.Actor, off 
 	}
 	return []seckill.Actor{
 		{ID: merchantID, Role: seckill.Merchant, Name: "Mei"},
-		{ID: 2, Role: seckill.Buyer, Name: "Ada", Phone: "+8613800000002"},
-		{ID: 3, Role: seckill.Buyer, Name: "Bo", Phone: "+8613800000003"},
-		{ID: 4, Role: seckill.Operator, Name: "Ops"},
+		{ID: "2", Role: seckill.Buyer, Name: "Ada", Phone: "+8613800000002"},
+		{ID: "3", Role: seckill.Buyer, Name: "Bo", Phone: "+8613800000003"},
+		{ID: "4", Role: seckill.Operator, Name: "Ops"},
 	}, ""
 }

@@ -48,8 +48,8 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator"},
 	}
 	people := map[string]seckill.Actor{
-		"another buyer": buyer(2), "another merchant": {ID: 71, Role: seckill.Merchant},
-		"the buyer's number as a merchant": {ID: 1, Role: seckill.Merchant},
+		"another buyer": buyer(2), "another merchant": {ID: "71", Role: seckill.Merchant},
+		"the buyer's number as a merchant": {ID: "1", Role: seckill.Merchant},
 		"the merchant's number as a buyer": {ID: merchant().ID, Role: seckill.Buyer},
 		"buyer":                            buyer(1), "merchant": merchant(),
 		"operator": operator(),

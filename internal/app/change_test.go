@@ -152,7 +152,7 @@ func TestIdempotencyKey_FirstAnswerStands(t *testing.T) {
 	h.refuses("NOT_FOUND", merchant(), "DELETE", one, "")
 	// The key belongs to another request.
 	h.refuses("CONFLICT", merchant(), "DELETE", "/admin/sales/12345", "", "Idempotency-Key", "away")
-	other := seckill.Actor{ID: 71, Role: seckill.Merchant}
+	other := seckill.Actor{ID: "71", Role: seckill.Merchant}
 	// Each owner has keys of its own.
 	h.refuses("NOT_FOUND", other, "DELETE", one, "", "Idempotency-Key", "away")
 	h.refuses("BAD_REQUEST", merchant(), "DELETE", one, "", "Idempotency-Key", "")

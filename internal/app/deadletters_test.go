@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID st
 	id := h.id(goods)
 	sn = h.issued(id, buyer)
 	line := reservation.OrderLine{
-		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Epoch: 1,
+		OrderSn: sn, BuyerID: fmt.Sprint(buyer), Quantity: quantity, Epoch: 1,
 		Name: "Ann Lee", Phone: "+4479460123456",
 	}
 	_, err := h.Store.WriteFailed(h.t.Context(), id, line, order.FailedUnwritten,
@@ -96,7 +97,7 @@ func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	goods := h.exposed("5", "2")
 	id := h.id(goods)
 	sn, _ := h.dies(goods, 1, 2)
-	line := reservation.OrderLine{OrderSn: sn, BuyerID: 1, Quantity: 2}
+	line := reservation.OrderLine{OrderSn: sn, BuyerID: "1", Quantity: 2}
 	h.eventually(func() bool {
 		m, err := h.Store.MovesOfOrder(t.Context(), id, sn)
 		return err == nil && len(m) == 0

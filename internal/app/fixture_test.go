@@ -129,10 +129,10 @@ func dataOf[T any](t *testing.T, r reply) (data T) {
 	return data
 }
 
-func merchant() seckill.Actor { return seckill.Actor{ID: 70, Role: seckill.Merchant} }
-func operator() seckill.Actor { return seckill.Actor{ID: 1, Role: seckill.Operator} }
+func merchant() seckill.Actor { return seckill.Actor{ID: "70", Role: seckill.Merchant} }
+func operator() seckill.Actor { return seckill.Actor{ID: "1", Role: seckill.Operator} }
 func buyer(id int64) seckill.Actor {
-	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
+	return seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
 
 // request sends a request as a user. Header fields come in pairs.
@@ -141,7 +141,7 @@ func (h *fixture) request(
 ) *http.Request {
 	req := must.Get(http.NewRequestWithContext(h.t.Context(), method, h.url+target,
 		strings.NewReader(body)))(h.t)
-	if who.ID != 0 {
+	if who.ID != "" {
 		token := must.Get(h.api.Tokens.Sign(who, time.Hour))(h.t)
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -263,5 +263,5 @@ func (h *fixture) exact(goods string, total, available, sold int64) {
 func (h *fixture) issued(goodsID, buyerID int64) string {
 	h.issues++
 	at := time.Now().Add(time.Duration(h.issues) * time.Millisecond)
-	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID, buyerID, at).String()
+	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID, fmt.Sprint(buyerID), at).String()
 }

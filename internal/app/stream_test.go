@@ -140,7 +140,7 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 			buyer := first + int64(len(sns))
 			sn := h.issued(goodsID, buyer)
 			b.Lines = append(b.Lines, reservation.OrderLine{
-				OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: 1,
+				OrderSn: sn, BuyerID: fmt.Sprint(buyer), Quantity: 1, Epoch: 1,
 				Name: "=cmd()", Phone: "+49301234",
 			})
 			sns = append(sns, sn)
@@ -172,7 +172,7 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv&status=paid", "")
 	require.Equal(t, 1, strings.Count(r.raw, "\n"), "only the header row")
 	require.Equal(t, 403,
-		h.as(seckill.Actor{ID: 71, Role: seckill.Merchant}, "GET",
+		h.as(seckill.Actor{ID: "71", Role: seckill.Merchant}, "GET",
 			"/admin/sales/"+goods+"/orders?format=csv", "").Status)
 	h.refuses("BAD_REQUEST", merchant(), "GET", "/admin/sales/"+goods+"/orders?format=xml", "")
 }

@@ -2,9 +2,12 @@ package auth
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"flashsale.dev/seckill/internal/userid"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,9 +28,9 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 	for _, cacheSize := range []int{0, 100} {
 		tokens, _ := newTokens(t, cacheSize)
 		for _, a := range []seckill.Actor{
-			{ID: 1, Role: seckill.Operator},
+			{ID: "1", Role: seckill.Operator},
 			{
-				ID: 1<<63 - 1, Role: seckill.Buyer,
+				ID: strings.Repeat("~", userid.MaxLen), Role: seckill.Buyer,
 				Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone),
 			},
 		} {
@@ -41,7 +44,7 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 
 func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {
 	tokens, c := newTokens(t, 100)
-	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Minute))(t)
+	token := must.Get(tokens.Sign(seckill.Actor{ID: "7", Role: seckill.Buyer}, time.Minute))(t)
 	must.Get(tokens.Verify(token))(t)
 	c.Add(time.Minute)
 	_, err := tokens.Verify(token)
@@ -52,15 +55,16 @@ func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {
 func TestTokensSign_RefusesInvalidActors(t *testing.T) {
 	tokens, _ := newTokens(t, 0)
 	for name, a := range map[string]seckill.Actor{
-		"no id":         {Role: seckill.Buyer},
-		"negative id":   {ID: -1, Role: seckill.Buyer},
-		"no role":       {ID: 1},
-		"unknown role":  {ID: 1, Role: "root"},
-		"long name":     {ID: 1, Role: seckill.Buyer, Name: strings.Repeat("n", MaxName+1)},
-		"control":       {ID: 1, Role: seckill.Buyer, Name: "a\nb"},
-		"broken UTF-8":  {ID: 1, Role: seckill.Buyer, Name: "\xff"},
-		"long phone":    {ID: 1, Role: seckill.Buyer, Phone: strings.Repeat("1", MaxPhone+1)},
-		"phone control": {ID: 1, Role: seckill.Buyer, Phone: "1\x002"},
+		"no id":           {Role: seckill.Buyer},
+		"long id":         {ID: strings.Repeat("x", userid.MaxLen+1), Role: seckill.Buyer},
+		"id of two words": {ID: "a b", Role: seckill.Buyer},
+		"no role":         {ID: "1"},
+		"unknown role":    {ID: "1", Role: "root"},
+		"long name":       {ID: "1", Role: seckill.Buyer, Name: strings.Repeat("n", MaxName+1)},
+		"control":         {ID: "1", Role: seckill.Buyer, Name: "a\nb"},
+		"broken UTF-8":    {ID: "1", Role: seckill.Buyer, Name: "\xff"},
+		"long phone":      {ID: "1", Role: seckill.Buyer, Phone: strings.Repeat("1", MaxPhone+1)},
+		"phone control":   {ID: "1", Role: seckill.Buyer, Phone: "1\x002"},
 	} {
 		_, err := tokens.Sign(a, time.Minute)
 		require.ErrorIs(t, err, errClaims, name)
@@ -74,7 +78,7 @@ func TestNew_RefusesAShortSecret(t *testing.T) {
 
 func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 	tokens, c := newTokens(t, 0)
-	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"},
+	token := must.Get(tokens.Sign(seckill.Actor{ID: "7", Role: seckill.Buyer, Name: "Ann"},
 		time.Minute))(t)
 	_, err := tokens.Verify(token + "x")
 	e := err.(*seckill.Error) //nolint:errorlint // Verify promises this exact type
@@ -87,7 +91,7 @@ func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 
 func FuzzTokens_Verify(f *testing.F) {
 	tokens, _ := newTokens(f, 0) // its clock makes each fuzzing process sign the same token
-	good := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Hour))(f)
+	good := must.Get(tokens.Sign(seckill.Actor{ID: "7", Role: seckill.Buyer}, time.Hour))(f)
 	f.Add(good)
 	f.Add(good + "\n")
 	f.Add("a.b.c")
@@ -106,7 +110,7 @@ func FuzzTokens_Verify(f *testing.F) {
 func TestTokensVerify_CacheIsBoundedAndKeepsUsedTokens(t *testing.T) {
 	tokens, _ := newTokens(t, 10)
 	sign := func(id int64) string {
-		return must.Get(tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour))(t)
+		return must.Get(tokens.Sign(seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer}, time.Hour))(t)
 	}
 	used := sign(1)
 	for id := range int64(100) {

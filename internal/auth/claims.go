@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/userid"
 )
 
 // Longest name and phone number of a token, in characters. The columns of an order are at least as
@@ -98,20 +99,18 @@ func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil
 // claimsOf returns the claims of a token for an actor.
 func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 	return &claims{
-		Subject: strconv.FormatInt(a.ID, 10), Role: a.Role, Name: a.Name, Phone: a.Phone,
+		Subject: a.ID, Role: a.Role, Name: a.Name, Phone: a.Phone,
 		IssuedAt: newDate(iat), ExpiresAt: newDate(exp),
 	}
 }
 
 // actor converts the claims; a claim that is missing or out of bounds is an error.
 func (c *claims) actor() (seckill.Actor, error) {
-	id, err := strconv.ParseInt(c.Subject, 10, 64)
-	canonical := err == nil && strconv.FormatInt(id, 10) == c.Subject
-	if !canonical || id <= 0 || !known(c.Role) ||
+	if !userid.Valid(c.Subject) || !known(c.Role) ||
 		!printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) {
 		return seckill.Actor{}, errClaims
 	}
-	return seckill.Actor{ID: id, Role: c.Role, Name: c.Name, Phone: c.Phone}, nil
+	return seckill.Actor{ID: c.Subject, Role: c.Role, Name: c.Name, Phone: c.Phone}, nil
 }
 
 func known(r seckill.Role) bool {

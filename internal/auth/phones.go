@@ -6,11 +6,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"flashsale.dev/seckill/internal/userid"
 )
 
 // PhoneKeyBytes is the length of a key: AES-256.
@@ -101,7 +102,7 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 
 // Seal encrypts a buyer's number: printable ASCII, at most 220 bytes for MaxPhone characters. It
 // returns an empty number unchanged.
-func (p *Phones) Seal(buyerID int64, phone string) string {
+func (p *Phones) Seal(buyerID string, phone string) string {
 	if phone == "" {
 		return ""
 	}
@@ -113,7 +114,7 @@ func (p *Phones) Seal(buyerID int64, phone string) string {
 
 // Open decrypts a stored number, or returns ErrSealed. Numbers stored before encryption existed
 // have no mark; it returns them unchanged.
-func (p *Phones) Open(buyerID int64, kept string) (string, error) {
+func (p *Phones) Open(buyerID string, kept string) (string, error) {
 	rest, sealed := strings.CutPrefix(kept, sealedMark)
 	if !sealed {
 		return kept, nil
@@ -132,6 +133,6 @@ func (p *Phones) Open(buyerID int64, kept string) (string, error) {
 }
 
 // buyerData is the additional data that binds a number to its buyer.
-func buyerData(buyerID int64) []byte {
-	return binary.BigEndian.AppendUint64(nil, uint64(buyerID))
+func buyerData(buyerID string) []byte {
+	return userid.AppendSigned(nil, buyerID)
 }

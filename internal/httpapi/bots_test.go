@@ -31,7 +31,7 @@ type bot struct {
 func (h *fixture) crowd(goods string, first int64, n int, addr func(i int) string) []*bot {
 	all := make([]*bot, n)
 	for i := range all {
-		bearer := h.bearer(actor{ID: first + int64(i), Role: seckill.Buyer})
+		bearer := h.bearer(actor{ID: fmt.Sprint(first + int64(i)), Role: seckill.Buyer})
 		all[i] = &bot{bearer: bearer, addr: addr(i) + ":4321", goods: goods}
 	}
 	return all

@@ -27,12 +27,12 @@ const (
 type streams struct {
 	mu     sync.Mutex
 	all    int
-	byUser map[int64]int
+	byUser map[string]int
 }
 
 // acquire counts a new stream, or refuses it. The caller must release a counted stream. It checks
 // the node's limit first, because another node may have room.
-func (s *streams) acquire(user int64) error {
+func (s *streams) acquire(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= maxStreamsOfNode {
@@ -45,14 +45,14 @@ func (s *streams) acquire(user int64) error {
 		return e
 	}
 	if s.byUser == nil {
-		s.byUser = make(map[int64]int)
+		s.byUser = make(map[string]int)
 	}
 	s.all, s.byUser[user] = s.all+1, s.byUser[user]+1
 	return nil
 }
 
 // release must be called once for each successful acquire.
-func (s *streams) release(user int64) {
+func (s *streams) release(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--

@@ -74,7 +74,7 @@ func exportRow(o order.Order, phone string) []string {
 	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
 		o.OrderSn, string(o.Status), string(o.FailureReason),
-		integer(o.GoodsID), integer(o.BuyerID), integer(o.Quantity), integer(o.Amount),
+		integer(o.GoodsID), escapeFormula(o.BuyerID), integer(o.Quantity), integer(o.Amount),
 		escapeFormula(o.Name), escapeFormula(phone),
 		formatTime(o.CreatedAt), formatTime(o.PayBy), formatTime(o.PaidAt), formatTime(o.ClosedAt),
 	}

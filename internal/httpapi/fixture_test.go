@@ -38,12 +38,12 @@ type actor = seckill.Actor
 
 // These are the users of the tests.
 func buyer() actor {
-	return actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
+	return actor{ID: "7", Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
-func otherBuyer() actor    { return actor{ID: 8, Role: seckill.Buyer} }
-func merchant() actor      { return actor{ID: 70, Role: seckill.Merchant} }
-func otherMerchant() actor { return actor{ID: 80, Role: seckill.Merchant} }
-func operator() actor      { return actor{ID: 1, Role: seckill.Operator} }
+func otherBuyer() actor    { return actor{ID: "8", Role: seckill.Buyer} }
+func merchant() actor      { return actor{ID: "70", Role: seckill.Merchant} }
+func otherMerchant() actor { return actor{ID: "80", Role: seckill.Merchant} }
+func operator() actor      { return actor{ID: "1", Role: seckill.Operator} }
 
 var secret = []byte("a secret of the tests, of 32 bytes or more")
 
@@ -85,7 +85,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Tokens:   must.Get(auth.New(secret, 40_000, time.Now))(t),
 		Ready:    app.NewHealth(up.Parts).Ready, Log: log,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
-		Guests:         []actor{{ID: 2, Role: seckill.Buyer, Name: "Ada"}},
+		Guests:         []actor{{ID: "2", Role: seckill.Buyer, Name: "Ada"}},
 	}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 // merchantSaleResponse is a sale as its merchant and operators see it.
 type merchantSaleResponse struct {
 	GoodsID       int64             `json:"goodsId,string"`
-	MerchantID    int64             `json:"merchantId,string"`
+	MerchantID    string            `json:"merchantId"`
 	Title         string            `json:"title"`
 	Price         int64             `json:"price"`
 	Stock         int64             `json:"stock"` // units offered, including those sold

@@ -16,7 +16,7 @@ type orderResponse struct {
 	Status        order.Status        `json:"status"`
 	FailureReason order.FailureReason `json:"failureReason,omitzero"`
 	GoodsID       int64               `json:"goodsId,string"`
-	BuyerID       int64               `json:"buyerId,string"`
+	BuyerID       string              `json:"buyerId"`
 	Quantity      int64               `json:"quantity"`
 	Amount        int64               `json:"amount"`
 	Name          string              `json:"name"`

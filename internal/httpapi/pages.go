@@ -78,7 +78,7 @@ func (a *api) consolePage(name string) handleFunc {
 	return func(_ context.Context, r *request) (response, error) {
 		by, id := a.visitor(r.gin.Request), r.gin.Param("goodsId")
 		switch {
-		case by.ID == 0:
+		case by.ID == "":
 			return a.redirect("/session?to=" + url.QueryEscape(r.gin.Request.URL.Path)), nil
 		case !isSeller(by) || name == "operations" && by.Role != seckill.Operator:
 			return a.page(r, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})

@@ -77,7 +77,7 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 // were stored, so that entries of older versions stay readable.
 type auditResponse struct {
 	ID        string            `json:"id"`
-	ActorID   int64             `json:"actorId,string"`
+	ActorID   string            `json:"actorId"`
 	ActorRole seckill.Role      `json:"actorRole"`
 	Action    salechange.Action `json:"action"`
 	From      map[string]any    `json:"from"`

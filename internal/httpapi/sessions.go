@@ -24,7 +24,7 @@ const (
 )
 
 type sessionResponse struct {
-	UserID    int64        `json:"userId,string"`
+	UserID    string       `json:"userId"`
 	Role      seckill.Role `json:"role"`
 	Name      string       `json:"name"`
 	ExpiresAt timestamp    `json:"expiresAt"`
@@ -80,7 +80,7 @@ func (a *api) sessionToken(r *request) (string, error) {
 
 // guestToken signs a token for one of the guests that the caller may be.
 func (a *api) guestToken(r *request) (string, error) {
-	id := r.ID("guest")
+	id := r.Text("guest")
 	if err := r.Err(); err != nil {
 		return "", err
 	}

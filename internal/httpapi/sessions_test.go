@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale.dev/seckill/internal/userid"
+
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/httpapi"
@@ -50,7 +52,7 @@ func TestCreateSession_SetsASmallHTTPOnlyCookie(t *testing.T) {
 		"without TLS the API must ignore the cookie for TLS")
 
 	long := actor{
-		ID: 1<<63 - 1, Role: seckill.Merchant,
+		ID: strings.Repeat("x", userid.MaxLen), Role: seckill.Merchant,
 		Name: strings.Repeat("名", 120), Phone: strings.Repeat("1", 32),
 	}
 	require.Less(t, len(h.enter(long).String()), 2000,

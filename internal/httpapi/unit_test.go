@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -103,20 +104,20 @@ func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
 func TestStreams_AreBounded(t *testing.T) {
 	var s streams
 	for range maxStreamsOfUser {
-		require.NoError(t, s.acquire(1))
+		require.NoError(t, s.acquire("1"))
 	}
-	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.acquire(1)))
-	require.NoError(t, s.acquire(2), "another user has a limit of its own")
-	s.release(1)
-	require.NoError(t, s.acquire(1))
-	for user := int64(3); s.all < maxStreamsOfNode; user++ {
-		require.NoError(t, s.acquire(user))
+	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.acquire("1")))
+	require.NoError(t, s.acquire("2"), "another user has a limit of its own")
+	s.release("1")
+	require.NoError(t, s.acquire("1"))
+	for user := 3; s.all < maxStreamsOfNode; user++ {
+		require.NoError(t, s.acquire(fmt.Sprint(user)))
 	}
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)),
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire("1")),
 		"a full node refuses every user")
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1e6)))
-	s.release(3)
-	require.NoError(t, s.acquire(1e6))
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire("1e6")))
+	s.release("3")
+	require.NoError(t, s.acquire("1e6"))
 	for user := range s.byUser {
 		for s.byUser[user] > 0 {
 			s.release(user)

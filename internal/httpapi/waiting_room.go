@@ -113,7 +113,7 @@ func newPlaceResponse(p admission.Place) placeResponse {
 
 // withRoom returns the handler of a step of a buyer in a waiting room.
 func (a *api) withRoom(
-	step func(ctx context.Context, goodsID, buyerID int64, ticket string) (response, error),
+	step func(ctx context.Context, goodsID int64, buyerID string, ticket string) (response, error),
 ) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
 		id, ticket := r.ID("goodsId"), r.Raw("ticket")
@@ -129,7 +129,7 @@ func (a *api) withRoom(
 
 // joinRoom is POST /sales/{goodsId}/waiting-room.
 func (a *api) joinRoom(
-	ctx context.Context, goodsID, buyerID int64, ticket string,
+	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (response, error) {
 	p, err := a.Rooms.Join(ctx, goodsID, buyerID, ticket)
 	return ok(newPlaceResponse(p)), err
@@ -137,14 +137,14 @@ func (a *api) joinRoom(
 
 // myPlace is GET /sales/{goodsId}/waiting-room/me.
 func (a *api) myPlace(
-	ctx context.Context, goodsID, buyerID int64, ticket string,
+	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (response, error) {
 	p, err := a.Rooms.Find(ctx, goodsID, buyerID, ticket)
 	return ok(newPlaceResponse(p)), err
 }
 
 // leaveRoom is DELETE /sales/{goodsId}/waiting-room/me.
-func (a *api) leaveRoom(ctx context.Context, goodsID, buyerID int64, _ string) (response, error) {
+func (a *api) leaveRoom(ctx context.Context, goodsID int64, buyerID string, _ string) (response, error) {
 	return ok(nil), a.Rooms.Leave(ctx, goodsID, buyerID)
 }
 
@@ -167,7 +167,7 @@ func (a *api) placeEvents(ctx context.Context, r *request) (response, error) {
 
 // sendPlaces sends each change of a place until the client leaves or the node stops. A place that
 // cannot be read for a moment is read again.
-func (s eventStream) sendPlaces(ctx context.Context, goodsID, buyerID int64, place placeResponse) {
+func (s eventStream) sendPlaces(ctx context.Context, goodsID int64, buyerID string, place placeResponse) {
 	interval := time.NewTicker(placeInterval)
 	defer interval.Stop()
 	for sent, at := (placeResponse{}), time.Now(); ; {

@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -139,7 +140,7 @@ func (h *fixture) releaser() *inventory.StockReleaser {
 // exposeSale creates and exposes a sale that sells now.
 func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	h.t.Helper()
-	merchant := seckill.Actor{ID: 1, Role: seckill.Merchant}
+	merchant := seckill.Actor{ID: "1", Role: seckill.Merchant}
 	sale := must.Get(h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
 		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit,
 		Rate: seckill.DefaultRate(), StartAt: time.Now().Add(-time.Hour),
@@ -149,17 +150,17 @@ func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	return sale
 }
 
-var operator = seckill.Actor{ID: 1, Role: seckill.Operator}
+var operator = seckill.Actor{ID: "1", Role: seckill.Operator}
 
 func buyer(id int64) seckill.Actor {
-	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "韩梅梅", Phone: "13800000000"}
+	return seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer, Name: "韩梅梅", Phone: "13800000000"}
 }
 
 // request returns a purchase with a new path.
 func (h *fixture) request(goods, buyerID, quantity int64) purchase.Request {
 	h.t.Helper()
 	v := must.Get(h.Catalog.Admit(h.t.Context(), goods))(h.t)
-	path, _, err := h.Catalog.IssuePath(v, time.Now(), buyerID)
+	path, _, err := h.Catalog.IssuePath(v, time.Now(), fmt.Sprint(buyerID))
 	require.NoError(h.t, err)
 	return purchase.Request{
 		GoodsID: goods, Buyer: buyer(buyerID), Path: path, Quantity: quantity,
@@ -260,8 +261,8 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 // numbered returns an order line with the number of an expired path. Redis has no reservation for
 // it.
 func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
-	sn := h.keys.Issue(goods, buyerID, time.Now().Add(-2*ordersn.PathTTL)).String()
-	return reservation.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1, Epoch: epoch}
+	sn := h.keys.Issue(goods, fmt.Sprint(buyerID), time.Now().Add(-2*ordersn.PathTTL)).String()
+	return reservation.OrderLine{OrderSn: sn, BuyerID: fmt.Sprint(buyerID), Quantity: 1, Epoch: epoch}
 }
 
 func (h *fixture) deadLetters() []order.DeadLetter {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"flashsale.dev/seckill/internal/userid"
+
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -17,7 +19,7 @@ import (
 // rejected as malformed. Decoded orders must survive another round of encoding and decoding.
 func FuzzDecode(f *testing.F) {
 	line := EncodeLine(
-		reservation.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"},
+		reservation.OrderLine{OrderSn: "06cq", BuyerID: "7", Quantity: 1, Name: "李雷", Phone: "+86"},
 	)
 	barrier, _ := EncodeBarrier(42, Barrier{Epoch: 3, Token: 9})
 	f.Add(EncodeOrders(42, JoinEntries([][]byte{line, line})))
@@ -49,6 +51,7 @@ func FuzzDecode(f *testing.F) {
 // within its bounds, or is rejected as malformed.
 func FuzzDecodeLine(f *testing.F) {
 	f.Add([]byte(`{"orderSn":"06cq","buyerId":7,"quantity":1,"name":"a","phone":"1"}`))
+	f.Add([]byte(`{"orderSn":"06cq","buyerId":"auth0|5f","quantity":1}`))
 	f.Add([]byte(`{"buyerId":9223372036854775808,"quantity":-1}`))
 	f.Add([]byte(`{"buyerId":7,"buyerId":8,"quantity":1}`))
 	f.Add([]byte("{\"buyerId\":7,\"quantity\":1,\"name\":\"\xff\"}"))
@@ -58,7 +61,7 @@ func FuzzDecodeLine(f *testing.F) {
 			require.True(t, errors.Is(err, ErrMalformed), "%v", err)
 			return
 		}
-		require.True(t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
+		require.True(t, userid.Valid(l.BuyerID) && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
 			"%+v", l)
 		text := EncodeLine(l)
 		require.False(t, bytes.ContainsRune(text, '\n'))

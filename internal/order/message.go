@@ -12,12 +12,13 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/userid"
 )
 
 // Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as
 // JSON:
 //
-//	{"goodsId":"42","orders":[{"orderSn":"…","buyerId":7,"quantity":1,"name":"…","phone":"…"}, …]}
+//	{"goodsId":"42","orders":[{"orderSn":"…","buyerId":"7","quantity":1,"name":"…","phone":"…"}, …]}
 //	{"goodsId":"42","barrier":{"epoch":3,"token":9}}
 //
 // The entries of orders are byte for byte those that the reserve script keeps in the outbox and in
@@ -43,7 +44,7 @@ func EncodeLine(l reservation.OrderLine) []byte {
 	const members = 96 // more than the names and numbers need
 	b := make([]byte, 0, members+len(l.OrderSn)+len(l.Name)+len(l.Phone))
 	b = appendText(append(b, `{"orderSn":`...), l.OrderSn)
-	b = strconv.AppendInt(append(b, `,"buyerId":`...), l.BuyerID, 10)
+	b = appendText(append(b, `,"buyerId":`...), l.BuyerID)
 	b = strconv.AppendInt(append(b, `,"quantity":`...), l.Quantity, 10)
 	if l.Epoch != 0 {
 		b = strconv.AppendInt(append(b, `,"epoch":`...), l.Epoch, 10)
@@ -65,11 +66,22 @@ func appendText(b []byte, s string) []byte {
 // DecodeLine decodes one entry and checks it. Its error is ErrMalformed.
 func DecodeLine(b []byte) (reservation.OrderLine, error) {
 	var l reservation.OrderLine
-	if err := jsonv2.Unmarshal(b, &l); err != nil {
+	if err := jsonv2.Unmarshal(b, &l, numbersAsText); err != nil {
 		return l, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return l, CheckLine(l)
 }
+
+// numbersAsText decodes the ids of buyers of earlier releases, which were JSON numbers.
+var numbersAsText = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(
+	func(d *jsontext.Decoder, s *string) error {
+		if d.PeekKind() != '0' {
+			return errors.ErrUnsupported
+		}
+		v, err := d.ReadValue()
+		*s = string(v)
+		return err
+	}))
 
 // EncodeOrder encodes the message of one order.
 func EncodeOrder(goodsID int64, l reservation.OrderLine) []byte {
@@ -104,7 +116,7 @@ func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 // EncodeLine writes neither.
 func Decode(body []byte) (Message, error) {
 	var m Message
-	if err := jsonv2.Unmarshal(body, &m); err != nil {
+	if err := jsonv2.Unmarshal(body, &m, numbersAsText); err != nil {
 		return m, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if m.GoodsID <= 0 {
@@ -119,8 +131,8 @@ func Decode(body []byte) (Message, error) {
 // CheckLine returns ErrMalformed unless buyer and quantity of a line are within their bounds.
 func CheckLine(l reservation.OrderLine) error {
 	switch {
-	case l.BuyerID <= 0:
-		return fmt.Errorf("%w: buyerId %d", ErrMalformed, l.BuyerID)
+	case !userid.Valid(l.BuyerID):
+		return fmt.Errorf("%w: buyerId %q", ErrMalformed, l.BuyerID)
 	case l.Quantity <= 0 || l.Quantity > seckill.MaxPerBuyerLimit:
 		return fmt.Errorf("%w: quantity %d", ErrMalformed, l.Quantity)
 	}

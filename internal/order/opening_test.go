@@ -44,7 +44,7 @@ func TestRenewer_KeepsGatesOpen(t *testing.T) {
 	gateBecomes(seckill.GateExpired)
 	_, err := h.Purchases.Place(t.Context(), purchase.Request{
 		GoodsID: sale.GoodsID, Buyer: buyer(7), Quantity: 1,
-		Path: h.keys.Issue(sale.GoodsID, 7, time.Now()).Path(),
+		Path: h.keys.Issue(sale.GoodsID, "7", time.Now()).Path(),
 	})
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	stop := h.runWorkers(settings())

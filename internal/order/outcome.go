@@ -23,8 +23,8 @@ type Outcome struct {
 type StockMove struct {
 	ID       string // a UUIDv7
 	GoodsID  int64
-	Epoch    int64 // of the sale, read with its row locked
-	BuyerID  int64 // 0 for a merchant's change
+	Epoch    int64  // of the sale, read with its row locked
+	BuyerID  string // "" for a merchant's change
 	OrderSn  string
 	Quantity int64 // units; negative for a cut of the stock
 	Kind     MoveKind

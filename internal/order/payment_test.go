@@ -54,7 +54,7 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	_, err = h.Orders.Find(t.Context(), buyer(8), unreserved.OrderSn)
 	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "another buyer's")
 	require.Equal(t, order.Failed, h.find(7, unreserved.OrderSn).Status)
-	usable := h.keys.Issue(sale.GoodsID, 7, time.Now()).String()
+	usable := h.keys.Issue(sale.GoodsID, "7", time.Now()).String()
 	require.Equal(t, order.Queued, h.find(7, usable).Status, "its path can still buy")
 	h.settles(sale.GoodsID, 3, 2)
 }

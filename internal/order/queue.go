@@ -66,7 +66,7 @@ type Pending struct {
 // Held is one order of a buyer's holding in Redis. A final one has no units, and keeps its path from
 // being used again.
 type Held struct {
-	BuyerID  int64
+	BuyerID  string
 	OrderSn  string
 	Quantity int64
 }

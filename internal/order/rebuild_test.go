@@ -152,7 +152,7 @@ func TestAdopter_WritesParkedOrders(t *testing.T) {
 	statuses := make(map[order.Status]int)
 	for _, l := range b.Lines {
 		require.Eventually(t, func() bool {
-			o, err := h.Orders.Find(t.Context(), buyer(l.BuyerID), l.OrderSn)
+			o, err := h.Orders.Find(t.Context(), seckill.Actor{ID: l.BuyerID, Role: seckill.Buyer}, l.OrderSn)
 			if err != nil || o.Status == order.Queued {
 				return false
 			}
@@ -201,7 +201,7 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tombstone := order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9, Epoch: 2},
+		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: "9", Epoch: 2},
 		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
 	}
 	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late}))(t)
@@ -271,7 +271,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	require.Equal(t, bad, deadLetters[0].OrderSn)
 	m := must.Get(order.Decode(deadLetters[0].Body))(t)
 	require.Equal(t, []reservation.OrderLine{
-		{OrderSn: bad, BuyerID: 2, Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
+		{OrderSn: bad, BuyerID: "2", Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
 	}, m.Orders)
 }
 

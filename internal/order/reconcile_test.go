@@ -104,7 +104,7 @@ func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
 	must.Get(h.Payments.Cancel(t.Context(), buyer(7), sn))(t)
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
-	l := reservation.OrderLine{OrderSn: sn, BuyerID: 7, Quantity: 2, Epoch: 1}
+	l := reservation.OrderLine{OrderSn: sn, BuyerID: "7", Quantity: 2, Epoch: 1}
 	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l}))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)

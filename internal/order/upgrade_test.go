@@ -40,7 +40,7 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(9, 9)
 	goods := sale.GoodsID
-	old := reservation.OrderLine{OrderSn: h.legacyNumber(goods, 1), BuyerID: 7, Quantity: 2}
+	old := reservation.OrderLine{OrderSn: h.legacyNumber(goods, 1), BuyerID: "7", Quantity: 2}
 	unused, used := strings.Repeat("0a", 16), strings.Repeat("0b", 16)
 	for path, value := range map[string]string{unused: "7@1", used: "7 " + old.OrderSn} {
 		key := fmt.Sprintf("sk:{%d}:p:%s", goods, path)
@@ -67,7 +67,7 @@ func TestUpgrade_OrdersAndPathsOfBothReleasesWork(t *testing.T) {
 	h.settles(goods, 6, 3)
 
 	// After a loss of Redis the epoch of a late order of the old form is read from its number.
-	late := reservation.OrderLine{OrderSn: h.legacyNumber(goods, 1), BuyerID: 8, Quantity: 1}
+	late := reservation.OrderLine{OrderSn: h.legacyNumber(goods, 1), BuyerID: "8", Quantity: 1}
 	h.mini.FlushAll()
 	h.settles(goods, 6, 3)
 	h.publish(goods, h.lines(goods, late))
@@ -81,11 +81,11 @@ func TestPlace_ExpiredPathAnswersItsOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(9, 9)
 	h.runWorkers(settings())
-	n := h.keys.Issue(sale.GoodsID, 7, time.Now().Add(-time.Hour))
+	n := h.keys.Issue(sale.GoodsID, "7", time.Now().Add(-time.Hour))
 	request := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: n.Path(), Quantity: 1}
 	_, err := h.Purchases.Place(t.Context(), request)
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
-	line := reservation.OrderLine{OrderSn: n.String(), BuyerID: 7, Quantity: 1}
+	line := reservation.OrderLine{OrderSn: n.String(), BuyerID: "7", Quantity: 1}
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, line)) // of an epoch that is over
 	h.becomes(7, n.String(), order.Created)
 	require.Equal(t, n.String(), h.place(request))

@@ -12,7 +12,7 @@
 //
 // RFC 6151 keeps HMAC-MD5 for such use: the known collisions of MD5 do not help to forge a MAC.
 //
-// The package imports nothing of the project. All of it is safe for concurrent use.
+// The package imports nothing of the project but userid. All of it is safe for concurrent use.
 package ordersn
 
 import (
@@ -31,6 +31,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/userid"
 )
 
 const (
@@ -146,7 +148,7 @@ type pathKey struct{ macs sync.Pool }
 // pathMAC is a state with room for what it hashes, and for its sum.
 type pathMAC struct {
 	hash.Hash
-	room [24]byte
+	room [96]byte
 }
 
 func newPathKey(key []byte) *pathKey {
@@ -160,7 +162,7 @@ func derive(secret []byte, purpose string) []byte {
 }
 
 // Issue returns a new number for a goods id > 0, with its path.
-func (k *Keys) Issue(goodsID, buyerID int64, now time.Time) Number {
+func (k *Keys) Issue(goodsID int64, buyerID string, now time.Time) Number {
 	n := numberAt(now, k.counter.Add(1)&(1<<counterBits-1))
 	n.GoodsID = goodsID
 	return n.signed(k.keys[0], buyerID)
@@ -168,7 +170,7 @@ func (k *Keys) Issue(goodsID, buyerID int64, now time.Time) Number {
 
 // VerifyPath returns the number of a buyer's path to a goods, or ErrForeign. The number may have
 // expired. now only chooses the period of the time of issue, and may be wrong by days.
-func (k *Keys) VerifyPath(path string, goodsID, buyerID int64, now time.Time) (Number, error) {
+func (k *Keys) VerifyPath(path string, goodsID int64, buyerID string, now time.Time) (Number, error) {
 	if !IsPath(path) {
 		return Number{}, ErrForeign
 	}
@@ -191,7 +193,7 @@ func IsPath(s string) bool {
 }
 
 // Verify returns the content of a buyer's order number, or ErrForeign.
-func (k *Keys) Verify(sn string, buyerID int64) (Number, error) {
+func (k *Keys) Verify(sn string, buyerID string) (Number, error) {
 	n, err := k.Parse(sn)
 	if err == nil && n.Epoch == 0 && !k.verifies(n, buyerID) {
 		err = ErrForeign
@@ -213,7 +215,7 @@ func (k *Keys) Parse(sn string) (Number, error) {
 	return Number{}, ErrForeign
 }
 
-func (k *Keys) verifies(n Number, buyerID int64) bool {
+func (k *Keys) verifies(n Number, buyerID string) bool {
 	return slices.ContainsFunc(k.keys, func(key *pathKey) bool {
 		signed := n.signed(key, buyerID)
 		return hmac.Equal(signed.path[:], n.path[:])
@@ -222,11 +224,11 @@ func (k *Keys) verifies(n Number, buyerID int64) bool {
 
 // signed returns the number with the MAC of a key for a buyer: all of the path but its first 44
 // bits.
-func (n Number) signed(key *pathKey, buyerID int64) Number {
+func (n Number) signed(key *pathKey, buyerID string) Number {
 	mac := key.macs.Get().(*pathMAC)
 	defer key.macs.Put(mac)
 	b := binary.BigEndian.AppendUint64(mac.room[:0], uint64(n.GoodsID))
-	b = binary.BigEndian.AppendUint64(b, uint64(buyerID))
+	b = userid.AppendSigned(b, buyerID)
 	b = binary.BigEndian.AppendUint16(b, n.period)
 	mac.Reset()
 	mac.Write(append(append(b, n.path[:5]...), n.path[5]&0xf0))

@@ -83,7 +83,7 @@ const goods = 42
 func onSale(units, limit int64) seckill.Sale {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return seckill.Sale{
-		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units,
+		GoodsID: goods, MerchantID: "1", Title: "tea", Price: 250, Total: units, Stock: units,
 		Epoch: 1, PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour),
 		EndAt: now.Add(time.Hour), Status: seckill.Exposed, Rate: seckill.DefaultRate(),
 		CreatedAt: now, UpdatedAt: now,
@@ -119,7 +119,7 @@ func pagesOf(orders ...order.Held) iter.Seq2[[]order.Held, error] {
 func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	return reservation.Reservation{
 		OrderLine: reservation.OrderLine{
-			OrderSn: fmt.Sprintf("sn%d", n), BuyerID: buyer, Quantity: quantity, Epoch: 1,
+			OrderSn: fmt.Sprintf("sn%d", n), BuyerID: fmt.Sprint(buyer), Quantity: quantity, Epoch: 1,
 			Name: "李雷",
 		},
 		PathEnd: time.Now().Add(time.Minute),

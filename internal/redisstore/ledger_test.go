@@ -28,7 +28,7 @@ func (s fixture) TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 func cancelOf(sn string, buyer, quantity int64) order.StockMove {
 	return order.StockMove{
 		ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel,
-		BuyerID: buyer, OrderSn: sn, Quantity: quantity,
+		BuyerID: fmt.Sprint(buyer), OrderSn: sn, Quantity: quantity,
 	}
 }
 
@@ -106,7 +106,7 @@ func (s fixture) TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 	s.reserve(reservationOf(1, 7, 2))
 	sale := onSale(10, 2)
 	sale.Epoch, sale.Stock = 3, 8
-	s.load(sale, order.Held{BuyerID: 7, OrderSn: "sn1", Quantity: 2})
+	s.load(sale, order.Held{BuyerID: "7", OrderSn: "sn1", Quantity: 2})
 	v := s.view()
 	require.EqualValues(t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold})
 	require.Equal(t, sale.Rate, v.Rate)
@@ -126,9 +126,9 @@ func (s fixture) TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	s.load(onSale(3, 2))
 	lines := []reservation.OrderLine{
-		{OrderSn: "a", BuyerID: 7, Quantity: 2},
-		{OrderSn: "b", BuyerID: 7, Quantity: 1},
-		{OrderSn: "c", BuyerID: 8, Quantity: 2},
+		{OrderSn: "a", BuyerID: "7", Quantity: 2},
+		{OrderSn: "b", BuyerID: "7", Quantity: 1},
+		{OrderSn: "c", BuyerID: "8", Quantity: 2},
 	}
 	for range 2 {
 		require.Equal(t, map[string]int64{"a": 2, "b": 1, "c": 0},
@@ -141,7 +141,7 @@ func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 // another one wrote and its buyer cancelled. A requeue takes them again.
 func (s fixture) TestAdopt_EndedOrderTakesNothing(t *testing.T) {
 	s.load(onSale(3, 2))
-	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: "7", Quantity: 2}}
 	adopt := func(limit int64) int64 {
 		return must.Get(s.Adopt(t.Context(), goods, 1, limit, late))(t)["a"]
 	}
@@ -161,7 +161,7 @@ func (s fixture) TestAdopt_NeedsTheOpenGateOfItsEpoch(t *testing.T) {
 	refuses := func(epoch int64, state seckill.GateState) {
 		t.Helper()
 		_, err := s.Adopt(t.Context(), goods, epoch, 0,
-			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+			[]reservation.OrderLine{{OrderSn: "a", BuyerID: "7", Quantity: 2}})
 		require.Equal(t, state, gateOf(t, err).State)
 	}
 	refuses(1, seckill.GateMissing)
@@ -233,7 +233,7 @@ func (s fixture) TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 func held(n int) []order.Held {
 	orders := make([]order.Held, n)
 	for i := range orders {
-		orders[i] = order.Held{BuyerID: int64(i), OrderSn: fmt.Sprintf("sn%d", i), Quantity: 1}
+		orders[i] = order.Held{BuyerID: fmt.Sprint(int64(i)), OrderSn: fmt.Sprintf("sn%d", i), Quantity: 1}
 	}
 	return orders
 }
@@ -274,7 +274,7 @@ func (s fixture) TestLoad_StagesAPageBeforeItReadsTheNext(t *testing.T) {
 		for i := range int64(5) {
 			buyers := max(0, s.client.HLen(t.Context(), stage).Val()-1) // one field counts the batches
 			require.Equal(t, i, buyers)
-			page[0] = order.Held{BuyerID: i, OrderSn: "sn", Quantity: 1}
+			page[0] = order.Held{BuyerID: fmt.Sprint(i), OrderSn: "sn", Quantity: 1}
 			require.True(t, yield(page, nil))
 		}
 	})
@@ -298,10 +298,10 @@ func (s fixture) TestLoad_FailsWithItsPages(t *testing.T) {
 func (s fixture) TestStageOrders_CountARepeatedBatchOnce(t *testing.T) {
 	key := keysOf(goods).stage(1)
 	orders := []order.Held{
-		{BuyerID: 7, OrderSn: "a", Quantity: 2},
-		{BuyerID: 7, OrderSn: "b"},
-		{BuyerID: 7, OrderSn: "c", Quantity: 1},
-		{BuyerID: 8, OrderSn: "d", Quantity: 1},
+		{BuyerID: "7", OrderSn: "a", Quantity: 2},
+		{BuyerID: "7", OrderSn: "b"},
+		{BuyerID: "7", OrderSn: "c", Quantity: 1},
+		{BuyerID: "8", OrderSn: "d", Quantity: 1},
 	}
 	require.ErrorIs(t, s.stageOrders(t.Context(), key, 2, orders[2:]), errNotStaged)
 	for range 2 {
@@ -337,12 +337,12 @@ func (s fixture) TestNotHeld_ComparesNumbersAndUnits(t *testing.T) {
 	sale := onSale(stageBatch+1, 2)
 	s.load(sale, orders...)
 	absent := append(orders,
-		order.Held{BuyerID: 1, OrderSn: "sn", Quantity: 1},
-		order.Held{BuyerID: 1, OrderSn: "n1", Quantity: 1},
-		order.Held{BuyerID: 2, OrderSn: "sn1", Quantity: 1},
-		order.Held{BuyerID: 3, OrderSn: "sn3", Quantity: 11},
-		order.Held{BuyerID: -1, OrderSn: "none", Quantity: 1},
-		order.Held{BuyerID: 1, OrderSn: "final"})
+		order.Held{BuyerID: "1", OrderSn: "sn", Quantity: 1},
+		order.Held{BuyerID: "1", OrderSn: "n1", Quantity: 1},
+		order.Held{BuyerID: "2", OrderSn: "sn1", Quantity: 1},
+		order.Held{BuyerID: "3", OrderSn: "sn3", Quantity: 11},
+		order.Held{BuyerID: fmt.Sprint(-1), OrderSn: "none", Quantity: 1},
+		order.Held{BuyerID: "1", OrderSn: "final"})
 	require.Equal(t, []string{"sn", "n1", "sn1", "sn3", "none"},
 		must.Get(s.NotHeld(t.Context(), goods, absent))(t))
 	s.client.Unlink(t.Context(), keysOf(goods).buyers())
@@ -381,7 +381,7 @@ func (s fixture) TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	s.load(onSale(10, 2))
 	s.reserve(reservationOf(1, 7, 2))
 	late := []reservation.OrderLine{
-		{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1},
+		{OrderSn: "late", BuyerID: "7", Quantity: 1}, {OrderSn: "other", BuyerID: "8", Quantity: 1},
 	}
 	adopted := must.Get(s.Adopt(t.Context(), goods, 1, 2, late))(t)
 	require.Equal(t, map[string]int64{"late": 0, "other": 1}, adopted)

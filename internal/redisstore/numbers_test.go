@@ -25,11 +25,12 @@ type saleModel struct {
 }
 
 type modelOrder struct {
-	buyer, units int64
-	pending      bool
+	buyer   string
+	units   int64
+	pending bool
 }
 
-func (m *saleModel) held(buyer int64) (units int64, sns []string) {
+func (m *saleModel) held(buyer string) (units int64, sns []string) {
 	for _, sn := range slices.Sorted(maps.Keys(m.orders)) {
 		if o := m.orders[sn]; o.buyer == buyer && o.units > 0 {
 			units, sns = units+o.units, append(sns, sn)

@@ -35,7 +35,7 @@ func (s fixture) TestOpenGate_OpensForATime(t *testing.T) {
 		_, err := s.reserveIn(1, reservationOf(2, 8, 1))
 		require.Equal(t, state, gateOf(t, err).State)
 		_, err = s.Adopt(t.Context(), goods, 1, 0,
-			[]reservation.OrderLine{{OrderSn: "late", BuyerID: 9, Quantity: 1}})
+			[]reservation.OrderLine{{OrderSn: "late", BuyerID: "9", Quantity: 1}})
 		require.Equal(t, state, gateOf(t, err).State)
 		require.Equal(t, []order.MoveResult{order.MoveDeferred}, s.release(cancelOf("sn1", 7, 1)))
 	}

@@ -128,7 +128,7 @@ func (s *Store) NotHeld(
 	for batch := range slices.Chunk(orders, stageBatch) {
 		buyers := make([]string, len(batch))
 		for i, o := range batch {
-			buyers[i] = strconv.FormatInt(o.BuyerID, 10)
+			buyers[i] = o.BuyerID
 		}
 		holdings, err := s.client.HMGet(ctx, keysOf(goodsID).buyers(), buyers...).Result()
 		if err != nil {

@@ -65,7 +65,7 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 func TestAdopt_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	s.load(onSale(10, 2))
-	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: "7", Quantity: 2}}
 	require.NoError(t, replica.Kill())
 	for range 2 {
 		units, err := hasty.Adopt(t.Context(), goods, 1, 2, late)
@@ -96,7 +96,7 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
 	_, err := s.Adopt(t.Context(), goods, 1, 0,
-		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
+		[]reservation.OrderLine{{OrderSn: "a", BuyerID: "9", Quantity: 1}})
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.reserveIn(1, reservationOf(2, 8, 1))
 	require.ErrorContains(t, err, "NOREPLICAS")

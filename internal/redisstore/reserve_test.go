@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -96,7 +97,7 @@ func (s fixture) TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 
 // numberOf returns an order number whose path was issued an age ago.
 func numberOf(age time.Duration, buyer int64, keys *ordersn.Keys) string {
-	return keys.Issue(goods, buyer, time.Now().Add(-age)).String()
+	return keys.Issue(goods, fmt.Sprint(buyer), time.Now().Add(-age)).String()
 }
 
 // TestRelease_ForgetsNumbersByTheirPathEnd checks that a number that ended is forgotten once its
@@ -105,7 +106,7 @@ func (s fixture) TestRelease_ForgetsNumbersByTheirPathEnd(t *testing.T) {
 	keys := ordersn.NewKeys([]byte("secret"))
 	loaded, live := numberOf(2*time.Hour, 7, keys), numberOf(-time.Hour, 7, keys)
 	s.load(onSale(9, 9),
-		order.Held{BuyerID: 7, OrderSn: loaded}, order.Held{BuyerID: 7, OrderSn: live})
+		order.Held{BuyerID: "7", OrderSn: loaded}, order.Held{BuyerID: "7", OrderSn: live})
 	old := numberOf(ordersn.PathTTL+5*time.Minute+5*time.Second, 7, keys)
 	for _, sn := range []string{
 		old, numberOf(-time.Hour, 7, keys), numberOf(4*time.Minute, 7, keys),
@@ -143,7 +144,7 @@ func (s fixture) TestReserve_BoundsTheHolding(t *testing.T) {
 	for buyer, age := range map[int64]time.Duration{7: -time.Hour, 8: time.Hour} {
 		for range 300 {
 			sn := numberOf(age, buyer, keys)
-			ended = append(ended, order.Held{BuyerID: buyer, OrderSn: sn})
+			ended = append(ended, order.Held{BuyerID: fmt.Sprint(buyer), OrderSn: sn})
 		}
 	}
 	s.load(onSale(9, 9), ended...)

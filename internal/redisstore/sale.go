@@ -20,7 +20,7 @@ import (
 
 // saleDetails are the fields of a sale that no script reads, stored as JSON.
 type saleDetails struct {
-	MerchantID int64        `json:"merchantId"`
+	MerchantID string       `json:"merchantId"`
 	Title      string       `json:"title"`
 	Price      int64        `json:"price"`
 	MaxLimit   int64        `json:"maxPerBuyerLimit"`

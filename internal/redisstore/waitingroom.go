@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,9 +35,8 @@ func (s *Store) Join(
 	k := keysOf(goodsID)
 	keys, args := append(k.ofRoom(), k.buyers()), []any{s.lease, int(mode)}
 	for _, v := range visits {
-		buyer := strconv.FormatInt(v.BuyerID, 10)
-		keys = append(keys, k.bucket(bucketOf(buyer)))
-		args = append(args, buyer, orEmpty(v.Ticket), orEmpty(v.Position))
+		keys = append(keys, k.bucket(bucketOf(v.BuyerID)))
+		args = append(args, v.BuyerID, orEmpty(v.Ticket), orEmpty(v.Position))
 	}
 	r, state, err := s.runRoom(ctx, s.join, "join a waiting room", keys, args)
 	if err != nil || !state.Ready() {

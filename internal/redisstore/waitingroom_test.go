@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -44,7 +45,7 @@ func (s fixture) visit(mode admission.Mode, buyers ...int64) []admission.Seat {
 	s.t.Helper()
 	visits := make([]admission.Visit, len(buyers))
 	for i, b := range buyers {
-		visits[i] = admission.Visit{BuyerID: b}
+		visits[i] = admission.Visit{BuyerID: fmt.Sprint(b)}
 	}
 	_, seats, err := s.Join(s.t.Context(), goods, mode, visits)
 	require.NoError(s.t, err)
@@ -55,7 +56,7 @@ func (s fixture) visit(mode admission.Mode, buyers ...int64) []admission.Seat {
 func (s fixture) restore(buyer, number int64) admission.Seat {
 	s.t.Helper()
 	_, seats, err := s.Join(s.t.Context(), goods, admission.Join,
-		[]admission.Visit{{BuyerID: buyer, Ticket: number, Position: number}})
+		[]admission.Visit{{BuyerID: fmt.Sprint(buyer), Ticket: number, Position: number}})
 	require.NoError(s.t, err)
 	return seats[0]
 }
@@ -107,7 +108,7 @@ func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
 func (s fixture) TestJoin_HandsOutGrantedNumbersOnly(t *testing.T) {
 	sale := onSale(1, 1)
 	s.load(sale)
-	_, seats, err := s.Join(t.Context(), goods, admission.Join, []admission.Visit{{BuyerID: 1}})
+	_, seats, err := s.Join(t.Context(), goods, admission.Join, []admission.Visit{{BuyerID: "1"}})
 	require.NoError(t, err)
 	require.Empty(t, seats, "no room is ready")
 	state := s.prepare(admission.Record{Limit: 1, DrawSize: 0})
@@ -335,7 +336,7 @@ func TestRoom_MillionBuyersFitIn32MB(t *testing.T) {
 	visits := make([]admission.Visit, reservation.MaxBatch)
 	for from := int64(0); from < buyers; from += reservation.MaxBatch {
 		for i := range visits {
-			visits[i].BuyerID = firstID + from + int64(i)
+			visits[i].BuyerID = fmt.Sprint(firstID + from + int64(i))
 		}
 		_, seats, err := s.Join(t.Context(), goods, admission.Join, visits)
 		require.NoError(t, err)

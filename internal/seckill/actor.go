@@ -14,14 +14,14 @@ const (
 
 // Actor is the authenticated caller, from a verified token.
 type Actor struct {
-	ID    int64 // > 0
+	ID    string // opaque: 1 to 64 characters of [!-~]
 	Role  Role
 	Name  string // for the order; may be empty
 	Phone string // for the order; may be empty
 }
 
 // MayManage reports whether the actor may see and change a merchant's sales.
-func (a Actor) MayManage(merchantID int64) bool {
+func (a Actor) MayManage(merchantID string) bool {
 	return a.Role == Operator || a.Role == Merchant && a.ID == merchantID
 }
 

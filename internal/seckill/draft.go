@@ -77,7 +77,7 @@ func (r Rate) Validate() error {
 }
 
 // Draft returns the draft that a merchant creates at a moment.
-func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
+func (n NewSale) Draft(merchantID string, now time.Time) Sale {
 	now = now.UTC().Truncate(time.Millisecond)
 	return Sale{
 		GoodsID: newGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,

@@ -35,8 +35,8 @@ const (
 
 // Sale is one product that a merchant sells in a period, as MySQL has it.
 type Sale struct {
-	GoodsID          int64 // > 0
-	MerchantID       int64 // > 0; who may change it
+	GoodsID          int64  // > 0
+	MerchantID       string // who may change it
 	Title            string
 	Price            int64 // of one unit, in the currency's smallest unit
 	Total            int64 // units offered, sold or not

@@ -57,7 +57,7 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 
 // TestSale_WindowIsHalfOpen checks that a sale sells from StartAt, inclusive, to EndAt, exclusive.
 func TestSale_WindowIsHalfOpen(t *testing.T) {
-	s := newSale().Draft(1, time.Now())
+	s := newSale().Draft("1", time.Now())
 	s.Status = Exposed
 	for _, c := range []struct {
 		at        time.Time
@@ -90,8 +90,8 @@ func TestGoodsID_IsPositiveAndGrows(t *testing.T) {
 }
 
 func TestActor_OnlyOwnerAndOperatorManage(t *testing.T) {
-	require.True(t, Actor{ID: 1, Role: Merchant}.MayManage(1))
-	require.False(t, Actor{ID: 2, Role: Merchant}.MayManage(1))
-	require.False(t, Actor{ID: 1, Role: Buyer}.MayManage(1))
-	require.True(t, Actor{ID: 9, Role: Operator}.MayManage(1))
+	require.True(t, Actor{ID: "1", Role: Merchant}.MayManage("1"))
+	require.False(t, Actor{ID: "2", Role: Merchant}.MayManage("1"))
+	require.False(t, Actor{ID: "1", Role: Buyer}.MayManage("1"))
+	require.True(t, Actor{ID: "9", Role: Operator}.MayManage("1"))
 }

@@ -15,7 +15,7 @@ import (
 type auditRow struct {
 	GoodsID   int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID        string `gorm:"primaryKey"`
-	ActorID   int64
+	ActorID   string
 	ActorRole seckill.Role
 	Action    salechange.Action
 	Was       map[string]any `gorm:"serializer:json"`

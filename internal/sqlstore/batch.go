@@ -201,9 +201,9 @@ func existingOrders(
 
 // holdings reads the units that buyers hold. Buyers without holdings are missing from the map. The
 // caller has locked the goods row.
-func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) {
+func holdings(tx *gorm.DB, goodsID int64, ids []string) (map[string]int64, error) {
 	rows, err := findIn[holdingRow](tx, goodsID, "buyer_id", ids)
-	held := make(map[int64]int64, len(ids))
+	held := make(map[string]int64, len(ids))
 	for _, r := range rows {
 		held[r.BuyerID] = r.Held
 	}
@@ -211,7 +211,7 @@ func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) 
 }
 
 // setHoldings stores the new units of buyers. The caller has locked the goods row.
-func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
+func setHoldings(tx *gorm.DB, goodsID int64, held map[string]int64) error {
 	rows := make([]holdingRow, 0, len(held))
 	// Ascending ids walk the primary key in its order.
 	for _, id := range slices.Sorted(maps.Keys(held)) {

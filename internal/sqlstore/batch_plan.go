@@ -15,8 +15,8 @@ import (
 type batchPlan struct {
 	sale        saleRow // as read under the lock
 	now         time.Time
-	sold        int64           // units of created orders
-	holdings    map[int64]int64 // units per buyer afterwards
+	sold        int64            // units of created orders
+	holdings    map[string]int64 // units per buyer afterwards
 	orders      []orderRow
 	deadLetters []deadLetterRow
 	claimed     []orderRow // tombstones to fill
@@ -26,13 +26,13 @@ type batchPlan struct {
 // newPlan returns a plan that writes nothing yet.
 func newPlan(sale saleRow, now time.Time) *batchPlan {
 	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
-	return &batchPlan{sale: sale, now: now, holdings: make(map[int64]int64), out: out}
+	return &batchPlan{sale: sale, now: now, holdings: make(map[string]int64), out: out}
 }
 
 // judge decides on each line in order: created where the buyer's limit and the stock allow it,
 // failed otherwise. held maps each buyer to the units held before; judge updates it.
 func judge(
-	sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine,
+	sale saleRow, held map[string]int64, b orderwriter.Batch, lines []reservation.OrderLine,
 ) (*batchPlan, error) {
 	p := newPlan(sale, b.Now)
 	for _, l := range lines {
@@ -150,8 +150,8 @@ func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 }
 
 // buyers returns the lines' buyers without duplicates.
-func buyers(lines []reservation.OrderLine) []int64 {
-	ids := mapSlice(lines, func(l reservation.OrderLine) int64 { return l.BuyerID })
+func buyers(lines []reservation.OrderLine) []string {
+	ids := mapSlice(lines, func(l reservation.OrderLine) string { return l.BuyerID })
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }

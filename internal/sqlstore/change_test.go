@@ -72,12 +72,12 @@ func (h fixture) TestSaleDetails_AreKept(t *testing.T) {
 		Description: "茶\n", ImageURL: "https://example.com/a", ExternalID: "sku-1", Currency: "EUR",
 		Metadata: seckill.MetadataOf(map[string]string{"a": "b"}),
 	}
-	sale := n.Draft(1, today)
+	sale := n.Draft("1", today)
 	must.Get(h.CreateSale(t.Context(), sale, noKey))(t)
 	require.Equal(t, n.Details, h.sale(sale.GoodsID).Details)
-	_, err := h.CreateSale(t.Context(), n.Draft(1, today), noKey)
+	_, err := h.CreateSale(t.Context(), n.Draft("1", today), noKey)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
-	other := must.Get(h.CreateSale(t.Context(), n.Draft(2, today), noKey))(t)
+	other := must.Get(h.CreateSale(t.Context(), n.Draft("2", today), noKey))(t)
 	h.mustChange(other.GoodsID, salechange.Change{ExternalID: new("SKU-1"), Metadata: new("")})
 	require.Equal(t, "SKU-1", h.sale(other.GoodsID).Details.ExternalID)
 	third := h.draft(1, 1, 1)
@@ -182,7 +182,7 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 		b, err := h.Change(t.Context(), sale.GoodsID, c, once, now)
 		return b.Sale.Total, err
 	}
-	once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+	once := salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}
 	totals := eightTimes(t, func(int) (int64, error) { return raise(5, once, today) })
 	require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals,
 		"every request gets the first answer")
@@ -193,7 +193,7 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 	other.Hash = "another body"
 	_, err := raise(6, other, today)
 	requireConflict(t, err)
-	other.ActorID = 2 // another actor may use the same key
+	other.ActorID = "2" // another actor may use the same key
 	must.Get(raise(6, other, today))(t)
 	must.Get(raise(5, once, today.Add(25*time.Hour)))(t)
 	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key expires after a day")
@@ -205,14 +205,14 @@ func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 	create := func(title string) (seckill.Sale, error) {
 		sale := newSale(5, 1)
 		sale.Title = title
-		return h.CreateSale(t.Context(), sale.Draft(9, today),
-			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
+		return h.CreateSale(t.Context(), sale.Draft("9", today),
+			salechange.IdempotencyKey{ActorID: "9", Key: "k", Hash: "h"})
 	}
 	made := eightTimes(t, func(i int) (seckill.Sale, error) { return create(fmt.Sprint(i)) })
 	for _, sale := range made {
 		require.Equal(t, made[0], sale)
 	}
-	require.Equal(t, made[:1], must.Get(h.SalesOf(t.Context(), 9, 0, 100))(t))
+	require.Equal(t, made[:1], must.Get(h.SalesOf(t.Context(), "9", 0, 100))(t))
 	must.Get(h.ForgetKeys(t.Context(), today.Add(time.Second), 10))(t)
 	require.NotEqual(t, made[0], must.Get(create("x"))(t))
 }
@@ -221,7 +221,7 @@ func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 // of the first request, and its result afterwards.
 func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	sale := h.exposed(10, 5)
-	once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+	once := salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}
 	begin := func() inventory.BegunChange {
 		ctx := seckill.WithActor(t.Context(),
 			seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
@@ -239,7 +239,7 @@ func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 // TestAuditOf_ListsActorAndChangedFields checks that the audit log lists each change with its actor
 // and the changed fields, newest first.
 func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
-	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
+	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: "7", Role: seckill.Merchant})
 	sale := h.draft(7, 10, 3) // the context has no actor
 	must.Get(h.Change(ctx, sale.GoodsID,
 		salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today))(t)
@@ -273,7 +273,7 @@ func (h fixture) TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 		must.Get(h.AuditOf(t.Context(), draft.GoodsID, "", 1))(t)[0].Action,
 		"the audit log records the deletion")
 
-	again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
+	again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: "1", Key: "away", Hash: "h"}
 	_, known, err := h.Answered(t.Context(), once, today)
 	require.NoError(t, err)
 	require.False(t, known)

@@ -20,7 +20,7 @@ type cutRow struct {
 	Epoch          int64
 	Quantity       int64
 	Wanted         salechange.Change `gorm:"serializer:json"`
-	ActorID        int64
+	ActorID        string
 	ActorRole      seckill.Role
 	IdempotencyKey string
 	State          inventory.CutState

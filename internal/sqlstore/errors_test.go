@@ -82,7 +82,7 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 	_, err := s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
+		GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: "1", Quantity: 1}},
 	})
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"sync/atomic"
@@ -121,7 +122,7 @@ func newSale(units, limit int64) seckill.NewSale {
 // draft creates a merchant's sale.
 func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 	h.t.Helper()
-	sale := newSale(units, limit).Draft(merchant, today)
+	sale := newSale(units, limit).Draft(fmt.Sprint(merchant), today)
 	must.Get(h.CreateSale(h.t.Context(), sale, noKey))(h.t)
 	return sale
 }
@@ -160,8 +161,9 @@ func (h fixture) heldOrders(sale seckill.Sale) (list []order.Held) {
 func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
 	h.t.Helper()
 	issued := today.Add(time.Duration(serial.Add(1))*time.Millisecond - 12*time.Hour)
+	id := fmt.Sprint(buyer)
 	return reservation.OrderLine{
-		OrderSn: orders.Issue(sale.GoodsID, buyer, issued).String(), BuyerID: buyer,
+		OrderSn: orders.Issue(sale.GoodsID, id, issued).String(), BuyerID: id,
 		Quantity: quantity, Epoch: sale.Epoch, Name: "Łukasz 王", Phone: "+49 30 1234",
 	}
 }
@@ -308,7 +310,7 @@ func holdsUnits(s order.Status) bool { return s == order.Created || s == order.P
 func (h fixture) requireBalanced(goodsID int64) int64 {
 	h.t.Helper()
 	sale := h.sale(goodsID)
-	seen, byBuyer, active := map[string]bool{}, map[int64]int64{}, int64(0)
+	seen, byBuyer, active := map[string]bool{}, map[string]int64{}, int64(0)
 	for _, o := range h.all(goodsID) {
 		require.False(h.t, seen[o.OrderSn], "number written twice")
 		seen[o.OrderSn] = true
@@ -326,12 +328,12 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 }
 
 // held reads the buyers' holdings that are not zero.
-func (h fixture) held(goodsID int64) map[int64]int64 {
+func (h fixture) held(goodsID int64) map[string]int64 {
 	h.t.Helper()
 	var rows []holdingRow
 	require.NoError(h.t,
 		h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
-	held := make(map[int64]int64)
+	held := make(map[string]int64)
 	for _, r := range rows {
 		held[r.BuyerID] = r.Held
 	}

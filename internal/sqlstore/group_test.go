@@ -120,7 +120,7 @@ func readsBehind(
 	// The primary serves decisions and the status of one order.
 	require.Equal(t, order.Cancelled, two.order(sale.GoodsID, before).Status)
 	two.order(sale.GoodsID, after)
-	require.Len(t, must.Get(two.OrdersOf(t.Context(), 2, "", 10))(t), 1)
+	require.Len(t, must.Get(two.OrdersOf(t.Context(), "2", "", 10))(t), 1)
 	require.Equal(t, map[string]order.Status{before: order.Cancelled, after: order.Created},
 		must.Get(two.StatusOf(t.Context(), sale.GoodsID, []string{before, after}))(t))
 

@@ -14,7 +14,7 @@ import (
 // idempotencyRow is the answer to a request with an Idempotency-Key. Its key is the actor's and not
 // the goods', because a request that creates a sale has no goods yet.
 type idempotencyRow struct {
-	ActorID        int64  `gorm:"primaryKey;autoIncrement:false"`
+	ActorID        string `gorm:"primaryKey;autoIncrement:false"`
 	IdempotencyKey string `gorm:"primaryKey"`
 	BodyHash       string
 	GoodsID        int64

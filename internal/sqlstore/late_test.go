@@ -64,7 +64,7 @@ func (h fixture) TestWriteBatch_ParksLateOrders(t *testing.T) {
 		late.OrderSn: order.Queued, fresh.OrderSn: order.Created,
 	}, must.Get(h.StatusOf(t.Context(), sale.GoodsID, sns))(t))
 	tombstone := order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 2, Epoch: now.Epoch},
+		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: "2", Epoch: now.Epoch},
 		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
 	}
 	require.Equal(t, queued, must.Get(h.WriteTombstone(t.Context(), tombstone))(t))

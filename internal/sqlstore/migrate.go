@@ -32,8 +32,9 @@ func (s *Store) Migrate(ctx context.Context) error {
 func (s *Store) provider() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
 	opts := []goose.ProviderOption{
-		// Pass the Go step here, because tests would share goose's global registry.
-		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
+		// Pass the Go steps here, because tests would share goose's global registry.
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(migrations.NoSplitSales(), migrations.TextUserIDs(isSQLite(s.db))),
 	}
 	if !isSQLite(s.db) {
 		dialect = goose.DialectMySQL

@@ -95,7 +95,7 @@ func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 		var transfers int64
 		require.NoError(t, h.db.Model(&cutRow{}).Count(&transfers).Error)
 		require.Zero(t, transfers)
-		sales := must.Get(h.SalesOf(t.Context(), 0, 0, 10))(t)
+		sales := must.Get(h.SalesOf(t.Context(), "", 0, 10))(t)
 		require.Len(t, sales, 1, "the migration removes the other row of the sale")
 		require.EqualValues(t, split, sales[0].GoodsID)
 	})

@@ -28,7 +28,7 @@ func TestStore_MatchesModel(t *testing.T) {
 		limit := rapid.Int64Range(1, 4).Draw(rt, "limit")
 		m := &model{
 			fixture: store, sale: store.exposed(units, limit), now: today,
-			orders: make(map[string]*order.Order), held: make(map[int64]int64),
+			orders: make(map[string]*order.Order), held: make(map[string]int64),
 			parked: make(map[string]reservation.OrderLine),
 		}
 		m.stock = m.sale.Total
@@ -52,7 +52,7 @@ type model struct {
 	lines  []reservation.OrderLine // all minted order numbers
 	orders map[string]*order.Order
 	parked map[string]reservation.OrderLine
-	held   map[int64]int64
+	held   map[string]int64
 	moves  []order.StockMove // the unreleased moves
 }
 
@@ -250,7 +250,7 @@ func (m *model) epoch(rt *rapid.T) {
 	require.Equal(rt, m.sale.Epoch+1, sale.Epoch)
 	require.Equal(rt, m.sale.Status, sale.Status)
 	m.sale.Epoch++
-	held := make(map[int64]int64)
+	held := make(map[string]int64)
 	for _, o := range m.heldOrders(sale) {
 		require.True(rt, holdsUnits(m.orders[o.OrderSn].Status))
 		held[o.BuyerID] += o.Quantity
@@ -311,9 +311,9 @@ func (m *model) markReleased(rt *rapid.T) {
 	m.moves = slices.Delete(m.moves, i, i+1)
 }
 
-func (m *model) holders() map[int64]int64 {
+func (m *model) holders() map[string]int64 {
 	held := maps.Clone(m.held)
-	maps.DeleteFunc(held, func(_, n int64) bool { return n == 0 })
+	maps.DeleteFunc(held, func(_ string, n int64) bool { return n == 0 })
 	return held
 }
 

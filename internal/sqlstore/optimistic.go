@@ -45,7 +45,7 @@ func writeOptimistically(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.
 	if slices.ContainsFunc(lines, isLate) {
 		return order.Outcome{}, errLate
 	}
-	p, err := judge(sale, make(map[int64]int64, len(lines)), b, lines)
+	p, err := judge(sale, make(map[string]int64, len(lines)), b, lines)
 	if err != nil || len(p.out.Failed) > 0 {
 		return order.Outcome{}, errNotNew
 	}
@@ -80,10 +80,10 @@ func insertOrders(tx *gorm.DB, rows []orderRow) error {
 }
 
 // insertHoldings inserts holdings of buyers who had none.
-func insertHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
+func insertHoldings(tx *gorm.DB, goodsID int64, held map[string]int64) error {
 	ids := slices.Sorted(maps.Keys(held))
 	return insertValues(tx, "buyer_holdings", "goods_id, buyer_id, held", ids,
-		func(values []any, id int64) []any { return append(values, goodsID, id, held[id]) })
+		func(values []any, id string) []any { return append(values, goodsID, id, held[id]) })
 }
 
 // insertValues inserts rows in statements of bounded size on the transaction's connection. valuesOf

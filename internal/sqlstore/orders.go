@@ -14,7 +14,7 @@ import (
 // OrdersOf lists at most limit orders of a buyer, newest first, with numbers below before (empty:
 // from the newest).
 func (s *Store) OrdersOf(
-	ctx context.Context, buyerID int64, before string, limit int,
+	ctx context.Context, buyerID string, before string, limit int,
 ) ([]order.Order, error) {
 	return orderList("list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before,
 		limit)

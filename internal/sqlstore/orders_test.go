@@ -45,7 +45,7 @@ func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	require.Equal(t, order.Cancelled, cancelled.Order.Status)
 	require.Equal(t, now, cancelled.Order.ClosedAt)
 	require.Equal(t, &order.StockMove{
-		ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
+		ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: "1", OrderSn: l.OrderSn,
 		Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
 	}, move, "the move belongs to the present epoch")
 	require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
@@ -185,9 +185,9 @@ func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
 		require.NoError(t, err)
 		return orderSns(list)
 	}
-	require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), 7, "", 2)))
-	require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))
-	require.Empty(t, sns(h.OrdersOf(t.Context(), 9, "", 10)))
+	require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), "7", "", 2)))
+	require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), "7", mine[1], 10)))
+	require.Empty(t, sns(h.OrdersOf(t.Context(), "9", "", 10)))
 	require.Len(t, h.all(one.GoodsID), 6)
 	must.Get(h.Pay(one.GoodsID, mine[0], today))(t)
 	require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))

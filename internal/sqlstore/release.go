@@ -141,11 +141,11 @@ func changeCreated(
 // lowerHoldings subtracts the units from the buyers' holdings, so that they may buy again. Several
 // of the orders may be one buyer's.
 func lowerHoldings(tx *gorm.DB, goodsID int64, rows []orderRow) error {
-	held, err := holdings(tx, goodsID, mapSlice(rows, func(r orderRow) int64 { return r.BuyerID }))
+	held, err := holdings(tx, goodsID, mapSlice(rows, func(r orderRow) string { return r.BuyerID }))
 	if err != nil {
 		return err
 	}
-	changed := make(map[int64]int64, len(rows))
+	changed := make(map[string]int64, len(rows))
 	for _, r := range rows {
 		held[r.BuyerID] -= r.Quantity
 		changed[r.BuyerID] = held[r.BuyerID]

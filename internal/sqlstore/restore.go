@@ -77,7 +77,7 @@ func (s *Store) RestoreOrder(
 
 // restore updates the order's row, the holdings and the stock.
 func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) error {
-	held, err := holdings(tx, sale.GoodsID, []int64{row.BuyerID})
+	held, err := holdings(tx, sale.GoodsID, []string{row.BuyerID})
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) err
 	}
 	row.Status, row.FailureReason, row.Epoch = order.Created, "", sale.Epoch
 	row.PayBy, row.ClosedAt = millis(payBy), nil
-	if err := setHoldings(tx, sale.GoodsID, map[int64]int64{row.BuyerID: after}); err != nil {
+	if err := setHoldings(tx, sale.GoodsID, map[string]int64{row.BuyerID: after}); err != nil {
 		return err
 	}
 	return changeStock(tx, sale, -row.Quantity, now)

@@ -38,7 +38,7 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 		require.NoError(t, h.RecordBarrier(ctx, sale.GoodsID, bar, today))
 	}
 	for i := range 5 {
-		once := salechange.IdempotencyKey{ActorID: 1, Key: fmt.Sprint(i), Hash: "h"}
+		once := salechange.IdempotencyKey{ActorID: "1", Key: fmt.Sprint(i), Hash: "h"}
 		cut := must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -1}, once,
 			today))(t).Cut
 		if i < 4 {
@@ -74,7 +74,7 @@ func (h fixture) TestForgetTombstones_OfRetiredSales(t *testing.T) {
 	tombstone := func(of seckill.Sale) order.Order {
 		o := order.Order{
 			OrderLine: reservation.OrderLine{
-				OrderSn: h.line(of, 1, 1).OrderSn, BuyerID: 1, Epoch: of.Epoch,
+				OrderSn: h.line(of, 1, 1).OrderSn, BuyerID: "1", Epoch: of.Epoch,
 			},
 			GoodsID: of.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
 			CreatedAt: today, ClosedAt: today,

@@ -11,7 +11,7 @@ import (
 // CreatedAt or UpdatedAt, which GORM would set itself.
 type saleRow struct {
 	GoodsID          int64 `gorm:"primaryKey;autoIncrement:false"`
-	MerchantID       int64
+	MerchantID       string
 	Title            string
 	Price            int64
 	Total            int64
@@ -123,8 +123,8 @@ func (r orderRow) order() order.Order {
 // holdingRow is how many units of a goods a buyer's active orders hold. Writers change it together
 // with the orders, so a batch checks a limit by one row per buyer instead of all their orders.
 type holdingRow struct {
-	GoodsID int64 `gorm:"primaryKey;autoIncrement:false"`
-	BuyerID int64 `gorm:"primaryKey;autoIncrement:false"`
+	GoodsID int64  `gorm:"primaryKey;autoIncrement:false"`
+	BuyerID string `gorm:"primaryKey;autoIncrement:false"`
 	Held    int64
 }
 

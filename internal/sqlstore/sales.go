@@ -18,13 +18,13 @@ func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 	return row.sale(), wrapError("find a sale", err)
 }
 
-// SalesOf lists at most limit sales of a merchant (0: of all), newest first, with goods ids below
+// SalesOf lists at most limit sales of a merchant ("": of all), newest first, with goods ids below
 // the given one (0: from the newest).
 func (s *Store) SalesOf(
-	ctx context.Context, merchantID, below int64, limit int,
+	ctx context.Context, merchantID string, below int64, limit int,
 ) ([]seckill.Sale, error) {
 	q := s.read(ctx)
-	if merchantID != 0 {
+	if merchantID != "" {
 		q = q.Where("merchant_id = ?", merchantID)
 	}
 	return list("list sales", newestSales(q, below, limit), saleRow.sale)

@@ -45,14 +45,14 @@ func (h fixture) TestSalesOf_PagesNewestFirst(t *testing.T) {
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
 	var paged []int64
 	for below := int64(0); ; below = paged[len(paged)-1] {
-		page := must.Get(h.SalesOf(t.Context(), 0, below, 3))(t)
+		page := must.Get(h.SalesOf(t.Context(), "", below, 3))(t)
 		if len(page) == 0 {
 			break
 		}
 		paged = append(paged, goodsIDs(page)...)
 	}
 	require.Equal(t, ids, paged)
-	require.Len(t, must.Get(h.SalesOf(t.Context(), 1, 0, 100))(t), 4)
+	require.Len(t, must.Get(h.SalesOf(t.Context(), "1", 0, 100))(t), 4)
 	exposed := func(below int64, limit int) []int64 {
 		return goodsIDs(must.Get(h.ExposedSales(t.Context(), below, limit))(t))
 	}
@@ -160,7 +160,7 @@ func (h fixture) TestHoldingPages_ReturnActiveOrders(t *testing.T) {
 	must.Get(h.Pay(sale.GoodsID, c.OrderSn, today))(t)
 	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
 	usable := h.line(sale, 3, 1)
-	usable.OrderSn = orders.Issue(sale.GoodsID, 3, today.Add(-clockMargin)).String()
+	usable.OrderSn = orders.Issue(sale.GoodsID, "3", today.Add(-clockMargin)).String()
 	h.writeAll(sale.GoodsID, usable)
 	must.Get(h.CancelOne(sale.GoodsID, usable.OrderSn, today))(t)
 
@@ -168,10 +168,10 @@ func (h fixture) TestHoldingPages_ReturnActiveOrders(t *testing.T) {
 	require.EqualValues(t, 2, second.Epoch)
 	require.EqualValues(t, 6, second.Stock)
 	require.ElementsMatch(t, []order.Held{
-		{BuyerID: 9, OrderSn: a.OrderSn, Quantity: 1},
-		{BuyerID: 9, OrderSn: c.OrderSn, Quantity: 2},
-		{BuyerID: 3, OrderSn: d.OrderSn, Quantity: 1},
-		{BuyerID: 3, OrderSn: usable.OrderSn},
+		{BuyerID: "9", OrderSn: a.OrderSn, Quantity: 1},
+		{BuyerID: "9", OrderSn: c.OrderSn, Quantity: 2},
+		{BuyerID: "3", OrderSn: d.OrderSn, Quantity: 1},
+		{BuyerID: "3", OrderSn: usable.OrderSn},
 	}, h.heldOrders(second))
 	require.Equal(t, h.sale(sale.GoodsID), second)
 

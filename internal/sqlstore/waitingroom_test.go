@@ -16,7 +16,7 @@ import (
 // withRoom exposes a sale that has a waiting room.
 func (h fixture) withRoom(units int64) seckill.Sale {
 	h.t.Helper()
-	sale := newSale(units, 1).Draft(1, today)
+	sale := newSale(units, 1).Draft("1", today)
 	sale.Admission = seckill.ByWaitingRoom
 	must.Get(h.CreateSale(h.t.Context(), sale, noKey))(h.t)
 	return h.beginEpoch(sale.GoodsID)

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+
+	"flashsale.dev/seckill/internal/userid"
 )
 
 const (
@@ -39,14 +41,14 @@ func NewTickets(secrets ...[]byte) *Tickets {
 }
 
 // Sign returns the ticket of a number: TicketLen characters that need no escaping in a URL.
-func (t *Tickets) Sign(goodsID, buyerID, number int64) string {
+func (t *Tickets) Sign(goodsID int64, buyerID string, number int64) string {
 	raw := binary.BigEndian.AppendUint64(make([]byte, 0, numberBytes+macBytes), uint64(number))
 	raw = append(raw, ticketMAC(t.secrets[0], goodsID, buyerID, number)...)
 	return string(ticketVersion) + base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // Number returns the number of a ticket that Sign made for this goods and buyer, else ErrBadTicket.
-func (t *Tickets) Number(ticket string, goodsID, buyerID int64) (int64, error) {
+func (t *Tickets) Number(ticket string, goodsID int64, buyerID string) (int64, error) {
 	if len(ticket) != TicketLen || ticket[0] != ticketVersion {
 		return 0, ErrBadTicket
 	}
@@ -64,12 +66,10 @@ func (t *Tickets) Number(ticket string, goodsID, buyerID int64) (int64, error) {
 	return 0, ErrBadTicket
 }
 
-func ticketMAC(secret []byte, goodsID, buyerID, number int64) []byte {
+func ticketMAC(secret []byte, goodsID int64, buyerID string, number int64) []byte {
 	mac := hmac.New(sha256.New, secret)
-	input := append(make([]byte, 0, len(ticketLabel)+3*numberBytes), ticketLabel...)
-	for _, v := range []int64{goodsID, buyerID, number} {
-		input = binary.BigEndian.AppendUint64(input, uint64(v))
-	}
-	mac.Write(input)
+	input := binary.BigEndian.AppendUint64([]byte(ticketLabel), uint64(goodsID))
+	input = userid.AppendSigned(input, buyerID)
+	mac.Write(binary.BigEndian.AppendUint64(input, uint64(number)))
 	return mac.Sum(nil)[:macBytes]
 }

@@ -182,6 +182,6 @@ func (s *floorShop) verify(c *gin.Context) (line reservation.OrderLine, err erro
 		return line, errToken
 	}
 	line = reservation.OrderLine{Quantity: 1, Name: claims.Name, Phone: claims.Phone}
-	line.BuyerID, err = strconv.ParseInt(claims.Sub, 10, 64)
-	return line, err
+	line.BuyerID = claims.Sub
+	return line, nil
 }

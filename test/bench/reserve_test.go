@@ -100,7 +100,7 @@ func newSaleStore(
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
 	must.Get(s.Load(b.Context(), seckill.Sale{
-		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: stock,
+		GoodsID: goodsID, MerchantID: "1", Title: "tea", Price: 250, Total: stock,
 		Stock: stock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
 		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour), Status: seckill.Exposed,
 		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
@@ -132,7 +132,7 @@ func newBuyers(_ *testing.B, size int) group {
 		group[i] = reservation.Reservation{
 			PathEnd: time.Now().Add(time.Minute),
 			OrderLine: reservation.OrderLine{
-				OrderSn: fmt.Sprintf("%035d", n), BuyerID: n, Quantity: 1, Epoch: 1,
+				OrderSn: fmt.Sprintf("%035d", n), BuyerID: fmt.Sprint(n), Quantity: 1, Epoch: 1,
 				Name: "买家", Phone: "+8613800000000",
 			},
 		}
@@ -171,7 +171,7 @@ func (s bareStore) takeGroup(ctx context.Context, group group) (id string, body 
 	for i, r := range group {
 		start := len(body)
 		body = append(append(body, r.OrderSn...), '\t')
-		body = append(strconv.AppendInt(body, r.BuyerID, 10), '\t')
+		body = append(append(body, r.BuyerID...), '\t')
 		body = append(strconv.AppendInt(body, r.Quantity, 10), '\t')
 		body = append(append(append(body, r.Name...), '\t'), r.Phone...)
 		buyers[2*i], buyers[2*i+1] = r.BuyerID, "1 "+r.OrderSn+":1"

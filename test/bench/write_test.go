@@ -92,7 +92,7 @@ func newDBSale(b *testing.B, store *sqlstore.Store, pool *sql.DB) *dbSale {
 	draft := seckill.NewSale{
 		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now,
 		EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
-	}.Draft(1, now)
+	}.Draft("1", now)
 	must.Get(store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{}))(b)
 	sale := must.Get(store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken,
 		rebuild.Times{Now: now}))(b)
@@ -109,7 +109,7 @@ func (l *dbSale) batch(b *testing.B, size int) orderwriter.Batch {
 	for range size {
 		buyer := serial.Add(1)
 		batch.Lines = append(batch.Lines, reservation.OrderLine{
-			OrderSn: l.keys.Issue(l.sale.GoodsID, buyer, now).String(), BuyerID: buyer,
+			OrderSn: l.keys.Issue(l.sale.GoodsID, fmt.Sprint(buyer), now).String(), BuyerID: fmt.Sprint(buyer),
 			Quantity: 1, Epoch: l.sale.Epoch, Name: "买家", Phone: "+8613800000000",
 		})
 	}

@@ -38,7 +38,7 @@ func realServers(t *testing.T) fixture {
 
 func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
 	t.Helper()
-	who := seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}
+	who := seckill.Actor{ID: fmt.Sprint(id), Role: role, Name: name, Phone: "+8613800000000"}
 	return must.Get(h.tokens.Sign(who, time.Hour))(t)
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"testing"
@@ -52,14 +53,14 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	f := badrequests.Fixture{
 		Secret: []byte(installation.Secret), GoodsID: installation.Number(t, r.PutUp(t, 10, 5)),
 		OtherGoods: installation.Number(t, r.PutUp(t, 10, 5)), NoGoods: 1,
-		Buyer:         seckill.Actor{ID: 100, Role: seckill.Buyer},
-		OtherBuyer:    seckill.Actor{ID: 101, Role: seckill.Buyer},
-		Merchant:      seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant},
-		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
+		Buyer:         seckill.Actor{ID: "100", Role: seckill.Buyer},
+		OtherBuyer:    seckill.Actor{ID: "101", Role: seckill.Buyer},
+		Merchant:      seckill.Actor{ID: fmt.Sprint(installation.MerchantID), Role: seckill.Merchant},
+		OtherMerchant: seckill.Actor{ID: fmt.Sprint(installation.MerchantID + 1), Role: seckill.Merchant},
 	}
-	client := r.Buyer(t, f.Buyer.ID)
+	client := r.Buyer(t, 100)
 	result := must.Get(buyer.Buyer{
-		Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1,
+		Client: client, ID: 100, GoodsID: id(f.GoodsID), Quantity: 1,
 		Patience: 10 * time.Second,
 	}.Buy(t.Context()))(t)
 	require.Equal(t, "created", result.Status)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,14 +35,14 @@ func startStandalone(t *testing.T, data string) standalone {
 }
 
 func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Client {
-	token := must.Get(s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
+	token := must.Get(s.tokens.Sign(seckill.Actor{ID: fmt.Sprint(id), Role: role}, time.Hour))(t)
 	return apiclient.Client{
 		Base: "http://" + s.Addr, Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
 	}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {
-	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
+	return s.tokens.Sign(seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer}, time.Hour)
 }
 
 // TestStandalone_OrdersSurviveKillDuringRush kills standalone with SIGKILL while it sells, and

@@ -139,7 +139,7 @@ var signedAt = time.Now()
 func bearer(t *testing.T, id int64, role seckill.Role) []string {
 	tokens := must.Get(auth.New([]byte(installation.Secret), 0,
 		func() time.Time { return signedAt }))(t)
-	token := must.Get(tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`},
+	token := must.Get(tokens.Sign(seckill.Actor{ID: fmt.Sprint(id), Role: role, Name: `A "sub":"7" Lee`},
 		time.Hour))(t)
 	return []string{"Authorization", "Bearer " + token}
 }

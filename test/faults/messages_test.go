@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -64,7 +65,7 @@ func publishLateOrders(t *testing.T, r *run) {
 // lateMessage is the message of an order of epoch 1, for a buyer outside the run's own.
 func (r *run) lateMessage(t *testing.T, id int64) []byte {
 	r.addBuyer(buyer.Result{BuyerID: id, Paths: 1})
-	return r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: id, Quantity: 1})
+	return r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: fmt.Sprint(id), Quantity: 1})
 }
 
 // addBuyer adds a buyer of an order that the fault itself created.
@@ -84,7 +85,7 @@ func undecodable() []byte { return []byte(`{"goodsId":`) }
 // transaction of the whole batch.
 func (r *run) unwritable(t *testing.T, goods int64) []byte {
 	name := strings.Repeat("x", 4000)
-	return r.message(t, goods, reservation.OrderLine{BuyerID: poisonBuyer, Quantity: 1, Name: name})
+	return r.message(t, goods, reservation.OrderLine{BuyerID: fmt.Sprint(poisonBuyer), Quantity: 1, Name: name})
 }
 
 // message is the message of one order of epoch 1, whose path has expired.
@@ -100,7 +101,7 @@ func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte
 func (r *run) awaitLostOrder(t *testing.T, id int64) []byte {
 	t.Helper()
 	asked := time.Now()
-	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: id, Quantity: 1})
+	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: fmt.Sprint(id), Quantity: 1})
 	m := must.Get(order.Decode(body))(t)
 	sn := m.Orders[0].OrderSn
 	c := r.Buyer(t, id)

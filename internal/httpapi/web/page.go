@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
 )
 
@@ -19,13 +18,13 @@ type Page struct {
 
 // User is the visitor of a page.
 type User struct {
-	ID   int64  // 0: not signed in
+	ID   string // "": not signed in
 	Role string // buyer, merchant or operator
 	Name string
 }
 
 // SignedIn reports whether the visitor has signed in.
-func (u User) SignedIn() bool { return u.ID != 0 }
+func (u User) SignedIn() bool { return u.ID != "" }
 
 // Sells reports whether the user may open the console.
 func (u User) Sells() bool { return u.Role == "merchant" || u.Role == "operator" }
@@ -110,7 +109,7 @@ func (u User) Called(p Page) string {
 	if u.Name != "" {
 		return u.Name
 	}
-	return p.T("role."+u.Role) + " " + strconv.FormatInt(u.ID, 10)
+	return p.T("role."+u.Role) + " " + u.ID
 }
 
 // Statuses are the choices of the orders' filter.

@@ -77,7 +77,7 @@ func (s *SaleService) List(
 ) ([]seckill.Sale, error) {
 	merchant := by.ID
 	if by.Role == seckill.Operator {
-		merchant = 0
+		merchant = ""
 	}
 	sales, err := s.Store.SalesOf(ctx, merchant, below, limit)
 	if err != nil {

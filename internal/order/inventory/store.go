@@ -19,9 +19,9 @@ type Store interface {
 	) (seckill.Sale, error)
 	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
-	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0:
+	// SalesOf lists a merchant's sales ("": of all merchants), newest first, below a goods id (0:
 	// from the newest).
-	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
+	SalesOf(ctx context.Context, merchantID string, below int64, limit int) ([]seckill.Sale, error)
 	// Change changes a sale in one transaction, or inserts the stock cut with which the change
 	// begins.
 	Change(

@@ -16,7 +16,7 @@ type Store interface {
 	// later. It returns an existing row unchanged.
 	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
 	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
-	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error)
+	OrdersOf(ctx context.Context, buyerID string, before string, limit int) ([]order.Order, error)
 	// OrdersOfGoods lists a sale's orders in the same way, of one status; "" means all.
 	OrdersOfGoods(
 		ctx context.Context, goodsID int64, status order.Status, before string, limit int,

@@ -21,7 +21,7 @@ import (
 type slowStore struct {
 	Store
 	Redis
-	buyerID int64
+	buyerID string
 	status  order.Status
 	missing string // a number without a row
 	started chan []string
@@ -57,9 +57,9 @@ func (s *slowStore) Sale(context.Context, int64) (seckill.View, error) {
 // a change meanwhile. A query whose caller has left takes no part in the statement.
 func TestFind_SharedLookupReturnsWritesBeforeTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		keys, by := ordersn.NewKeys([]byte("a secret")), seckill.Actor{ID: 7, Role: seckill.Buyer}
-		issue := func(buyerID int64) string { return keys.Issue(1, buyerID, time.Now()).String() }
-		a, b, unasked, foreign := issue(by.ID), issue(by.ID), issue(by.ID), issue(by.ID+1)
+		keys, by := ordersn.NewKeys([]byte("a secret")), seckill.Actor{ID: "7", Role: seckill.Buyer}
+		issue := func(buyerID string) string { return keys.Issue(1, buyerID, time.Now()).String() }
+		a, b, unasked, foreign := issue(by.ID), issue(by.ID), issue(by.ID), issue("8")
 		store := &slowStore{
 			buyerID: by.ID, status: order.Created, missing: foreign, started: make(chan []string),
 		}

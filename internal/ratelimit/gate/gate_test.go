@@ -129,9 +129,9 @@ func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil),
 		gate.Options{Count: meter.count})
 	for i, want := range []bool{true, true, false} {
-		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: 1}).Allowed, i)
+		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: "1"}).Allowed, i)
 	}
-	require.True(t, decide(t, g, "own", rules.Attributes{User: 2}).Allowed)
+	require.True(t, decide(t, g, "own", rules.Attributes{User: "2"}).Allowed)
 	require.Zero(t, meter.of(gate.EventRedisCall))
 }
 
@@ -272,7 +272,7 @@ rules:
   - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
 `
 	g := inMemory(t, both, nil)
-	attrs := rules.Attributes{User: 1, Goods: 1}
+	attrs := rules.Attributes{User: "1", Goods: 1}
 	ask := func() []gate.Result {
 		return must.Get(g.DecideAll(t.Context(), attrs, gate.Check{Rule: "user"},
 			gate.Check{Rule: "goods"}))(t)

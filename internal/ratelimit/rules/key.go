@@ -14,8 +14,8 @@ type Attributes struct {
 	// Goods is the id of a goods that exists. The caller checks that, because an
 	// invented id must not create a limiter of its own.
 	Goods int64
-	// User is the token's sub, above 0.
-	User int64
+	// User is the token's sub.
+	User string
 	// IP returns the client's address; nil means that there is none.
 	IP func() netip.Addr
 	// Route is the route's pattern and not the path of the request.
@@ -45,7 +45,7 @@ func keyPart(by string, a Attributes) (string, bool) {
 	case "goods":
 		return strconv.FormatInt(a.Goods, 10), a.Goods > 0
 	case "user":
-		return strconv.FormatInt(a.User, 10), a.User > 0
+		return bounded(a.User), a.User != ""
 	case "ip":
 		if a.IP == nil {
 			return "", false

@@ -97,7 +97,7 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 // is the time at which Admit returned. The limiter may have delayed the buyer since then, so
 // IssuePath adds that time to the view's clock. It returns the error of KnownError.
 func (c *Catalog) IssuePath(
-	v seckill.View, admitted time.Time, buyerID int64,
+	v seckill.View, admitted time.Time, buyerID string,
 ) (path string, expiresAt time.Time, err error) {
 	n := c.keys.Issue(v.GoodsID, buyerID, v.Now.Add(time.Since(admitted)))
 	return n.Path(), n.ExpiresAt(), c.KnownError(v.GoodsID)

@@ -297,10 +297,10 @@ func TestIssuePath_CallsNothing(t *testing.T) {
 		admitted := time.Now()
 		time.Sleep(50 * time.Second) // the limiter's queue, on the bubble's clock
 		reads := s.reads.Load()
-		path, expires, err := sales.IssuePath(v, admitted, 7)
+		path, expires, err := sales.IssuePath(v, admitted, "7")
 		require.NoError(t, err)
 		require.Equal(t, reads, s.reads.Load())
-		n := must.Get(testKeys().VerifyPath(path, 42, 7, redisClock()))(t)
+		n := must.Get(testKeys().VerifyPath(path, 42, "7", redisClock()))(t)
 		require.Equal(t, expires, n.ExpiresAt())
 		require.True(t, v.Now.Add(50*time.Second+ordersn.PathTTL).Equal(expires))
 	})

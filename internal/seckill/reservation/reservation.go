@@ -13,7 +13,7 @@ const MaxBatch = 256
 // the pending set and of a message. The buyer's token supplies name and phone.
 type OrderLine struct {
 	OrderSn  string `json:"orderSn"`
-	BuyerID  int64  `json:"buyerId"`
+	BuyerID  string `json:"buyerId"`
 	Quantity int64  `json:"quantity"`
 	Epoch    int64  `json:"epoch,omitempty"` // of the reservation; 0 from earlier releases
 	Name     string `json:"name,omitempty"`

@@ -22,7 +22,7 @@ const (
 type AuditEntry struct {
 	ID          string // a UUIDv7
 	GoodsID     int64
-	ActorID     int64
+	ActorID     string
 	Role        seckill.Role
 	Action      Action
 	Was, Became map[string]any // the fields that differ, by their API names

@@ -16,7 +16,7 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	draft := seckill.NewSale{
 		Title: "tea", Price: 5, Stock: 10, StartAt: now, EndAt: now.Add(time.Hour),
 		PerBuyerLimit: 3, Rate: seckill.DefaultRate(),
-	}.Draft(1, now)
+	}.Draft("1", now)
 	exposed, closed := draft, draft
 	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six sold
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 // get the first answer. The same key with another body is a Conflict
 // with the cause ErrKeyReused. The zero value is no key.
 type IdempotencyKey struct {
-	ActorID int64
+	ActorID string
 	Key     string // 1 to 255 printable ASCII characters; "" for none
 	Hash    string // SHA-256 of the request, in hex
 }

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"testing"
@@ -52,7 +53,7 @@ func open(t *testing.T, units int64, startsIn time.Duration) *fixture {
 	sale := seckill.NewSale{
 		Title: "x", Stock: units, PerBuyerLimit: 1, StartAt: now.Add(startsIn),
 		EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(), Admission: seckill.ByWaitingRoom,
-	}.Draft(1, now)
+	}.Draft("1", now)
 	must.Get(h.store.CreateSale(t.Context(), sale, salechange.IdempotencyKey{}))(t)
 	h.id = sale.GoodsID
 	h.newService()
@@ -108,7 +109,7 @@ func (h *fixture) eventually(is func(admission.State) bool) {
 
 func (h *fixture) join(buyer int64, ticket string) admission.Place {
 	h.t.Helper()
-	return must.Get(h.service.Join(h.t.Context(), h.id, buyer, ticket))(h.t)
+	return must.Get(h.service.Join(h.t.Context(), h.id, fmt.Sprint(buyer), ticket))(h.t)
 }
 
 // joinAll joins buyers and returns their places.
@@ -124,10 +125,10 @@ func (h *fixture) joinAll(from, to int64) map[int64]admission.Place {
 func (h *fixture) buy(buyer int64) reservation.VerdictCode {
 	h.t.Helper()
 	epoch := must.Get(h.store.Sale(h.t.Context(), h.id))(h.t).Epoch
-	n := ordersn.NewKeys(secret).Issue(h.id, buyer, time.Now())
+	n := ordersn.NewKeys(secret).Issue(h.id, fmt.Sprint(buyer), time.Now())
 	res := must.Get(h.redis.Reserve(h.t.Context(), h.id, epoch, []reservation.Reservation{{
 		OrderLine: reservation.OrderLine{
-			OrderSn: n.String(), BuyerID: buyer, Quantity: 1, Epoch: epoch,
+			OrderSn: n.String(), BuyerID: fmt.Sprint(buyer), Quantity: 1, Epoch: epoch,
 		}, PathEnd: n.ExpiresAt(),
 	}}))(h.t)
 	return res.Verdicts[0].Code
@@ -171,7 +172,7 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 			}
 			lose()
 			h.rebuild()
-			_, err := h.service.Join(t.Context(), h.id, 200, "")
+			_, err := h.service.Join(t.Context(), h.id, "200", "")
 			require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no room is ready")
 			h.admit(time.Minute, func() {
 				h.newService()
@@ -219,7 +220,7 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 		h.newService()
 		var admitted []int64
 		for b, p := range places {
-			p = must.Get(h.service.Find(t.Context(), h.id, b, p.Ticket))(t)
+			p = must.Get(h.service.Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
 			if p.State == admission.Admitted {
 				require.LessOrEqual(t, p.Position, int64(3))
 				admitted = append(admitted, b)
@@ -227,17 +228,17 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 				require.Equal(t, admission.Waiting, p.State)
 				require.Equal(t, p.Position-4, p.Ahead)
 				require.Equal(t, seckill.Waiting,
-					seckill.ReasonOf(h.service.Require(t.Context(), h.id, b)))
+					seckill.ReasonOf(h.service.Require(t.Context(), h.id, fmt.Sprint(b))))
 			}
 		}
 		require.Len(t, admitted, 3)
 		for _, b := range admitted {
-			require.NoError(t, h.service.Require(t.Context(), h.id, b))
+			require.NoError(t, h.service.Require(t.Context(), h.id, fmt.Sprint(b)))
 		}
 		for _, b := range admitted[:2] {
 			require.Equal(t, reservation.Taken, h.buy(b))
 		}
-		require.NoError(t, h.service.Leave(t.Context(), h.id, admitted[2]))
+		require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(admitted[2])))
 		h.eventually(func(s admission.State) bool { return s.Called == 1 && s.Admitted == 4 })
 		require.EqualValues(t, 1, h.state().Available)
 	})
@@ -258,7 +259,7 @@ func TestService_PollsOfAPlaceDoNotAskRedis(t *testing.T) {
 		first = calls()
 		for range n {
 			must.Get(h.service.Status(t.Context(), h.id))(t)
-			got := must.Get(h.service.Find(t.Context(), h.id, 7, p.Ticket))(t)
+			got := must.Get(h.service.Find(t.Context(), h.id, "7", p.Ticket))(t)
 			require.Equal(t, p.Number, got.Number)
 		}
 		return first, calls()

@@ -106,7 +106,7 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 // Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one or
 // shows a ticket. ticket may be empty.
 func (s *Service) Join(
-	ctx context.Context, goodsID, buyerID int64, ticket string,
+	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
 	status, err := s.Status(ctx, goodsID)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) Join(
 // Find returns the place of a buyer; NotFound without one. A place whose ticket is shown, and which
 // was not called, is computed from this node's memory.
 func (s *Service) Find(
-	ctx context.Context, goodsID, buyerID int64, ticket string,
+	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
 	status, err := s.Status(ctx, goodsID)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Service) Find(
 }
 
 // Leave removes the place of a buyer. A buyer without one may leave too.
-func (s *Service) Leave(ctx context.Context, goodsID, buyerID int64) error {
+func (s *Service) Leave(ctx context.Context, goodsID int64, buyerID string) error {
 	if _, err := s.Status(ctx, goodsID); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *Service) Leave(ctx context.Context, goodsID, buyerID int64) error {
 
 // Require returns nil if a buyer is admitted to a sale that has a waiting room. Otherwise it returns
 // Waiting with the buyer's position, or the refusal of a room that is over.
-func (s *Service) Require(ctx context.Context, goodsID, buyerID int64) error {
+func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) error {
 	status, err := s.Status(ctx, goodsID)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (s *Service) Require(ctx context.Context, goodsID, buyerID int64) error {
 }
 
 // newVisit returns the visit of a buyer. A ticket that is not the buyer's own counts as none.
-func (s *Service) newVisit(status *Status, buyerID int64, ticket string) Visit {
+func (s *Service) newVisit(status *Status, buyerID string, ticket string) Visit {
 	v := Visit{BuyerID: buyerID}
 	if ticket == "" {
 		return v

@@ -92,7 +92,7 @@ const (
 
 // Visit is one buyer's part of a call of Redis.Join.
 type Visit struct {
-	BuyerID int64
+	BuyerID string
 	// Ticket is the number of the buyer's valid ticket, and Position its position; 0 without one.
 	Ticket, Position int64
 }
