@@ -526,7 +526,7 @@ type AuditList struct {
 	Items []struct {
 		Action AuditListItemsAction `json:"action"`
 
-		// ActorID 0 where the system itself did it.
+		// ActorID Empty where the system itself did it.
 		ActorID   string                  `json:"actorId"`
 		ActorRole AuditListItemsActorRole `json:"actorRole"`
 		At        Time                    `json:"at"`
@@ -782,8 +782,10 @@ type NewSale struct {
 
 // Order defines model for Order.
 type Order struct {
-	Amount  int64  `json:"amount"`
-	BuyerID string `json:"buyerId"`
+	Amount int64 `json:"amount"`
+
+	// BuyerID The id of a user, as in the token's `sub`.
+	BuyerID UserID `json:"buyerId"`
 
 	// CheckoutURL The payment provider's page where the buyer pays. A created order has it after a call of `pay`, if the provider has pages.
 	CheckoutURL *string `json:"checkoutUrl,omitempty"`
@@ -845,8 +847,8 @@ type OwnSale struct {
 	// ImageURL Left out where there is none.
 	ImageURL *string `json:"imageUrl,omitempty"`
 
-	// MerchantID A decimal int64 above 0.
-	MerchantID ID `json:"merchantId"`
+	// MerchantID The id of a user, as in the token's `sub`.
+	MerchantID UserID `json:"merchantId"`
 
 	// Metadata Left out where there is none.
 	Metadata      *map[string]string `json:"metadata,omitempty"`
@@ -1010,6 +1012,9 @@ type Ticket = string
 
 // Time defines model for Time.
 type Time = time.Time
+
+// UserID The id of a user, as in the token's `sub`.
+type UserID = string
 
 // WaitingRoom defines model for WaitingRoom.
 type WaitingRoom struct {

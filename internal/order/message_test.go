@@ -18,7 +18,7 @@ func TestDecode_RefusesAmbiguousMessages(t *testing.T) {
 	}
 	m := must.Get(decode(goods+`,"GOODSID":"43"`, line+`,"BUYERID":8,"QUANTITY":2`))(t)
 	require.EqualValues(t, 42, m.GoodsID)
-	require.EqualValues(t, 7, m.Orders[0].BuyerID)
+	require.Equal(t, "7", m.Orders[0].BuyerID)
 	require.EqualValues(t, 1, m.Orders[0].Quantity)
 	for name, bad := range map[string]string{
 		"repeated goods":            goods + `,"goodsId":"42"`,

@@ -254,7 +254,7 @@ func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	}, []salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
 	require.Equal(t, map[string]any{"price": 1999.0, "stock": 10.0}, log[2].Was)
 	require.Equal(t, map[string]any{"price": 5.0, "stock": 12.0}, log[2].Became)
-	require.EqualValues(t, 7, log[2].ActorID)
+	require.Equal(t, "7", log[2].ActorID)
 	require.Equal(t, seckill.Merchant, log[2].Role)
 	require.Equal(t, map[string]any{"status": "exposed"}, log[0].Was)
 	require.Empty(t, log[3].Was)

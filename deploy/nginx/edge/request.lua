@@ -45,8 +45,8 @@ function M.identify()
   var.edge_address = address()
   local said, signature = claims()
   if not said then return end
-  local id = match(said, '"sub"%s*:%s*"(%d+)"')
-  if not id or not is_id(id) then return end
+  local id = match(said, '"sub"%s*:%s*"([^"\\]+)"')
+  if not id or #id > 64 or find(id, "[^!-~]") then return end
   ctx.user = id .. ":" .. sub(signature, -16)
   var.edge_user = ctx.user
   ctx.role = match(said, '"role"%s*:%s*"(%a+)"')

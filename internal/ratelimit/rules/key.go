@@ -88,7 +88,7 @@ func bounded(value string) string {
 }
 
 // plain are the characters that a key contains unchanged.
-const plain = "-_./0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+const plain = "-_./|@+=~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"
