@@ -40,7 +40,7 @@ func TestMigrate_KeepsNumericUserIDs(t *testing.T) {
 	})
 }
 
-// TestUserIDs_AreOpaque checks that ids which look alike to a number, to upper case or to a pattern
+// TestUserIDs_AreOpaque checks that ids which are equal as numbers, in upper case or as patterns
 // are different buyers.
 func TestUserIDs_AreOpaque(t *testing.T) {
 	onEach(t, databases, func(t *testing.T, dsn string) {
