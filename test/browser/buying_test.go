@@ -210,7 +210,7 @@ func inChinese(t *testing.T, h fixture) {
 	v.open("/")
 	v.sees("#orders", "待付款")
 	v.run(`document.querySelector('.top nav a[hreflang=en]').click()`)
-	v.sees("#orders", "To be paid")
+	v.sees("#orders", "Awaiting payment")
 }
 
 func signedOut(t *testing.T, h fixture) {

@@ -41,7 +41,7 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 		15*time.Second) // the open pages show it without a reload
 	winner, loser := fight(t, ada, bo, goods)
 	winner.pays()
-	mei.sees("#ledger", "Balances")
+	mei.sees("#ledger", "In balance")
 	mei.sees("[data-part=sold]", "1")
 	mei.sees("#bought", "Paid")
 
@@ -63,9 +63,9 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	loser.buys(goods, won)
 	mei.press("[data-open=close]")
 	mei.press("#close button[value=yes]")
-	mei.sees("#say", "Closed.")
+	mei.sees("#say", "The sale has ended")
 	loser.sees("#over", kettle)
-	mei.sees("#ledger", "Balances")
+	mei.sees("#ledger", "In balance")
 }
 
 // guest signs a visitor in as a guest, with one click.
@@ -91,7 +91,7 @@ func (v *visitor) putsUp(title, price string, stock int, in time.Duration) (good
 	v.fill("#n-end", local(time.Now().Add(time.Hour)))
 	v.press("#new button[value=show]")
 	v.becomes("the sale's page is open", `location.pathname.startsWith('/console/sales/')`)
-	v.sees("#ledger", "Balances")
+	v.sees("#ledger", "In balance")
 	return ask[string](v, `location.pathname.split('/').pop()`)
 }
 
@@ -136,7 +136,7 @@ const order = "#orders-list .order:first-child"
 func (v *visitor) pays() {
 	v.t.Helper()
 	v.sees(order, kettle)
-	v.sees(order, "left to pay")
+	v.sees(order, "Payment due in")
 	v.press(order + " [data-part=pay]")
 	v.sees(order, "Paid. Thank you.")
 	v.becomes("paid", `document.querySelector('`+order+`').dataset.status === 'paid'`)
@@ -144,7 +144,7 @@ func (v *visitor) pays() {
 
 func (v *visitor) cancels(goods string) {
 	v.t.Helper()
-	v.sees(order, "To be paid")
+	v.sees(order, "Awaiting payment")
 	v.press(order + " [data-part=cancel]")
 	v.press("#sure [value=keep]")
 	// The dialog's close event of "keep" comes only after the next question is open.

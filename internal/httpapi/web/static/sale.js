@@ -5,6 +5,7 @@ import {everySecond, setOffset, now} from './clock.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
 import {call, callWithRetry} from './net.js';
+import {changes, fill, mark, read, refusedFields} from './saleform.js';
 import {count, length, moment, money, oneOf, problem, t} from './words.js';
 
 const head = document.getElementById('sale');
@@ -56,8 +57,8 @@ function tick(at) {
     const when = button.dataset.when.split(' ');
     button.hidden = !(when.includes(sale.status) && state !== 'ended' || when.includes('running') && running);
   }
-  const doing = {expose: sale.status === 'draft', delete: sale.status === 'draft', resume: state === 'upcoming'};
-  for (const [name, may] of Object.entries(doing)) document.querySelector(`[data-do="${name}"]`).hidden = !may;
+  const possible = {expose: sale.status === 'draft', resume: state === 'upcoming'};
+  for (const [name, may] of Object.entries(possible)) document.querySelector(`[data-do="${name}"]`).hidden = !may;
 }
 
 async function step(method, where, body, done) {
@@ -71,14 +72,22 @@ async function step(method, where, body, done) {
 }
 
 const doing = {
-  expose: () => step('POST', '/expose', null, t('done.expose')),
-  resume: () => step('PATCH', '', {startAt: new Date(now() - 1000).toISOString()}, t('done.resume')),
-  delete: async () => {
-    const got = await callWithRetry('DELETE', path, {within: 20e3});
-    if (got.ok) location.assign('/console');
-    else say('no', problem(got));
-  },
+  expose: () => Date.parse(sale.endAt) > now() ? step('POST', '/expose', null, t('done.expose')) : say('no', t('expose.past')),
+  resume: async () => step('PATCH', '', {startAt: await startBeforePause() ?? new Date(now() - 1000).toISOString()}, t('done.resume')),
 };
+
+/** The start that the sale had before it was paused, from the audit log; undefined if it was not. */
+async function startBeforePause() {
+  const got = await callWithRetry('GET', `${path}/audit?limit=100`, {within: 20e3});
+  let start = Date.parse(sale.startAt);
+  for (const {from, to, at} of got.data?.items ?? []) {
+    if (Date.parse(to?.startAt) !== start) continue;
+    start = Date.parse(from?.startAt);
+    if (start <= Date.parse(at)) return from.startAt;
+  }
+  return undefined;
+}
+
 for (const button of document.querySelectorAll('[data-do]')) {
   button.addEventListener('click', async () => {
     button.disabled = true;
@@ -98,6 +107,28 @@ document.getElementById('rate').addEventListener('ask', () => { document.querySe
 answer('topup', change((n) => ({stockDelta: n}), t('done.topup')));
 answer('rate', change((n) => ({rate: {permitsPerSecond: n}}), t('done.rate')));
 answer('pause', change((n) => ({startAt: new Date(now() + n * 60e3).toISOString()}), t('done.pause')));
+document.getElementById('edit').addEventListener('ask', () => fill(document.querySelector('#edit form'), sale));
+answer('edit', async (form, once) => {
+  const {values, wrong} = read(form, {currency: sale.currency});
+  const bad = mark(form, wrong);
+  if (bad) return bad;
+  const body = changes(values, sale);
+  if (!Object.keys(body).length) return '';
+  const got = await callWithRetry('PATCH', path, {body, within: 30e3, headers: {'Idempotency-Key': once}});
+  if (got.ok) {
+    show(got.data);
+    say('yes', t('done.edit'));
+    return '';
+  }
+  const tooMany = got.data?.available === undefined ? {} : {stock: t('topup.toomany', {n: count(got.data.available)})};
+  return mark(form, {...refusedFields(got), ...tooMany}) || problem(got);
+});
+answer('delete', async () => {
+  const got = await callWithRetry('DELETE', path, {within: 20e3});
+  if (!got.ok) return problem(got);
+  location.assign('/console');
+  return '';
+});
 answer('close', async () => {
   const got = await callWithRetry('POST', `${path}/close`, {within: 30e3});
   if (!got.ok) return problem(got);
@@ -251,6 +282,9 @@ for (const form of document.querySelectorAll('form.limiter')) {
   setInterval(() => document.hidden || loadLimiter(false), 2000);
 }
 everySecond(tick);
+const [unpublished, ...why] = (sessionStorage.getItem('unpublished') ?? '').split(' ');
+sessionStorage.removeItem('unpublished');
+if (unpublished === head.dataset.goods) say('no', t('expose.not', {why: why.join(' ')}));
 loadBought(false);
 setInterval(refreshBought, 3000);
 if (await load()) listen();

@@ -35,6 +35,12 @@ export function money(amount, currency = page.currency) {
   return page.symbol + whole + (digits ? '.' + text.slice(-digits) : '');
 }
 
+/** The digits of a currency's smallest unit: 2 for USD, 0 for JPY. */
+export function digitsOf(currency = page.currency) {
+  if (currency === page.currency) return Number(page.digits);
+  return new Intl.NumberFormat('en', {style: 'currency', currency}).resolvedOptions().maximumFractionDigits;
+}
+
 const clockFormat = new Intl.DateTimeFormat(document.documentElement.lang, {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 const dayFormat = new Intl.DateTimeFormat(document.documentElement.lang, {month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 
