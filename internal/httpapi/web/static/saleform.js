@@ -34,7 +34,7 @@ export function fill(form, sale) {
   mark(form, {});
 }
 
-/** Gives the form a period: from the next full minute on, for a duration in ms. */
+/** Sets the period of the form: from the next full minute on, for a duration in ms. */
 export function begin(form, duration = 3600e3) {
   const start = Math.ceil((now() + 60e3) / 60e3) * 60e3;
   form.startAt.value = local(start);
@@ -115,7 +115,7 @@ export function mark(form, wrong) {
   return first ? t('wrong.some') : '';
 }
 
-/** The wrong fields of the API's refusal. A field that the form lacks is left to the caller. */
+/** the wrong fields of an answer that refuses. A field that the form lacks is left to the caller. */
 export function refusedFields(answer) {
   const wrong = {};
   const errors = answer.data?.errors ?? [{field: answer.data?.field, message: answer.message}];
