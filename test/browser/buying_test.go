@@ -226,7 +226,7 @@ func signedOut(t *testing.T, h fixture) {
 	v.becomes("sent to sign in", `location.pathname + location.search === '/session?to=%2Fconsole'`)
 	v.signIn(h.token(t, seckill.Buyer, 109, "Ada"))
 	v.open("/console")
-	v.sees("h1", "This page is for merchants")
+	v.sees("h1", "Your account can’t open this page")
 	v.open("/session")
 	v.sees("h1", "You are Ada")
 	v.press("#leave")

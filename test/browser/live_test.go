@@ -95,7 +95,7 @@ func showARedLedger(t *testing.T, h fixture) {
 	green := ask[string](mei, colour)
 	redis := h.installation.RedisClient(t)
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -1).Err())
-	mei.sees("#ledger", "Does not balance")
+	mei.sees("#ledger", "Not in balance")
 	require.NotEqual(t, green, ask[string](mei, colour))
 	mei.fitsEverybody("a ledger that does not balance")
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", 1).Err())

@@ -2,7 +2,7 @@
 import {put, part} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
-import {callWithRetry} from './net.js';
+import {call, callWithRetry} from './net.js';
 import {begin, fill, mark, read, refusedFields} from './saleform.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
@@ -14,6 +14,7 @@ async function load() {
   trouble.hidden = got.ok;
   if (!got.ok) {
     put(trouble, oneOf('reason', got.reason));
+    setTimeout(load, 5000);
     return;
   }
   cursor = got.data.nextCursor ?? '';
@@ -69,53 +70,18 @@ async function copy(goodsId) {
   document.querySelector('[data-open=new]').click();
 }
 
-document.getElementById('more').hidden = !cursor;
-  document.getElementById('none').hidden = Boolean(document.querySelector('#sales li'));
-}
-
-function row(sale) {
-  const li = document.getElementById('row').content.firstElementChild.cloneNode(true);
-  const state = sale.phase ?? sale.status;
-  li.dataset.phase = state;
-  part(li, 'link').href = `/console/sales/${sale.goodsId}`;
-  put(part(li, 'title'), sale.title);
-  put(part(li, 'price'), money(sale.price, sale.currency));
-  put(part(li, 'stock'), t('console.stock', {n: count(sale.stock)}));
-  put(part(li, 'limit'), t('card.limit', {n: count(sale.perBuyerLimit)}));
-  put(part(li, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
-  put(part(li, 'chip'), oneOf('phase', state));
-  return li;
-}
-
-/** The value of a datetime-local field, in the browser's time zone. */
-const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60e3).toISOString().slice(0, 19);
-
-document.getElementById('new').addEventListener('ask', () => {
-  const form = document.querySelector('#new form');
-  if (form.startAt.value) return;
-  const start = Math.ceil((now() + 60e3) / 60e3) * 60e3;
-  form.startAt.value = local(start);
-  form.endAt.value = local(start + 3600e3);
-});
-
-answer('new', async (form, key, choice) => {
-  const digits = Number(document.documentElement.dataset.digits);
-  const made = await callWithRetry('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': key}, body: {
-    title: form.title.value.trim(), price: Math.round(Number(form.price.value) * 10 ** digits), stock: Number(form.stock.value),
-    startAt: new Date(form.startAt.value).toISOString(), endAt: new Date(form.endAt.value).toISOString(),
-    perBuyerLimit: Number(form.perBuyerLimit.value), rate: {permitsPerSecond: Number(form.rate.value)},
-    admission: form.room.checked ? 'waitingRoom' : 'rate',
-  }});
-  if (!made.ok) return problem(made);
-  if (choice === 'show') {
-    const shown = await callWithRetry('POST', `/admin/sales/${made.data.goodsId}/expose`, {within: 30e3});
-    if (!shown.ok && shown.reason !== 'CONFLICT') return problem(shown);
-  }
-  location.assign(`/console/sales/${made.data.goodsId}`);
-  return '';
-});
-
 document.getElementById('more').addEventListener('click', load);
 load();
+/** Shows an operator how many orders failed. */
+async function countFailed(place) {
+  const got = await call('GET', '/admin/dead-letters?limit=100');
+  const n = got.ok ? got.data.items.length : 0;
+  place.hidden = n === 0;
+  put(place, got.data?.nextCursor ? '100+' : count(n));
+  place.title = t('console.failed', {n: count(n)});
+}
+
+const failed = document.getElementById('failed');
+if (failed) countFailed(failed);
 const original = new URLSearchParams(location.search).get('copy');
 if (original) copy(original);

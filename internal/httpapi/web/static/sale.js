@@ -202,27 +202,44 @@ function showReasons(refusals, all) {
   while (list.children.length > some.length) list.lastChild.remove();
 }
 
+function showVerdict(verdict, values) {
+  const place = document.getElementById('ledger');
+  place.dataset.verdict = verdict;
+  put(part(place, 'verdict'), t(`ledger.${verdict}`, values));
+}
+
 /** The ledger's equation, checked here again. */
 function showLedger(ledger) {
   const place = document.getElementById('ledger');
   const holds = ledger && ledger.balanced && ledger.total === ledger.available + ledger.pending + ledger.sold;
-  const verdict = !ledger ? 'rebuilding' : holds ? 'balanced' : 'unbalanced';
-  place.dataset.verdict = verdict;
-  put(part(place, 'verdict'), t(`ledger.${verdict}`));
+  showVerdict(!ledger ? 'rebuilding' : holds ? 'balanced' : 'unbalanced');
   if (!ledger) return;
   for (const name of ['total', 'available', 'pending', 'sold']) put(part(place, name), count(ledger[name]));
   put(part(place, 'database'), t('ledger.database', {stock: count(ledger.database.stock), active: count(ledger.database.active), epoch: count(ledger.epoch)}));
 }
 
+/** When the last snapshot arrived, in ms. Figures without a connection are of that time. */
+let seen = 0;
+
+/** Reads everything again after a lost connection, and takes back what the page said of it. */
+function refresh() {
+  say('yes', '');
+  load();
+  loadBought(false);
+}
+
 function listen() {
   const stream = new EventSource(`${path}/events`);
   stream.addEventListener('picture', (event) => {
+    if (document.body.dataset.live === 'off') refresh();
     document.body.dataset.live = 'on';
+    seen = Date.now();
     showSnapshot(JSON.parse(event.data));
   });
   stream.addEventListener('trouble', () => showLedger(null));
   stream.addEventListener('error', () => {
     document.body.dataset.live = 'off';
+    showVerdict('stale', {when: seen ? moment(seen, now()) : '–'});
     if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
   });
 }

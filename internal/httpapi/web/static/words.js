@@ -11,7 +11,7 @@ export function t(name, values = {}) {
 
 /** A text of a group, such as "reason.SOLD_OUT", or the group's default for an unknown name. */
 export function oneOf(family, member, values) {
-  const name = `${family}.${member}`;
+  const name = location.pathname.startsWith('/console') && `${family}.${member}.console` in words ? `${family}.${member}.console` : `${family}.${member}`;
   return t(name in words ? name : `${family}.other`, values);
 }
 

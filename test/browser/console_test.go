@@ -1,0 +1,143 @@
+package browser
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// TestConsole_PublishesEditsAndCopies keeps a merchant from publishing a sale with wrong fields, and
+// then edits, pauses, copies and deletes sales.
+func TestConsole_PublishesEditsAndCopies(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	for _, d := range []device{desktop, phone.at(true)} {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			mei := visit(t, h.base, d)
+			mei.before(`const Real = window.EventSource;
+				window.EventSource = class extends Real {
+					constructor(url) { super(url); window.stream = this; } };`)
+			mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+			mei.refusesWrongFields()
+			goods := mei.publishes()
+			api := h.client(t, seckill.Merchant, 1)
+			read := func() (s struct {
+				Title, StartAt      string
+				Price, Total        int64
+				PerBuyerLimit       int64
+				Status, Description string
+				ImageURL            string `json:"imageUrl"`
+			},
+			) {
+				require.NoError(t, api.Do(t.Context(), "GET", "/admin/sales/"+goods, nil, &s))
+				return s
+			}
+			before := read()
+			require.EqualValues(t, 550, before.Price)
+
+			mei.press("[data-open=edit]")
+			require.True(t, mei.is(`document.getElementById('n-title').disabled`),
+				"only a draft has another title")
+			mei.fitsEverybody("editing")
+			mei.fill("#n-stock", "9")
+			mei.fill("#n-limit", "2")
+			mei.fill("#n-image", "https://example.org/kettle.jpg")
+			mei.fill("#n-description", "It holds 1.2 litres.")
+			mei.press("#edit button[value=yes]")
+			mei.sees("#say", "Saved.")
+			after := read()
+			require.EqualValues(t, []any{
+				int64(9), int64(2), "https://example.org/kettle.jpg",
+				"It holds 1.2 litres.", before.StartAt,
+			},
+				[]any{after.Total, after.PerBuyerLimit, after.ImageURL, after.Description, after.StartAt})
+
+			mei.press("[data-open=pause]")
+			mei.press("#pause button[value=yes]")
+			mei.sees("#say", "Paused")
+			require.Greater(t, read().StartAt, before.StartAt)
+			mei.press("[data-do=resume]")
+			mei.sees("#say", "On sale again")
+			require.Equal(t, before.StartAt, read().StartAt, "a pause keeps the start")
+
+			mei.run(`window.stream.dispatchEvent(new Event('error'));
+				window.stale = document.getElementById('ledger').innerText`)
+			require.Contains(t, ask[string](mei, `window.stale`), "No connection, figures of",
+				"figures without a connection are not in balance")
+			mei.sees("#ledger", "In balance")
+
+			mei.run(`document.querySelector('a[href^="/console?copy="]').click()`)
+			mei.becomes("a copy", `document.querySelector('#new[open] #n-title')?.value === 'A red kettle'`)
+			require.Equal(t, "5.50", ask[string](mei, `document.getElementById('n-price').value`))
+			mei.press("#new button[value=draft]")
+			mei.becomes("its page", `location.pathname.startsWith('/console/sales/')`)
+			mei.press("[data-open=delete]")
+			mei.press("#delete button[value=yes]")
+			mei.becomes("deleted", `location.pathname === '/console'`)
+		})
+	}
+}
+
+// refusesWrongFields publishes a sale with several wrong fields, twice. Each is named, and no draft
+// is left behind.
+func (v *visitor) refusesWrongFields() {
+	v.t.Helper()
+	v.open("/console")
+	v.press("[data-open=new]")
+	local := func(at time.Time) string { return at.Local().Format("2006-01-02T15:04:05") }
+	v.fill("#n-price", "19.999")
+	v.fill("#n-stock", "0")
+	v.fill("#n-start", local(time.Now().Add(-2*time.Hour)))
+	v.fill("#n-end", local(time.Now().Add(-time.Hour)))
+	v.fill("#n-image", "http://example.org")
+	for range 2 {
+		v.press("#new button[value=show]")
+		v.sees("#w-title", "Please fill this in.")
+		v.sees("#w-price", "An amount such as 199.90.")
+		v.sees("#w-stock", "A whole number from 1 to 100,000,000.")
+		v.sees("#w-end", "This time has passed.")
+		v.sees("#w-image", "https://")
+		v.sees("#new .say", "Please correct the marked fields.")
+	}
+	v.becomes("the first wrong field has the focus", `document.activeElement.id === 'n-title'`)
+	v.fitsEverybody("wrong fields")
+	v.press("#new [data-close]")
+	v.open("/console")
+	v.becomes("no draft", `!document.querySelector('#sales li [data-part=title]') ||
+		![...document.querySelectorAll('#sales h2')].some((e) => e.innerText === '')`)
+}
+
+// publishes makes a draft, edits it and publishes it.
+func (v *visitor) publishes() (goods string) {
+	v.t.Helper()
+	v.press("[data-open=new]")
+	local := func(at time.Time) string { return at.Local().Format("2006-01-02T15:04:05") }
+	v.fill("#n-title", "A kettle")
+	v.fill("#n-price", "199")
+	v.fill("#n-start", local(time.Now().Add(-time.Minute)))
+	v.fill("#n-end", local(time.Now().Add(time.Hour)))
+	v.press("#new button[value=draft]")
+	v.becomes("the sale's page is open", `location.pathname.startsWith('/console/sales/')`)
+	v.becomes("editable", `!document.querySelector('[data-open=edit]').hidden`)
+	v.press("[data-open=edit]")
+	v.fill("#n-title", "A red kettle")
+	v.fill("#n-price", "5.5")
+	v.fill("#n-end", local(time.Now().Add(-30*time.Second)))
+	v.press("#edit button[value=yes]")
+	v.sees("#say", "Saved.")
+	v.sees("h1", "A red kettle")
+	v.press("[data-do=expose]")
+	v.sees("#say", "The end of this sale has passed.")
+	v.press("[data-open=edit]")
+	v.fill("#n-end", local(time.Now().Add(time.Hour)))
+	v.press("#edit button[value=yes]")
+	v.sees("#say", "Saved.")
+	v.press("[data-do=expose]")
+	v.sees("#say", "Published.")
+	v.sees("#ledger", "In balance")
+	return ask[string](v, `location.pathname.split('/').pop()`)
+}
