@@ -575,7 +575,15 @@ type DeadLetterListItemsReason string
 
 // Field defines model for Field.
 type Field struct {
-	// Field A dotted path, the name of a header, "query" or "body".
+	// Errors Every bad field, in the order of the checks.
+	Errors []struct {
+		Field string `json:"field"`
+
+		// Message The rest of a sentence that begins with the field.
+		Message string `json:"message"`
+	} `json:"errors"`
+
+	// Field The first bad field: a dotted path, the name of a header, "query" or "body".
 	Field string `json:"field"`
 }
 
@@ -746,6 +754,14 @@ type LimiterAlgorithm string
 // LimiterSource defines model for Limiter.Source.
 type LimiterSource string
 
+// LimiterList defines model for LimiterList.
+type LimiterList struct {
+	Items []Limiter `json:"items"`
+
+	// NextCursor For the next page; null on the last.
+	NextCursor *Cursor `json:"nextCursor"`
+}
+
 // NewSale defines model for NewSale.
 type NewSale struct {
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
@@ -914,6 +930,24 @@ type Place struct {
 // PlaceState `missed`: the admission ended before it was used.
 type PlaceState string
 
+// Problem An error in the form of RFC 9457, for callers whose Accept prefers it.
+type Problem struct {
+	Code int                    `json:"code"`
+	Data map[string]interface{} `json:"data"`
+
+	// Detail The `message` of the other form.
+	Detail string `json:"detail"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+	Status    int    `json:"status"`
+
+	// Title The text of the status.
+	Title string      `json:"title"`
+	Type  interface{} `json:"type"`
+}
+
 // Queued defines model for Queued.
 type Queued struct {
 	// OrderSn 35 digits of base 62. Orders of earlier releases keep their 58 characters.
@@ -1065,8 +1099,8 @@ type LimitParameter = int
 // OrderSnParameter defines model for orderSn.
 type OrderSnParameter = string
 
-// BadRequest defines model for BadRequest.
-type BadRequest struct {
+// BadRequestResponseJSONApplicationJSON defines model for BadRequest.
+type BadRequestResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Field `json:"data"`
@@ -1079,8 +1113,11 @@ type BadRequest struct {
 	RequestID string `json:"requestId"`
 }
 
-// Conflict defines model for Conflict.
-type Conflict struct {
+// BadRequestResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type BadRequestResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// ConflictResponseJSONApplicationJSON defines model for Conflict.
+type ConflictResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1098,8 +1135,11 @@ type Conflict struct {
 	RequestID string `json:"requestId"`
 }
 
-// CutTooLarge defines model for CutTooLarge.
-type CutTooLarge struct {
+// ConflictResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type ConflictResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// CutTooLargeResponseJSONApplicationJSON defines model for CutTooLarge.
+type CutTooLargeResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1117,8 +1157,11 @@ type CutTooLarge struct {
 	RequestID string `json:"requestId"`
 }
 
-// Forbidden defines model for Forbidden.
-type Forbidden struct {
+// CutTooLargeResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type CutTooLargeResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// ForbiddenResponseJSONApplicationJSON defines model for Forbidden.
+type ForbiddenResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1131,8 +1174,11 @@ type Forbidden struct {
 	RequestID string `json:"requestId"`
 }
 
-// ForbiddenOrBadPath defines model for ForbiddenOrBadPath.
-type ForbiddenOrBadPath struct {
+// ForbiddenResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type ForbiddenResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// ForbiddenOrBadPathResponseJSONApplicationJSON defines model for ForbiddenOrBadPath.
+type ForbiddenOrBadPathResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1145,8 +1191,11 @@ type ForbiddenOrBadPath struct {
 	RequestID string `json:"requestId"`
 }
 
-// KeyReused defines model for KeyReused.
-type KeyReused struct {
+// ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// KeyReusedResponseJSONApplicationJSON defines model for KeyReused.
+type KeyReusedResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1159,8 +1208,11 @@ type KeyReused struct {
 	RequestID string `json:"requestId"`
 }
 
-// NotFound defines model for NotFound.
-type NotFound struct {
+// KeyReusedResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type KeyReusedResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// NotFoundResponseJSONApplicationJSON defines model for NotFound.
+type NotFoundResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1173,8 +1225,11 @@ type NotFound struct {
 	RequestID string `json:"requestId"`
 }
 
-// OneOrder defines model for OneOrder.
-type OneOrder struct {
+// NotFoundResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type NotFoundResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// OneOrderResponseJSONApplicationJSON defines model for OneOrder.
+type OneOrderResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Order `json:"data"`
@@ -1187,8 +1242,11 @@ type OneOrder struct {
 	RequestID string `json:"requestId"`
 }
 
-// OnePlace defines model for OnePlace.
-type OnePlace struct {
+// OneOrderResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type OneOrderResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// OnePlaceResponseJSONApplicationJSON defines model for OnePlace.
+type OnePlaceResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Place `json:"data"`
@@ -1201,8 +1259,11 @@ type OnePlace struct {
 	RequestID string `json:"requestId"`
 }
 
-// OrderListResponse defines model for OrderList.
-type OrderListResponse struct {
+// OnePlaceResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type OnePlaceResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// OrderListResponseJSONApplicationJSON defines model for OrderList.
+type OrderListResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int       `json:"code"`
 	Data OrderList `json:"data"`
@@ -1215,8 +1276,11 @@ type OrderListResponse struct {
 	RequestID string `json:"requestId"`
 }
 
-// OrdersOfSale defines model for OrdersOfSale.
-type OrdersOfSale struct {
+// OrderListResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type OrderListResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// OrdersOfSaleResponseJSONApplicationJSON defines model for OrdersOfSale.
+type OrdersOfSaleResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int       `json:"code"`
 	Data OrderList `json:"data"`
@@ -1229,8 +1293,11 @@ type OrdersOfSale struct {
 	RequestID string `json:"requestId"`
 }
 
-// Other defines model for Other.
-type Other struct {
+// OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// OtherResponseJSONApplicationJSON defines model for Other.
+type OtherResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1243,8 +1310,11 @@ type Other struct {
 	RequestID string `json:"requestId"`
 }
 
-// OwnSaleResponse defines model for OwnSale.
-type OwnSaleResponse struct {
+// OtherResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type OtherResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// OwnSaleResponseJSONApplicationJSON defines model for OwnSale.
+type OwnSaleResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int     `json:"code"`
 	Data OwnSale `json:"data"`
@@ -1257,8 +1327,11 @@ type OwnSaleResponse struct {
 	RequestID string `json:"requestId"`
 }
 
-// RateLimited defines model for RateLimited.
-type RateLimited struct {
+// OwnSaleResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type OwnSaleResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// RateLimitedResponseJSONApplicationJSON defines model for RateLimited.
+type RateLimitedResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1271,8 +1344,11 @@ type RateLimited struct {
 	RequestID string `json:"requestId"`
 }
 
-// RateLimitedOrWaiting defines model for RateLimitedOrWaiting.
-type RateLimitedOrWaiting struct {
+// RateLimitedResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type RateLimitedResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// RateLimitedOrWaitingResponseJSONApplicationJSON defines model for RateLimitedOrWaiting.
+type RateLimitedOrWaitingResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1287,8 +1363,11 @@ type RateLimitedOrWaiting struct {
 	RequestID string `json:"requestId"`
 }
 
-// SaleSaysNo defines model for SaleSaysNo.
-type SaleSaysNo struct {
+// RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// SaleSaysNoResponseJSONApplicationJSON defines model for SaleSaysNo.
+type SaleSaysNoResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1305,8 +1384,11 @@ type SaleSaysNo struct {
 	RequestID string `json:"requestId"`
 }
 
-// Unauthenticated defines model for Unauthenticated.
-type Unauthenticated struct {
+// SaleSaysNoResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type SaleSaysNoResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// UnauthenticatedResponseJSONApplicationJSON defines model for Unauthenticated.
+type UnauthenticatedResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1319,8 +1401,11 @@ type Unauthenticated struct {
 	RequestID string `json:"requestId"`
 }
 
-// Unavailable defines model for Unavailable.
-type Unavailable struct {
+// UnauthenticatedResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type UnauthenticatedResponseJSON2ApplicationProblemPlusJSON = Problem
+
+// UnavailableResponseJSONApplicationJSON defines model for Unavailable.
+type UnavailableResponseJSONApplicationJSON struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1332,9 +1417,20 @@ type Unavailable struct {
 	Reason    Reason `json:"reason"`
 	RequestID string `json:"requestId"`
 }
+
+// UnavailableResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
+type UnavailableResponseJSON2ApplicationProblemPlusJSON = Problem
 
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
+	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before.
+	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListLimitersParams defines parameters for ListLimiters.
+type ListLimitersParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before.
@@ -1558,6 +1654,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLimiters The limits of all rules, and those that operators have set
+	//
+	// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+	//
+	// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+	ListLimiters(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteLimiter Remove the key's own limit, and reset its count
 	//
@@ -1850,6 +1953,23 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, id openapi_types.UUID, r
 // Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 func (c *Client) RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRequeueDeadLetterRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLimiters The limits of all rules, and those that operators have set
+//
+// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+//
+// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+func (c *Client) ListLimiters(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLimitersRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2547,6 +2667,72 @@ func NewRequeueDeadLetterRequest(server string, id openapi_types.UUID) (*http.Re
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListLimitersRequest constructs an http.Request for the ListLimiters method
+func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/limiters")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -4033,6 +4219,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetterWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RequeueDeadLetterResponse, error)
 
+	// ListLimitersWithResponse The limits of all rules, and those that operators have set
+	//
+	// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+	ListLimitersWithResponse(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*ListLimitersResponse, error)
+
 	// DeleteLimiterWithResponse Remove the key's own limit, and reset its count
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -4387,17 +4582,29 @@ type ListDeadLettersResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListDeadLettersResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -4431,33 +4638,63 @@ func (r ListDeadLettersResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListDeadLettersResponse) GetJSON400() *BadRequest {
+func (r ListDeadLettersResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListDeadLettersResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListDeadLettersResponse) GetJSON401() *Unauthenticated {
+func (r ListDeadLettersResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListDeadLettersResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListDeadLettersResponse) GetJSON403() *Forbidden {
+func (r ListDeadLettersResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListDeadLettersResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListDeadLettersResponse) GetJSON429() *RateLimited {
+func (r ListDeadLettersResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListDeadLettersResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListDeadLettersResponse) GetJSON503() *Unavailable {
+func (r ListDeadLettersResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListDeadLettersResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListDeadLettersResponse) GetJSONDefault() *Other {
+func (r ListDeadLettersResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListDeadLettersResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -4540,19 +4777,33 @@ type DiscardDeadLetterResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *DiscardDeadLetterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -4577,38 +4828,73 @@ func (r DiscardDeadLetterResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON400() *BadRequest {
+func (r DiscardDeadLetterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON401() *Unauthenticated {
+func (r DiscardDeadLetterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON403() *Forbidden {
+func (r DiscardDeadLetterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON404() *NotFound {
+func (r DiscardDeadLetterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON429() *RateLimited {
+func (r DiscardDeadLetterResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON503() *Unavailable {
+func (r DiscardDeadLetterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DiscardDeadLetterResponse) GetJSONDefault() *Other {
+func (r DiscardDeadLetterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -4695,23 +4981,41 @@ type RequeueDeadLetterResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrder
+	JSON200 *OneOrderResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *RequeueDeadLetterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -4733,48 +5037,93 @@ type RequeueDeadLetterResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON200() *OneOrder {
+func (r RequeueDeadLetterResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON400() *BadRequest {
+func (r RequeueDeadLetterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON401() *Unauthenticated {
+func (r RequeueDeadLetterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON403() *Forbidden {
+func (r RequeueDeadLetterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON404() *NotFound {
+func (r RequeueDeadLetterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON409() *Conflict {
+func (r RequeueDeadLetterResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON429() *RateLimited {
+func (r RequeueDeadLetterResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON503() *Unavailable {
+func (r RequeueDeadLetterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r RequeueDeadLetterResponse) GetJSONDefault() *Other {
+func (r RequeueDeadLetterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RequeueDeadLetterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -4800,6 +5149,183 @@ func (r RequeueDeadLetterResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RequeueDeadLetterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListLimitersResponse200Headers the declared response headers of an HTTP 200 response for ListLimiters
+type ListLimitersResponse200Headers struct {
+	XRequestID string
+}
+
+// ListLimitersResponse400Headers the declared response headers of an HTTP 400 response for ListLimiters
+type ListLimitersResponse400Headers struct {
+	XRequestID string
+}
+
+// ListLimitersResponse401Headers the declared response headers of an HTTP 401 response for ListLimiters
+type ListLimitersResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ListLimitersResponse403Headers the declared response headers of an HTTP 403 response for ListLimiters
+type ListLimitersResponse403Headers struct {
+	XRequestID string
+}
+
+// ListLimitersResponse503Headers the declared response headers of an HTTP 503 response for ListLimiters
+type ListLimitersResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ListLimitersResponseDefaultHeaders the declared response headers of an HTTP default response for ListLimiters
+type ListLimitersResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ListLimitersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int         `json:"code"`
+		Data LimiterList `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListLimitersResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListLimitersResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListLimitersResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListLimitersResponse403Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListLimitersResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListLimitersResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLimitersResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data LimiterList `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListLimitersResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+	return r.JSON400
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListLimitersResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListLimitersResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+	return r.JSON401
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListLimitersResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListLimitersResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+	return r.JSON403
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListLimitersResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListLimitersResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+	return r.JSON503
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListLimitersResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListLimitersResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListLimitersResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLimitersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLimitersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLimitersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLimitersResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4849,17 +5375,29 @@ type DeleteLimiterResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *DeleteLimiterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -4882,33 +5420,63 @@ func (r DeleteLimiterResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DeleteLimiterResponse) GetJSON400() *BadRequest {
+func (r DeleteLimiterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DeleteLimiterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DeleteLimiterResponse) GetJSON401() *Unauthenticated {
+func (r DeleteLimiterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DeleteLimiterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteLimiterResponse) GetJSON403() *Forbidden {
+func (r DeleteLimiterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DeleteLimiterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DeleteLimiterResponse) GetJSON404() *NotFound {
+func (r DeleteLimiterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DeleteLimiterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DeleteLimiterResponse) GetJSON503() *Unavailable {
+func (r DeleteLimiterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r DeleteLimiterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DeleteLimiterResponse) GetJSONDefault() *Other {
+func (r DeleteLimiterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteLimiterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -4994,17 +5562,29 @@ type GetLimiterResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetLimiterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5038,33 +5618,63 @@ func (r GetLimiterResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetLimiterResponse) GetJSON400() *BadRequest {
+func (r GetLimiterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r GetLimiterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r GetLimiterResponse) GetJSON401() *Unauthenticated {
+func (r GetLimiterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetLimiterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetLimiterResponse) GetJSON403() *Forbidden {
+func (r GetLimiterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetLimiterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r GetLimiterResponse) GetJSON404() *NotFound {
+func (r GetLimiterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetLimiterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetLimiterResponse) GetJSON503() *Unavailable {
+func (r GetLimiterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r GetLimiterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetLimiterResponse) GetJSONDefault() *Other {
+func (r GetLimiterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetLimiterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5150,17 +5760,29 @@ type SetLimiterResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *SetLimiterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5194,33 +5816,63 @@ func (r SetLimiterResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r SetLimiterResponse) GetJSON400() *BadRequest {
+func (r SetLimiterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r SetLimiterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r SetLimiterResponse) GetJSON401() *Unauthenticated {
+func (r SetLimiterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r SetLimiterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r SetLimiterResponse) GetJSON403() *Forbidden {
+func (r SetLimiterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r SetLimiterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r SetLimiterResponse) GetJSON404() *NotFound {
+func (r SetLimiterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r SetLimiterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r SetLimiterResponse) GetJSON503() *Unavailable {
+func (r SetLimiterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r SetLimiterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r SetLimiterResponse) GetJSONDefault() *Other {
+func (r SetLimiterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetLimiterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5309,17 +5961,29 @@ type ListOwnSalesResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListOwnSalesResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5353,33 +6017,63 @@ func (r ListOwnSalesResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListOwnSalesResponse) GetJSON400() *BadRequest {
+func (r ListOwnSalesResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListOwnSalesResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListOwnSalesResponse) GetJSON401() *Unauthenticated {
+func (r ListOwnSalesResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListOwnSalesResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListOwnSalesResponse) GetJSON403() *Forbidden {
+func (r ListOwnSalesResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListOwnSalesResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListOwnSalesResponse) GetJSON429() *RateLimited {
+func (r ListOwnSalesResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListOwnSalesResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListOwnSalesResponse) GetJSON503() *Unavailable {
+func (r ListOwnSalesResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListOwnSalesResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListOwnSalesResponse) GetJSONDefault() *Other {
+func (r ListOwnSalesResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOwnSalesResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5479,21 +6173,37 @@ type CreateSaleResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *KeyReused
+	JSON422 *KeyReusedResponseJSONApplicationJSON
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *KeyReusedResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *CreateSaleResponse201Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5531,43 +6241,83 @@ func (r CreateSaleResponse) GetJSON201() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r CreateSaleResponse) GetJSON400() *BadRequest {
+func (r CreateSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r CreateSaleResponse) GetJSON401() *Unauthenticated {
+func (r CreateSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r CreateSaleResponse) GetJSON403() *Forbidden {
+func (r CreateSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r CreateSaleResponse) GetJSON409() *Conflict {
+func (r CreateSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r CreateSaleResponse) GetJSON422() *KeyReused {
+func (r CreateSaleResponse) GetJSON422() *KeyReusedResponseJSONApplicationJSON {
 	return r.JSON422
 }
 
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON422() *KeyReusedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON422
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r CreateSaleResponse) GetJSON429() *RateLimited {
+func (r CreateSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r CreateSaleResponse) GetJSON503() *Unavailable {
+func (r CreateSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CreateSaleResponse) GetJSONDefault() *Other {
+func (r CreateSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5661,23 +6411,41 @@ type DeleteSaleResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *KeyReused
+	JSON422 *KeyReusedResponseJSONApplicationJSON
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *KeyReusedResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *DeleteSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5706,48 +6474,93 @@ func (r DeleteSaleResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DeleteSaleResponse) GetJSON400() *BadRequest {
+func (r DeleteSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DeleteSaleResponse) GetJSON401() *Unauthenticated {
+func (r DeleteSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteSaleResponse) GetJSON403() *Forbidden {
+func (r DeleteSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DeleteSaleResponse) GetJSON404() *NotFound {
+func (r DeleteSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r DeleteSaleResponse) GetJSON409() *Conflict {
+func (r DeleteSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r DeleteSaleResponse) GetJSON422() *KeyReused {
+func (r DeleteSaleResponse) GetJSON422() *KeyReusedResponseJSONApplicationJSON {
 	return r.JSON422
 }
 
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON422() *KeyReusedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON422
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DeleteSaleResponse) GetJSON429() *RateLimited {
+func (r DeleteSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DeleteSaleResponse) GetJSON503() *Unavailable {
+func (r DeleteSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DeleteSaleResponse) GetJSONDefault() *Other {
+func (r DeleteSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5828,21 +6641,37 @@ type ShowOwnSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponse
+	JSON200 *OwnSaleResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowOwnSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5862,43 +6691,83 @@ type ShowOwnSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON200() *OwnSaleResponse {
+func (r ShowOwnSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON400() *BadRequest {
+func (r ShowOwnSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON401() *Unauthenticated {
+func (r ShowOwnSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON403() *Forbidden {
+func (r ShowOwnSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON404() *NotFound {
+func (r ShowOwnSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON429() *RateLimited {
+func (r ShowOwnSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON503() *Unavailable {
+func (r ShowOwnSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ShowOwnSaleResponse) GetJSONDefault() *Other {
+func (r ShowOwnSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ShowOwnSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5989,25 +6858,45 @@ type ChangeSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponse
+	JSON200 *OwnSaleResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *CutTooLarge
+	JSON409 *CutTooLargeResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *CutTooLargeResponseJSON2ApplicationProblemPlusJSON
 	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *KeyReused
+	JSON422 *KeyReusedResponseJSONApplicationJSON
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *KeyReusedResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ChangeSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6031,53 +6920,103 @@ type ChangeSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ChangeSaleResponse) GetJSON200() *OwnSaleResponse {
+func (r ChangeSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ChangeSaleResponse) GetJSON400() *BadRequest {
+func (r ChangeSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ChangeSaleResponse) GetJSON401() *Unauthenticated {
+func (r ChangeSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ChangeSaleResponse) GetJSON403() *Forbidden {
+func (r ChangeSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ChangeSaleResponse) GetJSON404() *NotFound {
+func (r ChangeSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r ChangeSaleResponse) GetJSON409() *CutTooLarge {
+func (r ChangeSaleResponse) GetJSON409() *CutTooLargeResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON409() *CutTooLargeResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ChangeSaleResponse) GetJSON422() *KeyReused {
+func (r ChangeSaleResponse) GetJSON422() *KeyReusedResponseJSONApplicationJSON {
 	return r.JSON422
 }
 
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON422() *KeyReusedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON422
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ChangeSaleResponse) GetJSON429() *RateLimited {
+func (r ChangeSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ChangeSaleResponse) GetJSON503() *Unavailable {
+func (r ChangeSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ChangeSaleResponse) GetJSONDefault() *Other {
+func (r ChangeSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ChangeSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6171,19 +7110,33 @@ type ListAuditResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListAuditResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6219,38 +7172,73 @@ func (r ListAuditResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListAuditResponse) GetJSON400() *BadRequest {
+func (r ListAuditResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListAuditResponse) GetJSON401() *Unauthenticated {
+func (r ListAuditResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListAuditResponse) GetJSON403() *Forbidden {
+func (r ListAuditResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ListAuditResponse) GetJSON404() *NotFound {
+func (r ListAuditResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListAuditResponse) GetJSON429() *RateLimited {
+func (r ListAuditResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListAuditResponse) GetJSON503() *Unavailable {
+func (r ListAuditResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListAuditResponse) GetJSONDefault() *Other {
+func (r ListAuditResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6337,23 +7325,41 @@ type CloseSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponse
+	JSON200 *OwnSaleResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *CloseSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6375,48 +7381,93 @@ type CloseSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CloseSaleResponse) GetJSON200() *OwnSaleResponse {
+func (r CloseSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r CloseSaleResponse) GetJSON400() *BadRequest {
+func (r CloseSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r CloseSaleResponse) GetJSON401() *Unauthenticated {
+func (r CloseSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r CloseSaleResponse) GetJSON403() *Forbidden {
+func (r CloseSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r CloseSaleResponse) GetJSON404() *NotFound {
+func (r CloseSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r CloseSaleResponse) GetJSON409() *Conflict {
+func (r CloseSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r CloseSaleResponse) GetJSON429() *RateLimited {
+func (r CloseSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r CloseSaleResponse) GetJSON503() *Unavailable {
+func (r CloseSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CloseSaleResponse) GetJSONDefault() *Other {
+func (r CloseSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CloseSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6503,23 +7554,41 @@ type ExposeSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponse
+	JSON200 *OwnSaleResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ExposeSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6541,48 +7610,93 @@ type ExposeSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ExposeSaleResponse) GetJSON200() *OwnSaleResponse {
+func (r ExposeSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ExposeSaleResponse) GetJSON400() *BadRequest {
+func (r ExposeSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ExposeSaleResponse) GetJSON401() *Unauthenticated {
+func (r ExposeSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ExposeSaleResponse) GetJSON403() *Forbidden {
+func (r ExposeSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ExposeSaleResponse) GetJSON404() *NotFound {
+func (r ExposeSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r ExposeSaleResponse) GetJSON409() *Conflict {
+func (r ExposeSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ExposeSaleResponse) GetJSON429() *RateLimited {
+func (r ExposeSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ExposeSaleResponse) GetJSON503() *Unavailable {
+func (r ExposeSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ExposeSaleResponse) GetJSONDefault() *Other {
+func (r ExposeSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ExposeSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6676,19 +7790,33 @@ type GetFiguresResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetFiguresResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6724,38 +7852,73 @@ func (r GetFiguresResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetFiguresResponse) GetJSON400() *BadRequest {
+func (r GetFiguresResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r GetFiguresResponse) GetJSON401() *Unauthenticated {
+func (r GetFiguresResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetFiguresResponse) GetJSON403() *Forbidden {
+func (r GetFiguresResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r GetFiguresResponse) GetJSON404() *NotFound {
+func (r GetFiguresResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r GetFiguresResponse) GetJSON429() *RateLimited {
+func (r GetFiguresResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetFiguresResponse) GetJSON503() *Unavailable {
+func (r GetFiguresResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetFiguresResponse) GetJSONDefault() *Other {
+func (r GetFiguresResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetFiguresResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6849,19 +8012,33 @@ type GetLedgerResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetLedgerResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6897,38 +8074,73 @@ func (r GetLedgerResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetLedgerResponse) GetJSON400() *BadRequest {
+func (r GetLedgerResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r GetLedgerResponse) GetJSON401() *Unauthenticated {
+func (r GetLedgerResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetLedgerResponse) GetJSON403() *Forbidden {
+func (r GetLedgerResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r GetLedgerResponse) GetJSON404() *NotFound {
+func (r GetLedgerResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r GetLedgerResponse) GetJSON429() *RateLimited {
+func (r GetLedgerResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetLedgerResponse) GetJSON503() *Unavailable {
+func (r GetLedgerResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetLedgerResponse) GetJSONDefault() *Other {
+func (r GetLedgerResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetLedgerResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7009,21 +8221,37 @@ type ListOrdersOfSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OrdersOfSale
+	JSON200 *OrdersOfSaleResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListOrdersOfSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7043,43 +8271,83 @@ type ListOrdersOfSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON200() *OrdersOfSale {
+func (r ListOrdersOfSaleResponse) GetJSON200() *OrdersOfSaleResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON200() *OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON400() *BadRequest {
+func (r ListOrdersOfSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON401() *Unauthenticated {
+func (r ListOrdersOfSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON403() *Forbidden {
+func (r ListOrdersOfSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON404() *NotFound {
+func (r ListOrdersOfSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON429() *RateLimited {
+func (r ListOrdersOfSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON503() *Unavailable {
+func (r ListOrdersOfSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSONDefault() *Other {
+func (r ListOrdersOfSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOrdersOfSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7155,19 +8423,33 @@ type ListMyOrdersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OrderListResponse
+	JSON200 *OrderListResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OrderListResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListMyOrdersResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7185,38 +8467,73 @@ type ListMyOrdersResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListMyOrdersResponse) GetJSON200() *OrderListResponse {
+func (r ListMyOrdersResponse) GetJSON200() *OrderListResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSON200() *OrderListResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListMyOrdersResponse) GetJSON400() *BadRequest {
+func (r ListMyOrdersResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListMyOrdersResponse) GetJSON401() *Unauthenticated {
+func (r ListMyOrdersResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListMyOrdersResponse) GetJSON403() *Forbidden {
+func (r ListMyOrdersResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListMyOrdersResponse) GetJSON429() *RateLimited {
+func (r ListMyOrdersResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListMyOrdersResponse) GetJSON503() *Unavailable {
+func (r ListMyOrdersResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListMyOrdersResponse) GetJSONDefault() *Other {
+func (r ListMyOrdersResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListMyOrdersResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7297,21 +8614,37 @@ type FindOrderResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrder
+	JSON200 *OneOrderResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *FindOrderResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7331,43 +8664,83 @@ type FindOrderResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r FindOrderResponse) GetJSON200() *OneOrder {
+func (r FindOrderResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r FindOrderResponse) GetJSON400() *BadRequest {
+func (r FindOrderResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r FindOrderResponse) GetJSON401() *Unauthenticated {
+func (r FindOrderResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r FindOrderResponse) GetJSON403() *Forbidden {
+func (r FindOrderResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r FindOrderResponse) GetJSON404() *NotFound {
+func (r FindOrderResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r FindOrderResponse) GetJSON429() *RateLimited {
+func (r FindOrderResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r FindOrderResponse) GetJSON503() *Unavailable {
+func (r FindOrderResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r FindOrderResponse) GetJSONDefault() *Other {
+func (r FindOrderResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r FindOrderResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7454,23 +8827,41 @@ type CancelOrderResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrder
+	JSON200 *OneOrderResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *CancelOrderResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7492,48 +8883,93 @@ type CancelOrderResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CancelOrderResponse) GetJSON200() *OneOrder {
+func (r CancelOrderResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r CancelOrderResponse) GetJSON400() *BadRequest {
+func (r CancelOrderResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r CancelOrderResponse) GetJSON401() *Unauthenticated {
+func (r CancelOrderResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r CancelOrderResponse) GetJSON403() *Forbidden {
+func (r CancelOrderResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r CancelOrderResponse) GetJSON404() *NotFound {
+func (r CancelOrderResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r CancelOrderResponse) GetJSON409() *Conflict {
+func (r CancelOrderResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r CancelOrderResponse) GetJSON429() *RateLimited {
+func (r CancelOrderResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r CancelOrderResponse) GetJSON503() *Unavailable {
+func (r CancelOrderResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CancelOrderResponse) GetJSONDefault() *Other {
+func (r CancelOrderResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7620,23 +9056,41 @@ type PayOrderResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrder
+	JSON200 *OneOrderResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *Conflict
+	JSON409 *ConflictResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *PayOrderResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7658,48 +9112,93 @@ type PayOrderResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PayOrderResponse) GetJSON200() *OneOrder {
+func (r PayOrderResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r PayOrderResponse) GetJSON400() *BadRequest {
+func (r PayOrderResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r PayOrderResponse) GetJSON401() *Unauthenticated {
+func (r PayOrderResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r PayOrderResponse) GetJSON403() *Forbidden {
+func (r PayOrderResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r PayOrderResponse) GetJSON404() *NotFound {
+func (r PayOrderResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r PayOrderResponse) GetJSON409() *Conflict {
+func (r PayOrderResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r PayOrderResponse) GetJSON429() *RateLimited {
+func (r PayOrderResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r PayOrderResponse) GetJSON503() *Unavailable {
+func (r PayOrderResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r PayOrderResponse) GetJSONDefault() *Other {
+func (r PayOrderResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PayOrderResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7798,21 +9297,37 @@ type IssuePathResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *SaleSaysNo
+	JSON409 *SaleSaysNoResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedOrWaiting
+	JSON429 *RateLimitedOrWaitingResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *IssuePathResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7850,43 +9365,83 @@ func (r IssuePathResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r IssuePathResponse) GetJSON400() *BadRequest {
+func (r IssuePathResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r IssuePathResponse) GetJSON401() *Unauthenticated {
+func (r IssuePathResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r IssuePathResponse) GetJSON403() *Forbidden {
+func (r IssuePathResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r IssuePathResponse) GetJSON404() *NotFound {
+func (r IssuePathResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r IssuePathResponse) GetJSON409() *SaleSaysNo {
+func (r IssuePathResponse) GetJSON409() *SaleSaysNoResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON409() *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r IssuePathResponse) GetJSON429() *RateLimitedOrWaiting {
+func (r IssuePathResponse) GetJSON429() *RateLimitedOrWaitingResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON429() *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r IssuePathResponse) GetJSON503() *Unavailable {
+func (r IssuePathResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r IssuePathResponse) GetJSONDefault() *Other {
+func (r IssuePathResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r IssuePathResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7966,13 +9521,21 @@ type ListSalesResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListSalesResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8002,23 +9565,43 @@ func (r ListSalesResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListSalesResponse) GetJSON400() *BadRequest {
+func (r ListSalesResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ListSalesResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListSalesResponse) GetJSON429() *RateLimited {
+func (r ListSalesResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListSalesResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListSalesResponse) GetJSON503() *Unavailable {
+func (r ListSalesResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListSalesResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListSalesResponse) GetJSONDefault() *Other {
+func (r ListSalesResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListSalesResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8101,15 +9684,25 @@ type ShowSaleResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8141,28 +9734,53 @@ func (r ShowSaleResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ShowSaleResponse) GetJSON400() *BadRequest {
+func (r ShowSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ShowSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ShowSaleResponse) GetJSON404() *NotFound {
+func (r ShowSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ShowSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ShowSaleResponse) GetJSON429() *RateLimited {
+func (r ShowSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ShowSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ShowSaleResponse) GetJSON503() *Unavailable {
+func (r ShowSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ShowSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ShowSaleResponse) GetJSONDefault() *Other {
+func (r ShowSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ShowSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8246,15 +9864,25 @@ type ShowWaitingRoomResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowWaitingRoomResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8286,28 +9914,53 @@ func (r ShowWaitingRoomResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON400() *BadRequest {
+func (r ShowWaitingRoomResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ShowWaitingRoomResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON404() *NotFound {
+func (r ShowWaitingRoomResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ShowWaitingRoomResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON429() *RateLimited {
+func (r ShowWaitingRoomResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ShowWaitingRoomResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON503() *Unavailable {
+func (r ShowWaitingRoomResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ShowWaitingRoomResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ShowWaitingRoomResponse) GetJSONDefault() *Other {
+func (r ShowWaitingRoomResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ShowWaitingRoomResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8393,23 +10046,41 @@ type JoinWaitingRoomResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OnePlace
+	JSON200 *OnePlaceResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OnePlaceResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *SaleSaysNo
+	JSON409 *SaleSaysNoResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *JoinWaitingRoomResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8431,48 +10102,93 @@ type JoinWaitingRoomResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON200() *OnePlace {
+func (r JoinWaitingRoomResponse) GetJSON200() *OnePlaceResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON200() *OnePlaceResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON400() *BadRequest {
+func (r JoinWaitingRoomResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON401() *Unauthenticated {
+func (r JoinWaitingRoomResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON403() *Forbidden {
+func (r JoinWaitingRoomResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON404() *NotFound {
+func (r JoinWaitingRoomResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON409() *SaleSaysNo {
+func (r JoinWaitingRoomResponse) GetJSON409() *SaleSaysNoResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON409() *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON429() *RateLimited {
+func (r JoinWaitingRoomResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON503() *Unavailable {
+func (r JoinWaitingRoomResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r JoinWaitingRoomResponse) GetJSONDefault() *Other {
+func (r JoinWaitingRoomResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JoinWaitingRoomResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8555,19 +10271,33 @@ type LeaveWaitingRoomResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *LeaveWaitingRoomResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8592,38 +10322,73 @@ func (r LeaveWaitingRoomResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON400() *BadRequest {
+func (r LeaveWaitingRoomResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON401() *Unauthenticated {
+func (r LeaveWaitingRoomResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON403() *Forbidden {
+func (r LeaveWaitingRoomResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON404() *NotFound {
+func (r LeaveWaitingRoomResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON429() *RateLimited {
+func (r LeaveWaitingRoomResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON503() *Unavailable {
+func (r LeaveWaitingRoomResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSONDefault() *Other {
+func (r LeaveWaitingRoomResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LeaveWaitingRoomResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8704,21 +10469,37 @@ type MyPlaceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OnePlace
+	JSON200 *OnePlaceResponseJSONApplicationJSON
+	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
+	ApplicationProblemJSON200 *OnePlaceResponseJSON2ApplicationProblemPlusJSON
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *MyPlaceResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8738,43 +10519,83 @@ type MyPlaceResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r MyPlaceResponse) GetJSON200() *OnePlace {
+func (r MyPlaceResponse) GetJSON200() *OnePlaceResponseJSONApplicationJSON {
 	return r.JSON200
 }
 
+// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON200() *OnePlaceResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON200
+}
+
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r MyPlaceResponse) GetJSON400() *BadRequest {
+func (r MyPlaceResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r MyPlaceResponse) GetJSON401() *Unauthenticated {
+func (r MyPlaceResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r MyPlaceResponse) GetJSON403() *Forbidden {
+func (r MyPlaceResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r MyPlaceResponse) GetJSON404() *NotFound {
+func (r MyPlaceResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r MyPlaceResponse) GetJSON429() *RateLimited {
+func (r MyPlaceResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r MyPlaceResponse) GetJSON503() *Unavailable {
+func (r MyPlaceResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r MyPlaceResponse) GetJSONDefault() *Other {
+func (r MyPlaceResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MyPlaceResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8855,19 +10676,33 @@ type PlaceEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
+	JSON429 *RateLimitedResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *PlaceEventsResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8887,38 +10722,73 @@ type PlaceEventsResponse struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r PlaceEventsResponse) GetJSON400() *BadRequest {
+func (r PlaceEventsResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r PlaceEventsResponse) GetJSON401() *Unauthenticated {
+func (r PlaceEventsResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r PlaceEventsResponse) GetJSON403() *Forbidden {
+func (r PlaceEventsResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r PlaceEventsResponse) GetJSON404() *NotFound {
+func (r PlaceEventsResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r PlaceEventsResponse) GetJSON429() *RateLimited {
+func (r PlaceEventsResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r PlaceEventsResponse) GetJSON503() *Unavailable {
+func (r PlaceEventsResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r PlaceEventsResponse) GetJSONDefault() *Other {
+func (r PlaceEventsResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PlaceEventsResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9017,21 +10887,37 @@ type DecrStockResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
+	JSON400 *BadRequestResponseJSONApplicationJSON
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
+	JSON401 *UnauthenticatedResponseJSONApplicationJSON
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenOrBadPath
+	JSON403 *ForbiddenOrBadPathResponseJSONApplicationJSON
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
+	JSON404 *NotFoundResponseJSONApplicationJSON
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *SaleSaysNo
+	JSON409 *SaleSaysNoResponseJSONApplicationJSON
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedOrWaiting
+	JSON429 *RateLimitedOrWaitingResponseJSONApplicationJSON
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
+	JSON503 *UnavailableResponseJSONApplicationJSON
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
+	JSONDefault *OtherResponseJSONApplicationJSON
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
 	// Headers202 the parsed response headers for an HTTP 202 response
 	Headers202 *DecrStockResponse202Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -9069,43 +10955,83 @@ func (r DecrStockResponse) GetJSON202() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DecrStockResponse) GetJSON400() *BadRequest {
+func (r DecrStockResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
 	return r.JSON400
 }
 
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON400
+}
+
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DecrStockResponse) GetJSON401() *Unauthenticated {
+func (r DecrStockResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
 	return r.JSON401
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON401
+}
+
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DecrStockResponse) GetJSON403() *ForbiddenOrBadPath {
+func (r DecrStockResponse) GetJSON403() *ForbiddenOrBadPathResponseJSONApplicationJSON {
 	return r.JSON403
 }
 
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON403() *ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON403
+}
+
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DecrStockResponse) GetJSON404() *NotFound {
+func (r DecrStockResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
 	return r.JSON404
 }
 
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON404
+}
+
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r DecrStockResponse) GetJSON409() *SaleSaysNo {
+func (r DecrStockResponse) GetJSON409() *SaleSaysNoResponseJSONApplicationJSON {
 	return r.JSON409
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON409() *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON409
+}
+
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DecrStockResponse) GetJSON429() *RateLimitedOrWaiting {
+func (r DecrStockResponse) GetJSON429() *RateLimitedOrWaitingResponseJSONApplicationJSON {
 	return r.JSON429
 }
 
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON429() *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON429
+}
+
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DecrStockResponse) GetJSON503() *Unavailable {
+func (r DecrStockResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
 	return r.JSON503
 }
 
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSON503
+}
+
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DecrStockResponse) GetJSONDefault() *Other {
+func (r DecrStockResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
 	return r.JSONDefault
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DecrStockResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
+	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9179,6 +11105,21 @@ func (c *ClientWithResponses) RequeueDeadLetterWithResponse(ctx context.Context,
 		return nil, err
 	}
 	return ParseRequeueDeadLetterResponse(rsp)
+}
+
+// ListLimitersWithResponse The limits of all rules, and those that operators have set
+//
+// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+func (c *ClientWithResponses) ListLimitersWithResponse(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*ListLimitersResponse, error) {
+	rsp, err := c.ListLimiters(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLimitersResponse(rsp)
 }
 
 // DeleteLimiterWithResponse Remove the key's own limit, and reset its count
@@ -9695,47 +11636,89 @@ func ParseListDeadLettersResponse(rsp *http.Response) (*ListDeadLettersResponse,
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -9871,54 +11854,103 @@ func ParseDiscardDeadLetterResponse(rsp *http.Response) (*DiscardDeadLetterRespo
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -10057,68 +12089,131 @@ func ParseRequeueDeadLetterResponse(rsp *http.Response) (*RequeueDeadLetterRespo
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OneOrder
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -10260,6 +12355,190 @@ func ParseRequeueDeadLetterResponse(rsp *http.Response) (*RequeueDeadLetterRespo
 	return response, nil
 }
 
+// ParseListLimitersResponse parses an HTTP response from a ListLimitersWithResponse call
+func ParseListLimitersResponse(rsp *http.Response) (*ListLimitersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLimitersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int         `json:"code"`
+			Data LimiterList `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListLimitersResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListLimitersResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ListLimitersResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListLimitersResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListLimitersResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ListLimitersResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseDeleteLimiterResponse parses an HTTP response from a DeleteLimiterWithResponse call
 func ParseDeleteLimiterResponse(rsp *http.Response) (*DeleteLimiterResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10281,47 +12560,89 @@ func ParseDeleteLimiterResponse(rsp *http.Response) (*DeleteLimiterResponse, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -10447,47 +12768,89 @@ func ParseGetLimiterResponse(rsp *http.Response) (*GetLimiterResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -10613,47 +12976,89 @@ func ParseSetLimiterResponse(rsp *http.Response) (*SetLimiterResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -10779,47 +13184,89 @@ func ParseListOwnSalesResponse(rsp *http.Response) (*ListOwnSalesResponse, error
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -10966,61 +13413,117 @@ func ParseCreateSaleResponse(rsp *http.Response) (*CreateSaleResponse, error) {
 		}
 		response.JSON201 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest KeyReused
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 422:
+		var dest KeyReusedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON422 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 422:
+		var dest KeyReusedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -11183,68 +13686,131 @@ func ParseDeleteSaleResponse(rsp *http.Response) (*DeleteSaleResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest KeyReused
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 422:
+		var dest KeyReusedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON422 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 422:
+		var dest KeyReusedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -11410,61 +13976,117 @@ func ParseShowOwnSaleResponse(rsp *http.Response) (*ShowOwnSaleResponse, error) 
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OwnSaleResponse
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -11603,75 +14225,145 @@ func ParseChangeSaleResponse(rsp *http.Response) (*ChangeSaleResponse, error) {
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OwnSaleResponse
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest CutTooLarge
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest CutTooLargeResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest KeyReused
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest CutTooLargeResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 422:
+		var dest KeyReusedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON422 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 422:
+		var dest KeyReusedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -11848,54 +14540,103 @@ func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12034,68 +14775,131 @@ func ParseCloseSaleResponse(rsp *http.Response) (*CloseSaleResponse, error) {
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OwnSaleResponse
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12251,68 +15055,131 @@ func ParseExposeSaleResponse(rsp *http.Response) (*ExposeSaleResponse, error) {
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OwnSaleResponse
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12486,54 +15353,103 @@ func ParseGetFiguresResponse(rsp *http.Response) (*GetFiguresResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12690,54 +15606,103 @@ func ParseGetLedgerResponse(rsp *http.Response) (*GetLedgerResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12876,61 +15841,117 @@ func ParseListOrdersOfSaleResponse(rsp *http.Response) (*ListOrdersOfSaleRespons
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OrdersOfSale
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OrdersOfSaleResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	case rsp.StatusCode == 200:
 		// Content-type (text/csv) unsupported
@@ -13072,54 +16093,103 @@ func ParseListMyOrdersResponse(rsp *http.Response) (*ListMyOrdersResponse, error
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OrderListResponse
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OrderListResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OrderListResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13248,61 +16318,117 @@ func ParseFindOrderResponse(rsp *http.Response) (*FindOrderResponse, error) {
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OneOrder
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13441,68 +16567,131 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OneOrder
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13658,68 +16847,131 @@ func ParsePayOrderResponse(rsp *http.Response) (*PayOrderResponse, error) {
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OneOrder
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest Conflict
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13893,61 +17145,117 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest SaleSaysNo
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest SaleSaysNoResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimitedOrWaiting
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedOrWaitingResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14117,33 +17425,61 @@ func ParseListSalesResponse(rsp *http.Response) (*ListSalesResponse, error) {
 	case rsp.StatusCode == 304:
 		break // No content-type
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14277,40 +17613,75 @@ func ParseShowSaleResponse(rsp *http.Response) (*ShowSaleResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14443,40 +17814,75 @@ func ParseShowWaitingRoomResponse(rsp *http.Response) (*ShowWaitingRoomResponse,
 	case rsp.StatusCode == 304:
 		break // No content-type
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14595,68 +18001,131 @@ func ParseJoinWaitingRoomResponse(rsp *http.Response) (*JoinWaitingRoomResponse,
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OnePlace
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OnePlaceResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OnePlaceResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest SaleSaysNo
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest SaleSaysNoResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14812,54 +18281,103 @@ func ParseLeaveWaitingRoomResponse(rsp *http.Response) (*LeaveWaitingRoomRespons
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14998,61 +18516,117 @@ func ParseMyPlaceResponse(rsp *http.Response) (*MyPlaceResponse, error) {
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest OnePlace
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
+		var dest OnePlaceResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
+		var dest OnePlaceResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON200 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -15191,54 +18765,103 @@ func ParsePlaceEventsResponse(rsp *http.Response) (*PlaceEventsResponse, error) 
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -15395,61 +19018,117 @@ func ParseDecrStockResponse(rsp *http.Response) (*DecrStockResponse, error) {
 		}
 		response.JSON202 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
+		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest ForbiddenOrBadPath
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
+		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
+		var dest ForbiddenOrBadPathResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
+		var dest ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
-		var dest SaleSaysNo
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
+		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
+		var dest SaleSaysNoResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimitedOrWaiting
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
+		var dest SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
+		var dest RateLimitedOrWaitingResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
+		var dest RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
+		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/json" && true:
+		var dest OtherResponseJSONApplicationJSON
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
+
+	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
+		var dest OtherResponseJSON2ApplicationProblemPlusJSON
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
