@@ -930,24 +930,6 @@ type Place struct {
 // PlaceState `missed`: the admission ended before it was used.
 type PlaceState string
 
-// Problem An error in the form of RFC 9457, for callers whose Accept prefers it.
-type Problem struct {
-	Code int                    `json:"code"`
-	Data map[string]interface{} `json:"data"`
-
-	// Detail The `message` of the other form.
-	Detail string `json:"detail"`
-
-	// Reason Stable; what programs read.
-	Reason    Reason `json:"reason"`
-	RequestID string `json:"requestId"`
-	Status    int    `json:"status"`
-
-	// Title The text of the status.
-	Title string      `json:"title"`
-	Type  interface{} `json:"type"`
-}
-
 // Queued defines model for Queued.
 type Queued struct {
 	// OrderSn 35 digits of base 62. Orders of earlier releases keep their 58 characters.
@@ -1099,8 +1081,8 @@ type LimitParameter = int
 // OrderSnParameter defines model for orderSn.
 type OrderSnParameter = string
 
-// BadRequestResponseJSONApplicationJSON defines model for BadRequest.
-type BadRequestResponseJSONApplicationJSON struct {
+// BadRequest defines model for BadRequest.
+type BadRequest struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Field `json:"data"`
@@ -1113,11 +1095,8 @@ type BadRequestResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// BadRequestResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type BadRequestResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// ConflictResponseJSONApplicationJSON defines model for Conflict.
-type ConflictResponseJSONApplicationJSON struct {
+// Conflict defines model for Conflict.
+type Conflict struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1135,11 +1114,8 @@ type ConflictResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// ConflictResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type ConflictResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// CutTooLargeResponseJSONApplicationJSON defines model for CutTooLarge.
-type CutTooLargeResponseJSONApplicationJSON struct {
+// CutTooLarge defines model for CutTooLarge.
+type CutTooLarge struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1157,11 +1133,8 @@ type CutTooLargeResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// CutTooLargeResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type CutTooLargeResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// ForbiddenResponseJSONApplicationJSON defines model for Forbidden.
-type ForbiddenResponseJSONApplicationJSON struct {
+// Forbidden defines model for Forbidden.
+type Forbidden struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1174,11 +1147,8 @@ type ForbiddenResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// ForbiddenResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type ForbiddenResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// ForbiddenOrBadPathResponseJSONApplicationJSON defines model for ForbiddenOrBadPath.
-type ForbiddenOrBadPathResponseJSONApplicationJSON struct {
+// ForbiddenOrBadPath defines model for ForbiddenOrBadPath.
+type ForbiddenOrBadPath struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1191,11 +1161,8 @@ type ForbiddenOrBadPathResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// KeyReusedResponseJSONApplicationJSON defines model for KeyReused.
-type KeyReusedResponseJSONApplicationJSON struct {
+// KeyReused defines model for KeyReused.
+type KeyReused struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1208,11 +1175,8 @@ type KeyReusedResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// KeyReusedResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type KeyReusedResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// NotFoundResponseJSONApplicationJSON defines model for NotFound.
-type NotFoundResponseJSONApplicationJSON struct {
+// NotFound defines model for NotFound.
+type NotFound struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1225,11 +1189,8 @@ type NotFoundResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// NotFoundResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type NotFoundResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// OneOrderResponseJSONApplicationJSON defines model for OneOrder.
-type OneOrderResponseJSONApplicationJSON struct {
+// OneOrder defines model for OneOrder.
+type OneOrder struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Order `json:"data"`
@@ -1242,11 +1203,8 @@ type OneOrderResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// OneOrderResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type OneOrderResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// OnePlaceResponseJSONApplicationJSON defines model for OnePlace.
-type OnePlaceResponseJSONApplicationJSON struct {
+// OnePlace defines model for OnePlace.
+type OnePlace struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int   `json:"code"`
 	Data Place `json:"data"`
@@ -1259,11 +1217,8 @@ type OnePlaceResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// OnePlaceResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type OnePlaceResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// OrderListResponseJSONApplicationJSON defines model for OrderList.
-type OrderListResponseJSONApplicationJSON struct {
+// OrderListResponse defines model for OrderList.
+type OrderListResponse struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int       `json:"code"`
 	Data OrderList `json:"data"`
@@ -1276,11 +1231,8 @@ type OrderListResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// OrderListResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type OrderListResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// OrdersOfSaleResponseJSONApplicationJSON defines model for OrdersOfSale.
-type OrdersOfSaleResponseJSONApplicationJSON struct {
+// OrdersOfSale defines model for OrdersOfSale.
+type OrdersOfSale struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int       `json:"code"`
 	Data OrderList `json:"data"`
@@ -1293,11 +1245,8 @@ type OrdersOfSaleResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// OtherResponseJSONApplicationJSON defines model for Other.
-type OtherResponseJSONApplicationJSON struct {
+// Other defines model for Other.
+type Other struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1310,11 +1259,8 @@ type OtherResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// OtherResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type OtherResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// OwnSaleResponseJSONApplicationJSON defines model for OwnSale.
-type OwnSaleResponseJSONApplicationJSON struct {
+// OwnSaleResponse defines model for OwnSale.
+type OwnSaleResponse struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int     `json:"code"`
 	Data OwnSale `json:"data"`
@@ -1327,11 +1273,8 @@ type OwnSaleResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// OwnSaleResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type OwnSaleResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// RateLimitedResponseJSONApplicationJSON defines model for RateLimited.
-type RateLimitedResponseJSONApplicationJSON struct {
+// RateLimited defines model for RateLimited.
+type RateLimited struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1344,11 +1287,8 @@ type RateLimitedResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// RateLimitedResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type RateLimitedResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// RateLimitedOrWaitingResponseJSONApplicationJSON defines model for RateLimitedOrWaiting.
-type RateLimitedOrWaitingResponseJSONApplicationJSON struct {
+// RateLimitedOrWaiting defines model for RateLimitedOrWaiting.
+type RateLimitedOrWaiting struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1363,11 +1303,8 @@ type RateLimitedOrWaitingResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// SaleSaysNoResponseJSONApplicationJSON defines model for SaleSaysNo.
-type SaleSaysNoResponseJSONApplicationJSON struct {
+// SaleSaysNo defines model for SaleSaysNo.
+type SaleSaysNo struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int `json:"code"`
 	Data struct {
@@ -1384,11 +1321,8 @@ type SaleSaysNoResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// SaleSaysNoResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type SaleSaysNoResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// UnauthenticatedResponseJSONApplicationJSON defines model for Unauthenticated.
-type UnauthenticatedResponseJSONApplicationJSON struct {
+// Unauthenticated defines model for Unauthenticated.
+type Unauthenticated struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1401,11 +1335,8 @@ type UnauthenticatedResponseJSONApplicationJSON struct {
 	RequestID string `json:"requestId"`
 }
 
-// UnauthenticatedResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type UnauthenticatedResponseJSON2ApplicationProblemPlusJSON = Problem
-
-// UnavailableResponseJSONApplicationJSON defines model for Unavailable.
-type UnavailableResponseJSONApplicationJSON struct {
+// Unavailable defines model for Unavailable.
+type Unavailable struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1417,9 +1348,6 @@ type UnavailableResponseJSONApplicationJSON struct {
 	Reason    Reason `json:"reason"`
 	RequestID string `json:"requestId"`
 }
-
-// UnavailableResponseJSON2ApplicationProblemPlusJSON An error in the form of RFC 9457, for callers whose Accept prefers it.
-type UnavailableResponseJSON2ApplicationProblemPlusJSON = Problem
 
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
@@ -4582,29 +4510,17 @@ type ListDeadLettersResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListDeadLettersResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -4638,63 +4554,33 @@ func (r ListDeadLettersResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListDeadLettersResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListDeadLettersResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListDeadLettersResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ListDeadLettersResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListDeadLettersResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ListDeadLettersResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListDeadLettersResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ListDeadLettersResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListDeadLettersResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListDeadLettersResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListDeadLettersResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListDeadLettersResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -4777,33 +4663,19 @@ type DiscardDeadLetterResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *DiscardDeadLetterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -4828,73 +4700,38 @@ func (r DiscardDeadLetterResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DiscardDeadLetterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r DiscardDeadLetterResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -4981,41 +4818,23 @@ type RequeueDeadLetterResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrderResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OneOrder
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *RequeueDeadLetterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5037,93 +4856,48 @@ type RequeueDeadLetterResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON200() *OneOrder {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r RequeueDeadLetterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r RequeueDeadLetterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r RequeueDeadLetterResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r RequeueDeadLetterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5204,25 +4978,15 @@ type ListLimitersResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListLimitersResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5254,53 +5018,28 @@ func (r ListLimitersResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListLimitersResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListLimitersResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListLimitersResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListLimitersResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ListLimitersResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ListLimitersResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListLimitersResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ListLimitersResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ListLimitersResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListLimitersResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListLimitersResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListLimitersResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListLimitersResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListLimitersResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListLimitersResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5375,29 +5114,17 @@ type DeleteLimiterResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *DeleteLimiterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5420,63 +5147,33 @@ func (r DeleteLimiterResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DeleteLimiterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r DeleteLimiterResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r DeleteLimiterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DeleteLimiterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r DeleteLimiterResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r DeleteLimiterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteLimiterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r DeleteLimiterResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r DeleteLimiterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DeleteLimiterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r DeleteLimiterResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r DeleteLimiterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DeleteLimiterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r DeleteLimiterResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r DeleteLimiterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DeleteLimiterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r DeleteLimiterResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DeleteLimiterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5562,29 +5259,17 @@ type GetLimiterResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetLimiterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5618,63 +5303,33 @@ func (r GetLimiterResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetLimiterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r GetLimiterResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r GetLimiterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r GetLimiterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r GetLimiterResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r GetLimiterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetLimiterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r GetLimiterResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r GetLimiterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r GetLimiterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r GetLimiterResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r GetLimiterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetLimiterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r GetLimiterResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r GetLimiterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetLimiterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r GetLimiterResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetLimiterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5760,29 +5415,17 @@ type SetLimiterResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *SetLimiterResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -5816,63 +5459,33 @@ func (r SetLimiterResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r SetLimiterResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r SetLimiterResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r SetLimiterResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r SetLimiterResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r SetLimiterResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r SetLimiterResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r SetLimiterResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r SetLimiterResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r SetLimiterResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r SetLimiterResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r SetLimiterResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r SetLimiterResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r SetLimiterResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r SetLimiterResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r SetLimiterResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r SetLimiterResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r SetLimiterResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r SetLimiterResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -5961,29 +5574,17 @@ type ListOwnSalesResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListOwnSalesResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6017,63 +5618,33 @@ func (r ListOwnSalesResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListOwnSalesResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListOwnSalesResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListOwnSalesResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListOwnSalesResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ListOwnSalesResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ListOwnSalesResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListOwnSalesResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ListOwnSalesResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ListOwnSalesResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListOwnSalesResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ListOwnSalesResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ListOwnSalesResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListOwnSalesResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListOwnSalesResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListOwnSalesResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListOwnSalesResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListOwnSalesResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListOwnSalesResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6173,37 +5744,21 @@ type CreateSaleResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *KeyReusedResponseJSONApplicationJSON
-	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
-	ApplicationProblemJSON422 *KeyReusedResponseJSON2ApplicationProblemPlusJSON
+	JSON422 *KeyReused
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *CreateSaleResponse201Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6241,83 +5796,43 @@ func (r CreateSaleResponse) GetJSON201() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r CreateSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r CreateSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r CreateSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r CreateSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r CreateSaleResponse) GetJSON422() *KeyReusedResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON422() *KeyReused {
 	return r.JSON422
 }
 
-// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON422() *KeyReusedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON422
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r CreateSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r CreateSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CreateSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r CreateSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CreateSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6411,41 +5926,23 @@ type DeleteSaleResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *KeyReusedResponseJSONApplicationJSON
-	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
-	ApplicationProblemJSON422 *KeyReusedResponseJSON2ApplicationProblemPlusJSON
+	JSON422 *KeyReused
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *DeleteSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6474,93 +5971,48 @@ func (r DeleteSaleResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DeleteSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DeleteSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DeleteSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r DeleteSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r DeleteSaleResponse) GetJSON422() *KeyReusedResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON422() *KeyReused {
 	return r.JSON422
 }
 
-// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON422() *KeyReusedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON422
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DeleteSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DeleteSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DeleteSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r DeleteSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DeleteSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6641,37 +6093,21 @@ type ShowOwnSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OwnSaleResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowOwnSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6691,83 +6127,43 @@ type ShowOwnSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON200() *OwnSaleResponse {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ShowOwnSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ShowOwnSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ShowOwnSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ShowOwnSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -6858,45 +6254,25 @@ type ChangeSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OwnSaleResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *CutTooLargeResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *CutTooLargeResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *CutTooLarge
 	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *KeyReusedResponseJSONApplicationJSON
-	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
-	ApplicationProblemJSON422 *KeyReusedResponseJSON2ApplicationProblemPlusJSON
+	JSON422 *KeyReused
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ChangeSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -6920,103 +6296,53 @@ type ChangeSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ChangeSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON200() *OwnSaleResponse {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ChangeSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ChangeSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ChangeSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ChangeSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r ChangeSaleResponse) GetJSON409() *CutTooLargeResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON409() *CutTooLarge {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON409() *CutTooLargeResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ChangeSaleResponse) GetJSON422() *KeyReusedResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON422() *KeyReused {
 	return r.JSON422
 }
 
-// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON422() *KeyReusedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON422
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ChangeSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ChangeSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ChangeSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ChangeSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ChangeSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7110,33 +6436,19 @@ type ListAuditResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListAuditResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7172,73 +6484,38 @@ func (r ListAuditResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListAuditResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListAuditResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListAuditResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ListAuditResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListAuditResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListAuditResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListAuditResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListAuditResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7325,41 +6602,23 @@ type CloseSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OwnSaleResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *CloseSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7381,93 +6640,48 @@ type CloseSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CloseSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON200() *OwnSaleResponse {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r CloseSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r CloseSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r CloseSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r CloseSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r CloseSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r CloseSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r CloseSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CloseSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r CloseSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CloseSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7554,41 +6768,23 @@ type ExposeSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OwnSaleResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OwnSaleResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OwnSaleResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ExposeSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7610,93 +6806,48 @@ type ExposeSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ExposeSaleResponse) GetJSON200() *OwnSaleResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON200() *OwnSaleResponse {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON200() *OwnSaleResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ExposeSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ExposeSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ExposeSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ExposeSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r ExposeSaleResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ExposeSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ExposeSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ExposeSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ExposeSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ExposeSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -7790,33 +6941,19 @@ type GetFiguresResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetFiguresResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -7852,73 +6989,38 @@ func (r GetFiguresResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetFiguresResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r GetFiguresResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetFiguresResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r GetFiguresResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r GetFiguresResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetFiguresResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetFiguresResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r GetFiguresResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetFiguresResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8012,33 +7114,19 @@ type GetLedgerResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetLedgerResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8074,73 +7162,38 @@ func (r GetLedgerResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetLedgerResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r GetLedgerResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetLedgerResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r GetLedgerResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r GetLedgerResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetLedgerResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetLedgerResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r GetLedgerResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetLedgerResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8221,37 +7274,21 @@ type ListOrdersOfSaleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OrdersOfSaleResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OrdersOfSale
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListOrdersOfSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8271,83 +7308,43 @@ type ListOrdersOfSaleResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON200() *OrdersOfSaleResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON200() *OrdersOfSale {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON200() *OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListOrdersOfSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListOrdersOfSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListOrdersOfSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8423,33 +7420,19 @@ type ListMyOrdersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OrderListResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OrderListResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OrderListResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListMyOrdersResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8467,73 +7450,38 @@ type ListMyOrdersResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListMyOrdersResponse) GetJSON200() *OrderListResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSON200() *OrderListResponse {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSON200() *OrderListResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListMyOrdersResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r ListMyOrdersResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListMyOrdersResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListMyOrdersResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListMyOrdersResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListMyOrdersResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListMyOrdersResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListMyOrdersResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8614,37 +7562,21 @@ type FindOrderResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrderResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OneOrder
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *FindOrderResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8664,83 +7596,43 @@ type FindOrderResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r FindOrderResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON200() *OneOrder {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r FindOrderResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r FindOrderResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r FindOrderResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r FindOrderResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r FindOrderResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r FindOrderResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r FindOrderResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r FindOrderResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r FindOrderResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -8827,41 +7719,23 @@ type CancelOrderResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrderResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OneOrder
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *CancelOrderResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -8883,93 +7757,48 @@ type CancelOrderResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CancelOrderResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON200() *OneOrder {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r CancelOrderResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r CancelOrderResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r CancelOrderResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r CancelOrderResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r CancelOrderResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r CancelOrderResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r CancelOrderResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r CancelOrderResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r CancelOrderResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CancelOrderResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9056,41 +7885,23 @@ type PayOrderResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OneOrderResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OneOrderResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OneOrder
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *ConflictResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *ConflictResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *PayOrderResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -9112,93 +7923,48 @@ type PayOrderResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PayOrderResponse) GetJSON200() *OneOrderResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON200() *OneOrder {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON200() *OneOrderResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r PayOrderResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r PayOrderResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r PayOrderResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r PayOrderResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r PayOrderResponse) GetJSON409() *ConflictResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON409() *Conflict {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON409() *ConflictResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r PayOrderResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r PayOrderResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r PayOrderResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r PayOrderResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PayOrderResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9297,37 +8063,21 @@ type IssuePathResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *SaleSaysNoResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *SaleSaysNo
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedOrWaitingResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimitedOrWaiting
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *IssuePathResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -9365,83 +8115,43 @@ func (r IssuePathResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r IssuePathResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r IssuePathResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r IssuePathResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r IssuePathResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r IssuePathResponse) GetJSON409() *SaleSaysNoResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON409() *SaleSaysNo {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON409() *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r IssuePathResponse) GetJSON429() *RateLimitedOrWaitingResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON429() *RateLimitedOrWaiting {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON429() *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r IssuePathResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r IssuePathResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r IssuePathResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r IssuePathResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9521,21 +8231,13 @@ type ListSalesResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListSalesResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -9565,43 +8267,23 @@ func (r ListSalesResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ListSalesResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ListSalesResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ListSalesResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ListSalesResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ListSalesResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ListSalesResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ListSalesResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ListSalesResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ListSalesResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListSalesResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ListSalesResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListSalesResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9684,25 +8366,15 @@ type ShowSaleResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowSaleResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -9734,53 +8406,28 @@ func (r ShowSaleResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ShowSaleResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ShowSaleResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ShowSaleResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ShowSaleResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ShowSaleResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ShowSaleResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ShowSaleResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ShowSaleResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ShowSaleResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ShowSaleResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ShowSaleResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ShowSaleResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ShowSaleResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ShowSaleResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ShowSaleResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -9864,25 +8511,15 @@ type ShowWaitingRoomResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowWaitingRoomResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -9914,53 +8551,28 @@ func (r ShowWaitingRoomResponse) GetJSON200() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r ShowWaitingRoomResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r ShowWaitingRoomResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r ShowWaitingRoomResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r ShowWaitingRoomResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r ShowWaitingRoomResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r ShowWaitingRoomResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r ShowWaitingRoomResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r ShowWaitingRoomResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r ShowWaitingRoomResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ShowWaitingRoomResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r ShowWaitingRoomResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ShowWaitingRoomResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -10046,41 +8658,23 @@ type JoinWaitingRoomResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OnePlaceResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OnePlaceResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OnePlace
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *SaleSaysNoResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *SaleSaysNo
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *JoinWaitingRoomResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -10102,93 +8696,48 @@ type JoinWaitingRoomResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON200() *OnePlaceResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON200() *OnePlace {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON200() *OnePlaceResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON409() *SaleSaysNoResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON409() *SaleSaysNo {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON409() *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r JoinWaitingRoomResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r JoinWaitingRoomResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r JoinWaitingRoomResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -10271,33 +8820,19 @@ type LeaveWaitingRoomResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Answer
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *LeaveWaitingRoomResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -10322,73 +8857,38 @@ func (r LeaveWaitingRoomResponse) GetJSON200() *Answer {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r LeaveWaitingRoomResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r LeaveWaitingRoomResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r LeaveWaitingRoomResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -10469,37 +8969,21 @@ type MyPlaceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *OnePlaceResponseJSONApplicationJSON
-	// ApplicationProblemJSON200 the response for an HTTP 200 `application/problem+json` response
-	ApplicationProblemJSON200 *OnePlaceResponseJSON2ApplicationProblemPlusJSON
+	JSON200 *OnePlace
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *MyPlaceResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -10519,83 +9003,43 @@ type MyPlaceResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r MyPlaceResponse) GetJSON200() *OnePlaceResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON200() *OnePlace {
 	return r.JSON200
 }
 
-// GetApplicationProblemJSON200 returns the response for an HTTP 200 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON200() *OnePlaceResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON200
-}
-
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r MyPlaceResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r MyPlaceResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r MyPlaceResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r MyPlaceResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r MyPlaceResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r MyPlaceResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r MyPlaceResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r MyPlaceResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r MyPlaceResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -10676,33 +9120,19 @@ type PlaceEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimited
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *PlaceEventsResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -10722,73 +9152,38 @@ type PlaceEventsResponse struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r PlaceEventsResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r PlaceEventsResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r PlaceEventsResponse) GetJSON403() *ForbiddenResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSON403() *ForbiddenResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r PlaceEventsResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r PlaceEventsResponse) GetJSON429() *RateLimitedResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSON429() *RateLimited {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSON429() *RateLimitedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r PlaceEventsResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r PlaceEventsResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r PlaceEventsResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PlaceEventsResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -10887,37 +9282,21 @@ type DecrStockResponse struct {
 		RequestID string `json:"requestId"`
 	}
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequestResponseJSONApplicationJSON
-	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *BadRequestResponseJSON2ApplicationProblemPlusJSON
+	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *UnauthenticatedResponseJSONApplicationJSON
-	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationProblemJSON401 *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
+	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *ForbiddenOrBadPathResponseJSONApplicationJSON
-	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationProblemJSON403 *ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON
+	JSON403 *ForbiddenOrBadPath
 	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFoundResponseJSONApplicationJSON
-	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationProblemJSON404 *NotFoundResponseJSON2ApplicationProblemPlusJSON
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
-	JSON409 *SaleSaysNoResponseJSONApplicationJSON
-	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
-	ApplicationProblemJSON409 *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
+	JSON409 *SaleSaysNo
 	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimitedOrWaitingResponseJSONApplicationJSON
-	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
-	ApplicationProblemJSON429 *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
+	JSON429 *RateLimitedOrWaiting
 	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *UnavailableResponseJSONApplicationJSON
-	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationProblemJSON503 *UnavailableResponseJSON2ApplicationProblemPlusJSON
+	JSON503 *Unavailable
 	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *OtherResponseJSONApplicationJSON
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *OtherResponseJSON2ApplicationProblemPlusJSON
+	JSONDefault *Other
 	// Headers202 the parsed response headers for an HTTP 202 response
 	Headers202 *DecrStockResponse202Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -10955,83 +9334,43 @@ func (r DecrStockResponse) GetJSON202() *struct {
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r DecrStockResponse) GetJSON400() *BadRequestResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
-// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON400() *BadRequestResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON400
-}
-
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r DecrStockResponse) GetJSON401() *UnauthenticatedResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON401() *Unauthenticated {
 	return r.JSON401
 }
 
-// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON401() *UnauthenticatedResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON401
-}
-
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DecrStockResponse) GetJSON403() *ForbiddenOrBadPathResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON403() *ForbiddenOrBadPath {
 	return r.JSON403
 }
 
-// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON403() *ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON403
-}
-
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r DecrStockResponse) GetJSON404() *NotFoundResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON404() *NotFound {
 	return r.JSON404
 }
 
-// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON404() *NotFoundResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON404
-}
-
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
-func (r DecrStockResponse) GetJSON409() *SaleSaysNoResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON409() *SaleSaysNo {
 	return r.JSON409
 }
 
-// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON409() *SaleSaysNoResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON409
-}
-
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r DecrStockResponse) GetJSON429() *RateLimitedOrWaitingResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON429() *RateLimitedOrWaiting {
 	return r.JSON429
 }
 
-// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON429() *RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON429
-}
-
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r DecrStockResponse) GetJSON503() *UnavailableResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSON503() *Unavailable {
 	return r.JSON503
 }
 
-// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSON503() *UnavailableResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSON503
-}
-
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r DecrStockResponse) GetJSONDefault() *OtherResponseJSONApplicationJSON {
+func (r DecrStockResponse) GetJSONDefault() *Other {
 	return r.JSONDefault
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DecrStockResponse) GetApplicationProblemJSONDefault() *OtherResponseJSON2ApplicationProblemPlusJSON {
-	return r.ApplicationProblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -11636,89 +9975,47 @@ func ParseListDeadLettersResponse(rsp *http.Response) (*ListDeadLettersResponse,
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -11854,103 +10151,54 @@ func ParseDiscardDeadLetterResponse(rsp *http.Response) (*DiscardDeadLetterRespo
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12089,131 +10337,68 @@ func ParseRequeueDeadLetterResponse(rsp *http.Response) (*RequeueDeadLetterRespo
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12387,75 +10572,40 @@ func ParseListLimitersResponse(rsp *http.Response) (*ListLimitersResponse, error
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12560,89 +10710,47 @@ func ParseDeleteLimiterResponse(rsp *http.Response) (*DeleteLimiterResponse, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12768,89 +10876,47 @@ func ParseGetLimiterResponse(rsp *http.Response) (*GetLimiterResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -12976,89 +11042,47 @@ func ParseSetLimiterResponse(rsp *http.Response) (*SetLimiterResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13184,89 +11208,47 @@ func ParseListOwnSalesResponse(rsp *http.Response) (*ListOwnSalesResponse, error
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13413,117 +11395,61 @@ func ParseCreateSaleResponse(rsp *http.Response) (*CreateSaleResponse, error) {
 		}
 		response.JSON201 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 422:
-		var dest KeyReusedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest KeyReused
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON422 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 422:
-		var dest KeyReusedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON422 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13686,131 +11612,68 @@ func ParseDeleteSaleResponse(rsp *http.Response) (*DeleteSaleResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 422:
-		var dest KeyReusedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest KeyReused
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON422 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 422:
-		var dest KeyReusedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON422 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -13976,117 +11839,61 @@ func ParseShowOwnSaleResponse(rsp *http.Response) (*ShowOwnSaleResponse, error) 
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnSaleResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14225,145 +12032,75 @@ func ParseChangeSaleResponse(rsp *http.Response) (*ChangeSaleResponse, error) {
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnSaleResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest CutTooLargeResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest CutTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest CutTooLargeResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 422:
-		var dest KeyReusedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest KeyReused
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON422 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 422:
-		var dest KeyReusedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON422 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14540,103 +12277,54 @@ func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -14775,131 +12463,68 @@ func ParseCloseSaleResponse(rsp *http.Response) (*CloseSaleResponse, error) {
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnSaleResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -15055,131 +12680,68 @@ func ParseExposeSaleResponse(rsp *http.Response) (*ExposeSaleResponse, error) {
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnSaleResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OwnSaleResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -15353,103 +12915,54 @@ func ParseGetFiguresResponse(rsp *http.Response) (*GetFiguresResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -15606,103 +13119,54 @@ func ParseGetLedgerResponse(rsp *http.Response) (*GetLedgerResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -15841,117 +13305,61 @@ func ParseListOrdersOfSaleResponse(rsp *http.Response) (*ListOrdersOfSaleRespons
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OrdersOfSaleResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrdersOfSale
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OrdersOfSaleResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	case rsp.StatusCode == 200:
 		// Content-type (text/csv) unsupported
@@ -16093,103 +13501,54 @@ func ParseListMyOrdersResponse(rsp *http.Response) (*ListMyOrdersResponse, error
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OrderListResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderListResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OrderListResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -16318,117 +13677,61 @@ func ParseFindOrderResponse(rsp *http.Response) (*FindOrderResponse, error) {
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -16567,131 +13870,68 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -16847,131 +14087,68 @@ func ParsePayOrderResponse(rsp *http.Response) (*PayOrderResponse, error) {
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OneOrderResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest ConflictResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -17145,117 +14322,61 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest SaleSaysNoResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest SaleSaysNo
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedOrWaitingResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedOrWaiting
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -17425,61 +14546,33 @@ func ParseListSalesResponse(rsp *http.Response) (*ListSalesResponse, error) {
 	case rsp.StatusCode == 304:
 		break // No content-type
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -17613,75 +14706,40 @@ func ParseShowSaleResponse(rsp *http.Response) (*ShowSaleResponse, error) {
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -17814,75 +14872,40 @@ func ParseShowWaitingRoomResponse(rsp *http.Response) (*ShowWaitingRoomResponse,
 	case rsp.StatusCode == 304:
 		break // No content-type
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -18001,131 +15024,68 @@ func ParseJoinWaitingRoomResponse(rsp *http.Response) (*JoinWaitingRoomResponse,
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OnePlaceResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OnePlace
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OnePlaceResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest SaleSaysNoResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest SaleSaysNo
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -18281,103 +15241,54 @@ func ParseLeaveWaitingRoomResponse(rsp *http.Response) (*LeaveWaitingRoomRespons
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -18516,117 +15427,61 @@ func ParseMyPlaceResponse(rsp *http.Response) (*MyPlaceResponse, error) {
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 200:
-		var dest OnePlaceResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OnePlace
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 200:
-		var dest OnePlaceResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON200 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -18765,103 +15620,54 @@ func ParsePlaceEventsResponse(rsp *http.Response) (*PlaceEventsResponse, error) 
 	}
 
 	switch {
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
@@ -19018,117 +15824,61 @@ func ParseDecrStockResponse(rsp *http.Response) (*DecrStockResponse, error) {
 		}
 		response.JSON202 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON400 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 400:
-		var dest BadRequestResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON400 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON401 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 401:
-		var dest UnauthenticatedResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON401 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 403:
-		var dest ForbiddenOrBadPathResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenOrBadPath
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON403 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 403:
-		var dest ForbiddenOrBadPathResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON403 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON404 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 404:
-		var dest NotFoundResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON404 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 409:
-		var dest SaleSaysNoResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest SaleSaysNo
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON409 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 409:
-		var dest SaleSaysNoResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON409 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 429:
-		var dest RateLimitedOrWaitingResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedOrWaiting
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON429 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 429:
-		var dest RateLimitedOrWaitingResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON429 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON503 = &dest
 
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && rsp.StatusCode == 503:
-		var dest UnavailableResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON503 = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/json" && true:
-		var dest OtherResponseJSONApplicationJSON
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSONDefault = &dest
-
-	case rsp.Header.Get("Content-Type") == "application/problem+json" && true:
-		var dest OtherResponseJSON2ApplicationProblemPlusJSON
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
 
 	}
 
