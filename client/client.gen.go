@@ -575,7 +575,15 @@ type DeadLetterListItemsReason string
 
 // Field defines model for Field.
 type Field struct {
-	// Field A dotted path, the name of a header, "query" or "body".
+	// Errors Every bad field, in the order of the checks.
+	Errors []struct {
+		Field string `json:"field"`
+
+		// Message The rest of a sentence that begins with the field.
+		Message string `json:"message"`
+	} `json:"errors"`
+
+	// Field The first bad field: a dotted path, the name of a header, "query" or "body".
 	Field string `json:"field"`
 }
 
@@ -745,6 +753,14 @@ type LimiterAlgorithm string
 
 // LimiterSource defines model for Limiter.Source.
 type LimiterSource string
+
+// LimiterList defines model for LimiterList.
+type LimiterList struct {
+	Items []Limiter `json:"items"`
+
+	// NextCursor For the next page; null on the last.
+	NextCursor *Cursor `json:"nextCursor"`
+}
 
 // NewSale defines model for NewSale.
 type NewSale struct {
@@ -1341,6 +1357,14 @@ type ListDeadLettersParams struct {
 	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListLimitersParams defines parameters for ListLimiters.
+type ListLimitersParams struct {
+	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before.
+	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListOwnSalesParams defines parameters for ListOwnSales.
 type ListOwnSalesParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1558,6 +1582,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLimiters The limits of all rules, and those that operators have set
+	//
+	// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+	//
+	// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+	ListLimiters(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteLimiter Remove the key's own limit, and reset its count
 	//
@@ -1850,6 +1881,23 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, id openapi_types.UUID, r
 // Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 func (c *Client) RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRequeueDeadLetterRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLimiters The limits of all rules, and those that operators have set
+//
+// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+//
+// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+func (c *Client) ListLimiters(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLimitersRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2547,6 +2595,72 @@ func NewRequeueDeadLetterRequest(server string, id openapi_types.UUID) (*http.Re
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListLimitersRequest constructs an http.Request for the ListLimiters method
+func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/limiters")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -4033,6 +4147,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetterWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RequeueDeadLetterResponse, error)
 
+	// ListLimitersWithResponse The limits of all rules, and those that operators have set
+	//
+	// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+	ListLimitersWithResponse(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*ListLimitersResponse, error)
+
 	// DeleteLimiterWithResponse Remove the key's own limit, and reset its count
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -4800,6 +4923,148 @@ func (r RequeueDeadLetterResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RequeueDeadLetterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListLimitersResponse200Headers the declared response headers of an HTTP 200 response for ListLimiters
+type ListLimitersResponse200Headers struct {
+	XRequestID string
+}
+
+// ListLimitersResponse400Headers the declared response headers of an HTTP 400 response for ListLimiters
+type ListLimitersResponse400Headers struct {
+	XRequestID string
+}
+
+// ListLimitersResponse401Headers the declared response headers of an HTTP 401 response for ListLimiters
+type ListLimitersResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ListLimitersResponse403Headers the declared response headers of an HTTP 403 response for ListLimiters
+type ListLimitersResponse403Headers struct {
+	XRequestID string
+}
+
+// ListLimitersResponse503Headers the declared response headers of an HTTP 503 response for ListLimiters
+type ListLimitersResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ListLimitersResponseDefaultHeaders the declared response headers of an HTTP default response for ListLimiters
+type ListLimitersResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ListLimitersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int         `json:"code"`
+		Data LimiterList `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListLimitersResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListLimitersResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListLimitersResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListLimitersResponse403Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListLimitersResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListLimitersResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLimitersResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data LimiterList `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListLimitersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListLimitersResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListLimitersResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListLimitersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListLimitersResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLimitersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLimitersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLimitersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLimitersResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9181,6 +9446,21 @@ func (c *ClientWithResponses) RequeueDeadLetterWithResponse(ctx context.Context,
 	return ParseRequeueDeadLetterResponse(rsp)
 }
 
+// ListLimitersWithResponse The limits of all rules, and those that operators have set
+//
+// By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/limiters (the `ListLimiters` operationId).
+func (c *ClientWithResponses) ListLimitersWithResponse(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*ListLimitersResponse, error) {
+	rsp, err := c.ListLimiters(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLimitersResponse(rsp)
+}
+
 // DeleteLimiterWithResponse Remove the key's own limit, and reset its count
 //
 // Returns a wrapper object for the known response body format(s).
@@ -10247,6 +10527,155 @@ func ParseRequeueDeadLetterResponse(rsp *http.Response) (*RequeueDeadLetterRespo
 		response.Headers503 = &headers
 	case true:
 		var headers RequeueDeadLetterResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListLimitersResponse parses an HTTP response from a ListLimitersWithResponse call
+func ParseListLimitersResponse(rsp *http.Response) (*ListLimitersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLimitersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int         `json:"code"`
+			Data LimiterList `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListLimitersResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListLimitersResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ListLimitersResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListLimitersResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListLimitersResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ListLimitersResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -41,6 +41,7 @@ type APISettings struct {
 	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
+	CORSOrigins    []string         // of other sites whose pages may call the API
 	Recorder       httpapi.Recorder // may be nil, as the next two
 	CountLimit     LimitCounter
 	Trace          httpapi.Trace
@@ -90,7 +91,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
-		TrustedProxies: a.TrustedProxies, Guests: a.Guests,
+		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
 		GuestsAnywhere: a.GuestsAnywhere,
 	})
 	return &API{
@@ -114,7 +115,8 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 		JWTSecret:     []byte(cfg.Auth.JWTSecret.Reveal()),
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
 		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
-		Currency: cfg.HTTP.Currency,
+		CORSOrigins: cfg.HTTP.CORSOrigins,
+		Currency:    cfg.HTTP.Currency,
 	}, err
 }
 

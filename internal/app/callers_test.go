@@ -43,6 +43,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", "/admin/dead-letters", "", "operator"},
 		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator"},
 		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator"},
+		{"GET", "/admin/limiters", "", "operator"},
 		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator"},
 		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator"},
 		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator"},

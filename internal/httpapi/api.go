@@ -52,6 +52,8 @@ type Deps struct {
 	Recorder     Recorder // nil: nothing is recorded
 	Trace        Trace    // nil: no request is traced
 	Log          *slog.Logger
+	// CORSOrigins are the origins of other sites whose pages may call the API with a bearer token.
+	CORSOrigins []string
 	// TrustedProxies are the peers whose X-Forwarded-For the API uses.
 	TrustedProxies []netip.Prefix
 	// Guests are the actors that the sign-in page offers without a token; only the demo has any.
@@ -93,7 +95,8 @@ type api struct {
 func New(deps Deps) http.Handler {
 	a := newAPI(deps)
 	a.list = catalog.NewListCache(deps.Catalog.Sales, time.Now)
-	return a.engine(slices.Concat(a.probes(), a.routes(), a.pages()))
+	return allowOrigins(deps.CORSOrigins,
+		a.engine(slices.Concat(a.probes(), a.routes(), a.pages())))
 }
 
 // Probes returns the handler of /livez and /readyz alone. Every program serves it on its operations

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -37,7 +39,54 @@ func (a *api) writeError(c *gin.Context, err error) {
 		env.Code = limit.Code
 	}
 	setErrorHeaders(c, e)
+	if prefersProblem(c) {
+		a.writeProblem(c, env, status)
+		return
+	}
 	a.writeEnvelope(c, env, status)
+}
+
+// problemType is the media type of RFC 9457.
+const problemType = "application/problem+json"
+
+// prefersProblem reports whether the caller prefers an error in the form of RFC 9457.
+func prefersProblem(c *gin.Context) bool {
+	return strings.Contains(c.Request.Header.Get("Accept"), problemType) &&
+		c.NegotiateFormat(gin.MIMEJSON, problemType) == problemType
+}
+
+// problem is an error in the form of RFC 9457, with the envelope's members as extensions. Its type
+// is about:blank: reason distinguishes errors, and the API reference describes the reasons.
+type problem struct {
+	Type      string         `json:"type"`
+	Title     string         `json:"title"`
+	Status    int            `json:"status"`
+	Detail    string         `json:"detail"`
+	Code      int            `json:"code"`
+	Reason    seckill.Reason `json:"reason"`
+	Data      any            `json:"data"`
+	RequestID string         `json:"requestId"`
+}
+
+func (a *api) writeProblem(c *gin.Context, e envelope, status int) {
+	rc := requestContextOf(c.Request.Context())
+	rc.reason = e.Reason
+	p := problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message,
+		Code: e.Code, Reason: e.Reason, RequestID: rc.requestID,
+	}
+	data, err := appendValue(nil, e.Data)
+	if err != nil {
+		a.Log.ErrorContext(c.Request.Context(), "encode an error's data", "err", err)
+		data = []byte("{}")
+	}
+	p.Data = jsontext.Value(data)
+	body, err := appendValue(nil, p)
+	if err != nil { // its own members always have a JSON form
+		panic(err)
+	}
+	c.Data(status, problemType, body)
+	c.Abort()
 }
 
 // errorOf maps an error to what the caller may know. The text of an unexpected error is logged and
@@ -76,13 +125,19 @@ func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 
 // errorDataOf returns the envelope's data of an error.
 func errorDataOf(e *seckill.Error) any {
-	if e.Field != "" {
-		return errorData{"field", e.Field}
+	if e.Problems != nil {
+		return problemData{Field: e.Problems[0].Field, Errors: e.Problems}
 	}
 	if e.Detail.Name == "" {
 		return e.Detail.Value
 	}
 	return errorData(e.Detail)
+}
+
+// problemData is the data of a request with bad fields.
+type problemData struct {
+	Field  string           `json:"field"` // of the first
+	Errors seckill.Problems `json:"errors"`
 }
 
 // setErrorHeaders sets the headers that a status requires. A 401 names a scheme (RFC 9110, 11.6.1).

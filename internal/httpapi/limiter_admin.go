@@ -1,15 +1,46 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
+
+// listLimiters is GET /admin/limiters. A cursor holds the rule and the key of the last limiter.
+func (a *api) listLimiters(ctx context.Context, r *request) (response, error) {
+	isLimiter := func(s string) bool { return strings.Contains(s, "/") && utf8.ValidString(s) }
+	limit, after := r.limit(), r.cursor(limiterCursor, isLimiter)
+	if err := r.checked(isOperator(r.actor)); err != nil {
+		return response{}, err
+	}
+	all, err := a.LimiterAdmin.List(ctx)
+	if err != nil {
+		return response{}, limiterError(err)
+	}
+	if after != "" {
+		name, key, _ := strings.Cut(after, "/")
+		all = slices.DeleteFunc(all, func(s rules.Setting) bool {
+			return cmp.Or(cmp.Compare(s.Type, name), byKey(s.Key, key)) <= 0
+		})
+	}
+	show := func(s rules.Setting) rules.Setting { return s }
+	position := func(s rules.Setting) string { return limiterCursor + s.Type + "/" + s.Key }
+	return ok(page(all, limit, show, position)), nil
+}
+
+// byKey orders the limiters of a rule: the one for every key is first.
+func byKey(a, b string) int {
+	rank := func(key string) int { return map[bool]int{true: 0, false: 1}[key == rules.AnyKey] }
+	return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
+}
 
 // getLimiter is GET /admin/limiters/{type}/{key}.
 func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {

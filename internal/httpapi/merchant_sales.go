@@ -63,10 +63,7 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 // contract puts 400 before 403.
 func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	n, once := newSale(r.Fields), r.idempotency("POST /admin/sales")
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	if err := n.Validate(); err != nil {
+	if err := r.Check(n.Validate()); err != nil {
 		return response{}, err
 	}
 	if err := requireRole(isSeller(r.actor), nil); err != nil {

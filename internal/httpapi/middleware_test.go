@@ -98,7 +98,7 @@ func TestServer_DisconnectsSlowRequests(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	const length, path = "Content-Length: 100\r\n\r\n{", "POST /randomPath"
-	const badBody = `"data":{"field":"body"}`
+	const badBody = `"data":{"field":"body",`
 	token := "Authorization: " + h.bearer(buyer())
 	timestamp, signature := h.Callbacks.Sign(nil)
 	signed := "X-Seckill-Timestamp: " + timestamp + "\r\nX-Seckill-Signature: " + signature

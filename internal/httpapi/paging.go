@@ -46,6 +46,7 @@ const (
 	orderCursor      = "o"
 	auditCursor      = "a"
 	deadLetterCursor = "d"
+	limiterCursor    = "l"
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the first page.

@@ -134,6 +134,41 @@ func TestLimiterAdmin_ReadsAndChangesLimits(t *testing.T) {
 	require.Equal(t, "2001:db8::/64", call("GET", "/admin/limiters/orders/2001:db8::/64", "").Key)
 }
 
+// TestLimiterAdmin_ListsRulesAndOverrides pages through all limits, two at a time.
+func TestLimiterAdmin_ListsRulesAndOverrides(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, routeRules)
+	for _, target := range []string{"randomPath/42", "orders/2001:db8::/64", "orders/*"} {
+		h.want(200, h.as(operator(), "PUT", "/admin/limiters/"+target, `{"permitsPerSecond": 7}`))
+	}
+	type setting struct {
+		Type, Key, Source string
+		PermitsPerSecond  float64
+	}
+	var all []setting
+	for target := "/admin/limiters?limit=2"; target != ""; {
+		page := dataOf[struct {
+			Items      []setting
+			NextCursor string
+		}](h, h.want(200, h.as(operator(), "GET", target, "")))
+		all = append(all, page.Items...)
+		target = ""
+		if page.NextCursor != "" {
+			target = "/admin/limiters?limit=2&cursor=" + page.NextCursor
+		}
+	}
+	require.Contains(t, all, setting{"orders", "*", "operator", 7})
+	require.Contains(t, all, setting{"orders", "2001:db8::/64", "operator", 7})
+	require.Contains(t, all, setting{"randomPath", "*", "rule", 1000})
+	require.Contains(t, all, setting{"randomPath", "42", "operator", 7})
+	seen := map[[2]string]bool{}
+	for _, s := range all {
+		require.False(t, seen[[2]string{s.Type, s.Key}], "%+v is listed twice", s)
+		seen[[2]string{s.Type, s.Key}] = true
+	}
+	h.want(403, h.as(merchant(), "GET", "/admin/limiters", ""))
+}
+
 func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, routeRules)

@@ -132,6 +132,10 @@ func (a *api) routes() []route {
 			handle: a.ordersOfSale,
 		},
 
+		{
+			methods: read, path: "/admin/limiters", unlimited: true, fields: page,
+			handle: a.listLimiters,
+		},
 		{methods: read, path: limiter, unlimited: true, handle: a.getLimiter},
 		{methods: put, path: limiter, unlimited: true, fields: ofLimiter, handle: a.setLimiter},
 		{methods: remove, path: limiter, unlimited: true, handle: a.deleteLimiter},

@@ -13,10 +13,7 @@ import (
 func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	if err := c.Validate(); err != nil {
+	if err := r.Check(c.Validate()); err != nil {
 		return response{}, err
 	}
 	if _, err := a.managedSale(ctx, r); err != nil {

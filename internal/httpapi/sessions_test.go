@@ -113,13 +113,13 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 	for name, c := range map[string]struct {
 		target, body, reason, field string
 	}{
-		"nothing":            {"/session", "", "UNAUTHENTICATED", ""},
-		"no token":           {"/session", `{"token":"x"}`, "UNAUTHENTICATED", ""},
-		"a number":           {"/session", `{"token":1}`, "BAD_REQUEST", "token"},
-		"in the address":     {"/session?token=x", "", "BAD_REQUEST", "token"},
-		"both":               {"/session", `{"token":"x","guest":"2"}`, "BAD_REQUEST", "guest"},
-		"no such guest":      {"/session", `{"guest":"3"}`, "NOT_FOUND", ""},
-		"a guest's number":   {"/session", `{"guest":2}`, "BAD_REQUEST", "guest"},
+		"nothing":          {"/session", "", "UNAUTHENTICATED", ""},
+		"no token":         {"/session", `{"token":"x"}`, "UNAUTHENTICATED", ""},
+		"a number":         {"/session", `{"token":1}`, "BAD_REQUEST", "token"},
+		"in the address":   {"/session?token=x", "", "BAD_REQUEST", "token"},
+		"both":             {"/session", `{"token":"x","guest":"2"}`, "BAD_REQUEST", "guest"},
+		"no such guest":    {"/session", `{"guest":"3"}`, "NOT_FOUND", ""},
+		"a guest's number": {"/session", `{"guest":2}`, "BAD_REQUEST", "guest"},
 	} {
 		r := h.ask("POST", c.target, c.body)
 		require.Equal(t, c.reason, r.Reason, "%s: %s", name, r.Body)

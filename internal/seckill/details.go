@@ -32,23 +32,19 @@ const (
 
 var pairName = regexp.MustCompile(`^[0-9A-Za-z_-]{1,40}$`)
 
-// Validate returns a BadRequest for the first field that is out of its bounds.
-func (d Details) Validate() error {
-	switch {
-	case utf8.RuneCountInString(d.Description) > maxDescription:
-		return NewFieldError("description", "must have at most %d characters", maxDescription)
-	case strings.ContainsFunc(d.Description, isForbiddenInText):
-		return NewFieldError("description", "must not contain control characters")
-	case d.ImageURL != "" && !isImageURL(d.ImageURL):
-		return NewFieldError("imageUrl", "must be an https URL of at most %d characters",
-			maxImageURL)
-	case len(d.ExternalID) > maxExternalID || strings.ContainsFunc(d.ExternalID, isNotVisible):
-		return NewFieldError("externalId", "must be at most %d visible ASCII characters",
-			maxExternalID)
-	case d.Currency != "" && !isCurrency(d.Currency):
-		return NewFieldError("currency", "must be a code of ISO 4217, such as EUR")
-	}
-	return validatePairs(d.Pairs())
+// validate adds the fields that are out of their bounds.
+func (d Details) validate(p *Problems) {
+	p.Check(utf8.RuneCountInString(d.Description) > maxDescription,
+		"description", "must have at most %d characters", maxDescription)
+	p.Check(strings.ContainsFunc(d.Description, isForbiddenInText),
+		"description", "must not contain control characters")
+	p.Check(d.ImageURL != "" && !isImageURL(d.ImageURL),
+		"imageUrl", "must be an https URL of at most %d characters", maxImageURL)
+	p.Check(len(d.ExternalID) > maxExternalID || strings.ContainsFunc(d.ExternalID, isNotVisible),
+		"externalId", "must be at most %d visible ASCII characters", maxExternalID)
+	p.Check(d.Currency != "" && !isCurrency(d.Currency),
+		"currency", "must be a code of ISO 4217, such as EUR")
+	validatePairs(d.Pairs(), p)
 }
 
 func isForbiddenInText(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }
@@ -66,21 +62,17 @@ func isCurrency(code string) bool {
 	return err == nil && unit.String() == code
 }
 
-func validatePairs(pairs map[string]string) error {
-	if len(pairs) > maxPairs {
-		return NewFieldError("metadata", "must have at most %d pairs", maxPairs)
-	}
+func validatePairs(pairs map[string]string, p *Problems) {
+	p.Check(len(pairs) > maxPairs, "metadata", "must have at most %d pairs", maxPairs)
 	for name, value := range pairs {
 		if !pairName.MatchString(name) {
-			return NewFieldError("metadata", "must have names of 1 to 40 letters, digits, _ and -")
+			p.Add("metadata", "must have names of 1 to 40 letters, digits, _ and -")
+			continue
 		}
-		if utf8.RuneCountInString(value) > maxPairValue ||
-			strings.ContainsFunc(value, unicode.IsControl) {
-			return NewFieldError("metadata."+name,
-				"must have at most %d characters, without control characters", maxPairValue)
-		}
+		p.Check(utf8.RuneCountInString(value) > maxPairValue ||
+			strings.ContainsFunc(value, unicode.IsControl), "metadata."+name,
+			"must have at most %d characters, without control characters", maxPairValue)
 	}
-	return nil
 }
 
 // Pairs returns the metadata; nil without any.

@@ -29,28 +29,22 @@ type NewSale struct {
 	Details       Details
 }
 
-// Validate returns a BadRequest for the first field that is out of its bounds.
+// Validate returns a BadRequest for the fields that are out of their bounds.
 func (n NewSale) Validate() error {
-	switch {
-	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > maxTitle:
-		return NewFieldError("title", "must have 1 to %d characters", maxTitle)
-	case strings.ContainsFunc(n.Title, unicode.IsControl):
-		return NewFieldError("title", "must not contain control characters")
-	case n.Price < 0 || n.Price > MaxPrice:
-		return NewFieldError("price", "must be 0 to %d", int64(MaxPrice))
-	case n.Stock < 1 || n.Stock > MaxStock:
-		return NewFieldError("stock", "must be 1 to %d", MaxStock)
-	case n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit:
-		return NewFieldError("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
-	case !validTime(n.StartAt):
-		return NewFieldError("startAt", "must be a time of the years 2000 to 9999")
-	case !validTime(n.EndAt) || !n.EndAt.After(n.StartAt):
-		return NewFieldError("endAt", "must be a time after startAt")
-	}
-	if err := n.Details.Validate(); err != nil {
-		return err
-	}
-	return n.Rate.Validate()
+	var p Problems
+	p.Check(strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > maxTitle,
+		"title", "must have 1 to %d characters", maxTitle)
+	p.Check(strings.ContainsFunc(n.Title, unicode.IsControl),
+		"title", "must not contain control characters")
+	p.Check(n.Price < 0 || n.Price > MaxPrice, "price", "must be 0 to %d", int64(MaxPrice))
+	p.Check(n.Stock < 1 || n.Stock > MaxStock, "stock", "must be 1 to %d", MaxStock)
+	p.Check(n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit,
+		"perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
+	p.Check(!validTime(n.StartAt), "startAt", "must be a time of the years 2000 to 9999")
+	p.Check(!validTime(n.EndAt) || !n.EndAt.After(n.StartAt), "endAt", "must be a time after startAt")
+	n.Details.validate(&p)
+	n.Rate.validate(&p)
+	return p.Err()
 }
 
 func validTime(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
@@ -62,18 +56,14 @@ const (
 	MaxWaitMillis       = 60_000
 )
 
-// Validate returns a BadRequest for the first field that is out of its bounds. NaN is out of every
-// bound.
-func (r Rate) Validate() error {
-	switch {
-	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= maxPermitsPerSecond):
-		return NewFieldError("rate.permitsPerSecond", "must be 0.001 to %d", maxPermitsPerSecond)
-	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= maxBurstSeconds):
-		return NewFieldError("rate.maxBurstSeconds", "must be 0 to %d", maxBurstSeconds)
-	case r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis:
-		return NewFieldError("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
-	}
-	return nil
+// validate adds the fields that are out of their bounds. NaN is out of every bound.
+func (r Rate) validate(p *Problems) {
+	p.Check(!(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= maxPermitsPerSecond),
+		"rate.permitsPerSecond", "must be 0.001 to %d", maxPermitsPerSecond)
+	p.Check(!(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= maxBurstSeconds),
+		"rate.maxBurstSeconds", "must be 0 to %d", maxBurstSeconds)
+	p.Check(r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis,
+		"rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
 }
 
 // Draft returns the draft that a merchant creates at a moment.

@@ -3,6 +3,7 @@ package seckill
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -31,7 +32,7 @@ const (
 type Error struct {
 	Reason     Reason
 	Message    string        // a sentence for the user
-	Field      string        // dotted path of the bad field of a BadRequest; else empty
+	Problems   Problems      // the bad fields of a BadRequest; else nil
 	Detail     Detail        // for programs (available, orderSns); else zero
 	RetryAfter time.Duration // earliest useful retry; 0 if unknown
 	Err        error         // the cause, for the log only
@@ -71,8 +72,55 @@ func NewError(r Reason, format string, args ...any) *Error {
 
 // NewFieldError returns a BadRequest for one field of a request.
 func NewFieldError(field, format string, args ...any) *Error {
-	message := field + ": " + fmt.Sprintf(format, args...)
-	return &Error{Reason: BadRequest, Field: field, Message: message}
+	return newBadRequest(Problems{{field, fmt.Sprintf(format, args...)}})
+}
+
+// newBadRequest returns the refusal of a request for its problems. The message has the first one.
+func newBadRequest(p Problems) *Error {
+	return &Error{Reason: BadRequest, Problems: p, Message: p[0].Field + ": " + p[0].Message}
+}
+
+// Problem is one bad field of a request.
+type Problem struct {
+	Field   string `json:"field"`   // dotted path, the name of a header, "query" or "body"
+	Message string `json:"message"` // the rest of a sentence that begins with the field
+}
+
+// Problems are the bad fields of a request, in the order of their checks, each once.
+type Problems []Problem
+
+// Add records a problem with a field that has none yet.
+func (p *Problems) Add(field, format string, args ...any) {
+	if !slices.ContainsFunc(*p, func(q Problem) bool { return q.Field == field }) {
+		*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+	}
+}
+
+// Check records a problem with a field if it is bad.
+func (p *Problems) Check(bad bool, field, format string, args ...any) {
+	if bad {
+		p.Add(field, format, args...)
+	}
+}
+
+// Join adds the problems of another BadRequest, and returns any other error.
+func (p *Problems) Join(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Problems == nil {
+		return err
+	}
+	for _, q := range e.Problems {
+		p.Add(q.Field, "%s", q.Message)
+	}
+	return nil
+}
+
+// Err returns the BadRequest of all problems, or nil without any.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return newBadRequest(p)
 }
 
 // NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome

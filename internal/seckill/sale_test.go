@@ -47,7 +47,7 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 			var refusal *Error
 			require.ErrorAs(t, n.Validate(), &refusal, "%s %d", field, i)
 			require.Equal(t, BadRequest, refusal.Reason)
-			require.Equal(t, field, refusal.Field)
+			require.Equal(t, field, refusal.Problems[0].Field)
 		}
 	}
 	longest := newSale()

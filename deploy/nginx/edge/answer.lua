@@ -34,7 +34,8 @@ function M.send(status, said)
 end
 
 function M.bad_field(field, problem)
-  return M.send(400, { reason = "BAD_REQUEST", message = field .. " " .. problem, data = '{"field":"' .. field .. '"}' })
+  local data = '{"field":"' .. field .. '","errors":[{"field":"' .. field .. '","message":"' .. problem .. '"}]}'
+  return M.send(400, { reason = "BAD_REQUEST", message = field .. ": " .. problem, data = data })
 end
 
 -- limited denies the request with Retry-After: seconds, rounded up. limit and policy are the values

@@ -28,11 +28,11 @@ type field struct {
 
 // Fields holds the fields of one request. It is not safe for concurrent use.
 type Fields struct {
-	allowed []string
-	objects []string // of a JSON body, by their names
-	fields  []field
-	first   [3]field // room for the fields of a purchase
-	err     error
+	allowed  []string
+	objects  []string // of a JSON body, by their names
+	fields   []field
+	first    [3]field // room for the fields of a purchase
+	problems seckill.Problems
 }
 
 // New returns an empty set that accepts the given names from a query or a body. The name "x.*"
@@ -104,14 +104,21 @@ func (f *Fields) Canonical() []string {
 	return lines
 }
 
-// Err returns the first problem of the values taken so far.
-func (f *Fields) Err() error { return f.err }
+// Err returns the problems of the values taken so far.
+func (f *Fields) Err() error { return f.problems.Err() }
 
-// Reject records a problem with a field, unless there is one already.
-func (f *Fields) Reject(name, format string, args ...any) {
-	if f.err == nil {
-		f.err = seckill.NewFieldError(name, format, args...)
+// Check adds the problems of an error about the values, and returns Err. It returns an error that
+// names no field as it is.
+func (f *Fields) Check(err error) error {
+	if err := f.problems.Join(err); err != nil {
+		return err
 	}
+	return f.Err()
+}
+
+// Reject records a problem with a field that has none yet.
+func (f *Fields) Reject(name, format string, args ...any) {
+	f.problems.Add(name, format, args...)
 }
 
 // add checks a field against the allowed names and adds it.

@@ -49,8 +49,8 @@ func FuzzFields_Read(f *testing.F) {
 			e, ok := err.(*seckill.Error) //nolint:errorlint // Read promises this exact type
 			require.True(t, ok, "%v", err)
 			require.Equal(t, seckill.BadRequest, e.Reason)
-			require.NotEmpty(t, e.Field)
-			require.True(t, utf8.ValidString(e.Field))
+			require.NotEmpty(t, e.Problems[0].Field)
+			require.True(t, utf8.ValidString(e.Problems[0].Field))
 		}
 	})
 }

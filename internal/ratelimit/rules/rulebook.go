@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -122,4 +123,23 @@ func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit
 		}
 	}
 	b.set.Store(next)
+}
+
+// settings returns the limit of every rule and the operators' limits, by rule and key. * sorts
+// before every other key that a limiter has.
+func (b *Rulebook) settings() (all []Setting) {
+	set := b.set.Load().limits
+	for _, name := range slices.Sorted(maps.Keys(b.rules)) {
+		rule := b.rules[name]
+		params, source := b.effective(rule, AnyKey, nil)
+		all = append(all, Setting{Type: name, Key: AnyKey, Limit: params.Limit(), Source: source})
+		for _, key := range slices.Sorted(maps.Keys(set[name])) {
+			if key != AnyKey {
+				all = append(all, Setting{
+					Type: name, Key: key, Limit: set[name][key].Limit(), Source: "operator",
+				})
+			}
+		}
+	}
+	return all
 }

@@ -32,12 +32,11 @@ type RateChange struct {
 	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
 }
 
-// Validate returns a BadRequest for the first field that no sale could accept.
+// Validate returns a BadRequest for the fields that no sale could accept.
 func (c Change) Validate() error {
-	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
-		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock,
-			seckill.MaxStock)
-	}
+	var p seckill.Problems
+	p.Check(c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock,
+		"stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock)
 	// The sample is within all bounds, so only the change can cause a violation.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	sample := seckill.Sale{
@@ -45,7 +44,10 @@ func (c Change) Validate() error {
 		EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
 	}
 	c.StockDelta = 0
-	return asNew(c.set(sample)).Validate()
+	if err := p.Join(asNew(c.set(sample)).Validate()); err != nil {
+		return err
+	}
+	return p.Err()
 }
 
 // Apply returns the changed sale. It returns Conflict if the sale's status does not allow the

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Origins are the origins of pages that may call the API (the Fetch standard, "origin"): scheme,
+// host and port.
+type Origins []string
+
+// UnmarshalText reads a comma list of origins. A browser compares them as texts, so a list with a
+// path or a final slash would permit nobody, and is an error.
+func (o *Origins) UnmarshalText(text []byte) error {
+	*o = nil
+	for s := range strings.SplitSeq(string(text), ",") {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			continue
+		}
+		u, err := url.Parse(s)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+			u.Scheme+"://"+strings.ToLower(u.Host) != s {
+			return fmt.Errorf("%q is no origin such as https://shop.example.org", s)
+		}
+		*o = append(*o, s)
+	}
+	return nil
+}
