@@ -270,3 +270,20 @@ func TestReservation_AddHeadersAppendsToTheList(t *testing.T) {
 		"Ratelimit-Policy": {`"one";q=2;w=7200`, `"two";q=2;w=7200`},
 	}, header)
 }
+
+// TestNew_TakesEveryInterval has the rates 1000/i a second as one permit in i ms and as 1,000 in i s.
+func TestNew_TakesEveryInterval(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := ratelimit.Clock(func() time.Time { return at })
+	for i := 1; i <= 1000; i++ {
+		l := newLimiter(t, ratelimit.Memory(),
+			ratelimit.Limit{Permits: 1000, Per: time.Duration(i) * time.Second, Burst: 1}, clock)
+		require.True(t, must.Get(l.Allow(t.Context(), "a", 1))(t).Allowed)
+		require.Equal(t, time.Duration(i)*time.Millisecond,
+			must.Get(l.Allow(t.Context(), "a", 1))(t).RetryAfter, "1000/%d", i)
+		require.NoError(t, l.SetLimit(
+			ratelimit.Limit{Permits: 1, Per: time.Duration(i) * time.Millisecond, Burst: 1}))
+		require.Equal(t, time.Duration(i)*time.Millisecond,
+			must.Get(l.Allow(t.Context(), "a", 1))(t).RetryAfter, "1000/%d", i)
+	}
+}

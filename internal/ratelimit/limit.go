@@ -91,26 +91,33 @@ func BadField(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// perPermit is the interval between permits as cost/scale microseconds in lowest
-// terms: 700/s is 10000/7. It reads the rate in its shortest decimal form, so that
-// 0.1 is exactly a tenth.
-func (l Limit) perPermit() (cost, scale int64, err error) {
+// perPermit compiles a limit whose permits accumulate at a rate. compile gets the interval between
+// permits as cost/scale microseconds in lowest terms: 700/s is 10000/7. It reads the rate in its
+// shortest decimal form, so that 0.1 is exactly a tenth. A rate with more digits than compile
+// accepts is rounded, see rounded.
+func (l Limit) perPermit(compile func(cost, scale int64) (Params, error)) (Params, error) {
 	perSecond, ok := new(big.Rat).SetString(strconv.FormatFloat(l.PermitsPerSecond, 'f', -1, 64))
 	switch {
 	case !ok || l.PermitsPerSecond < 0 || l.PermitsPerSecond > maxRate:
-		return 0, 0, BadField("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
+		return Params{}, BadField("permitsPerSecond", "must be above 0 and at most %d",
+			int64(maxRate))
 	case l.PermitsPerSecond == 0:
+		var err error
 		if perSecond, err = l.perInterval(); err != nil {
-			return 0, 0, err
+			return Params{}, err
 		}
 	}
-	interval := new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)
-	if !interval.Num().IsInt64() || !interval.Denom().IsInt64() ||
-		interval.Num().Int64() > MaxTicks || interval.Denom().Int64() > MaxTicks {
-		return 0, 0, BadField("permitsPerSecond",
-			"is too small, or has more digits than can be exact")
+	err := BadField("permitsPerSecond", "is too small")
+	for i, interval := range rounded(new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)) {
+		params, refused := compile(interval.Num().Int64(), interval.Denom().Int64())
+		if refused == nil {
+			return params, nil
+		}
+		if i == 0 {
+			err = refused
+		}
 	}
-	return interval.Num().Int64(), interval.Denom().Int64(), nil
+	return Params{}, err
 }
 
 // perInterval is the rate in permits per second of Limit per IntervalSeconds.

@@ -51,7 +51,7 @@ func (t Params) Quota() (permits int64, window time.Duration) {
 func (l Limit) Params() (Params, error) {
 	switch l.Algorithm {
 	case TokenBucket, Reserve, SmoothBursty, Nginx, LeakyQueue, LeakyMeter:
-		return l.bucketParams()
+		return l.perPermit(l.bucketParams)
 	case FixedWindow, SlidingWindow:
 		return l.windowParams()
 	case SubWindows, SlidingLog, SmoothWarmingUp:
@@ -80,12 +80,8 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	return limit, time.Second, nil
 }
 
-func (l Limit) bucketParams() (Params, error) {
-	cost, scale, err := l.perPermit()
-	if err != nil {
-		return Params{}, err
-	}
-	t := Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
+func (l Limit) bucketParams(cost, scale int64) (t Params, err error) {
+	t = Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
 	if l.Algorithm == SmoothBursty {
 		t.Kind = KindBursty
 	}

@@ -11,7 +11,7 @@ const (
 // localParams compiles the limits that Redis does not support.
 func (l Limit) localParams() (Params, error) {
 	if l.Algorithm == SmoothWarmingUp {
-		return l.warmupParams()
+		return l.perPermit(l.warmupParams)
 	}
 	limit, interval, err := l.window()
 	if err != nil {
@@ -32,11 +32,7 @@ func (l Limit) localParams() (Params, error) {
 	return Params{Cost: us, Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l}, nil
 }
 
-func (l Limit) warmupParams() (Params, error) {
-	cost, scale, err := l.perPermit()
-	if err != nil {
-		return Params{}, err
-	}
+func (l Limit) warmupParams(cost, scale int64) (Params, error) {
 	if l.ColdFactor < 1 || l.ColdFactor > 1000 {
 		return Params{}, BadField("coldFactor", "must be 1 to 1000")
 	}

@@ -57,7 +57,8 @@ func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) 
 // rate, because burst and wait differ in meaning between algorithms.
 func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
-		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
+		ownRate := c.PermitsPerSecond != nil || c.Limit != nil || c.IntervalSeconds != nil
+		if !ownRate && l.PermitsPerSecond > 0 {
 			c.PermitsPerSecond = &l.PermitsPerSecond
 		}
 		return c.WithDefaults()

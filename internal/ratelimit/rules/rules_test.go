@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -47,7 +48,7 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 		"    algorithm: sliding_log":            "algorithm: sliding_log works in one process only",
 		"    maxWait: 1s\n    maxWaitMillis: 5": "maxWait",
 		"    fallback:\n      code: 0":          "line 4: rules[0] a: fallback.code",
-		"    permitsPerSecond: 0.1234567890123": "permitsPerSecond",
+		"    permitsPerSecond: 0.000000000001":  "permitsPerSecond",
 		"  - name: b\n    permitsPerSecond: -1": "line 4: rules[1] b: permitsPerSecond",
 		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
 		"  - limit: 5":                          "rules[1]: name",
@@ -60,6 +61,39 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 	} {
 		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
 		require.ErrorContains(t, err, says, lines)
+	}
+}
+
+// TestParse_RatesWithManyDigits has rates whose decimal form ends nowhere: 1000/i a second is one
+// permit in i ms. It checks the time at which the second permit is good.
+func TestParse_RatesWithManyDigits(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("rules:\n")
+	for i := 1; i <= 1000; i++ {
+		fmt.Fprintf(&text, "  - {name: r%d, permitsPerSecond: %v}\n", i, 1000/float64(i))
+	}
+	b := book(t, text.String())
+	for i := 1; i <= 1000; i++ {
+		params := b.Params(ruleNamed(t, b, fmt.Sprintf("r%d", i)), "1", nil)
+		require.Equal(t, time.Duration(i)*time.Millisecond, params.TimeFor(1), "1000/%d", i)
+		require.Equal(t, int64(i)*1000*params.Scale, params.Cost, "1000/%d", i)
+	}
+}
+
+// TestParse_WindowsHaveWholeRates checks that 2.5/s is refused where it cannot be exact, and exact
+// in its other form.
+func TestParse_WindowsHaveWholeRates(t *testing.T) {
+	for _, algorithm := range []string{
+		"fixed_window", "sliding_window", "sub_windows", "sliding_log",
+	} {
+		const rule = "rules: [{name: r, scope: node, algorithm: %s, %s}]"
+		_, err := rules.Parse(fmt.Appendf(nil, rule, algorithm, "permitsPerSecond: 2.5"))
+		require.ErrorContains(t, err, "permitsPerSecond: of a window must be a whole number",
+			algorithm)
+		b := book(t, fmt.Sprintf(rule, algorithm, "limit: 5, interval: 2s"))
+		quota, took := b.Params(ruleNamed(t, b, "r"), "1", nil).Quota()
+		require.EqualValues(t, 5, quota, algorithm)
+		require.Equal(t, 2*time.Second, took, algorithm)
 	}
 }
 
