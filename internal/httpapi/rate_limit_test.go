@@ -167,7 +167,7 @@ func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 		`{"permitsPerSecond": "5"}`:     "permitsPerSecond",
 		`{"permitsPerSecond": 1e300}`:   "permitsPerSecond",
 		`{"algorithm": "magic"}`:        "algorithm",
-		`{"algorithm": "sliding_log"}`:  "algorithm",
+		`{"algorithm": "sub_windows"}`:  "algorithm",
 		`{"maxWaitMillis": 1.5}`:        "maxWaitMillis",
 		`{"maxWaitMillis": -1}`:         "maxWaitMillis",
 		`{"nodelay": "yes"}`:            "nodelay",

@@ -33,7 +33,7 @@ func window(a ratelimit.Algorithm, limit int64, seconds float64) ratelimit.Limit
 func kinds(interval float64) []ratelimit.Limit {
 	return []ratelimit.Limit{
 		tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, interval),
-		window(ratelimit.SlidingWindow, 5, interval),
+		window(ratelimit.SlidingWindow, 5, interval), window(ratelimit.SlidingLog, 5, interval),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Algorithm names a way to limit. The zero value is not one of them.
 type Algorithm string
 
-// The algorithms. All but the last three work in Redis and in process alike.
+// The algorithms. Those without a remark work in Redis and in process alike.
 const (
 	// TokenBucket admits a burst and denies what exceeds it.
 	TokenBucket Algorithm = "token_bucket"
@@ -30,11 +30,11 @@ const (
 	// FixedWindow counts for one interval, which begins with its first request.
 	FixedWindow Algorithm = "fixed_window"
 	// SlidingWindow adds to a window's count the last one's, weighted by how much
-	// of it overlaps the interval before now.
+	// of it overlaps the interval before now: an estimate.
 	SlidingWindow Algorithm = "sliding_window"
 	// SubWindows counts in parts of the interval. In process only.
 	SubWindows Algorithm = "sub_windows"
-	// SlidingLog records every admission. In process only.
+	// SlidingLog records every admission, so it is exact. Above 100 permits in process only.
 	SlidingLog Algorithm = "sliding_log"
 	// SmoothWarmingUp is Guava's: slower after idle time. In process only.
 	SmoothWarmingUp Algorithm = "smooth_warming_up"

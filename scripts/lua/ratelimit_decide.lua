@@ -12,12 +12,13 @@
 -- ARGV      then eleven for each request:
 --   group     a number
 --   op        't' take, 'p' peek (takes nothing), 'r' refund
---   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
+--   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding,
+--             'l' log
 --   n         permits, 1 or more
 --   least     permits that suffice, 1 to n
 --   wait      longest wait, µs (take, peek). Of a refund: when the permits were
 --             taken, µs (windows), or now + reset of that answer (buckets)
---   cost      ticks per permit; windows: the interval, ms
+--   cost      ticks per permit; windows: the interval, ms; a log: µs
 --   scale     ticks per µs
 --   free      level in ticks up to which no wait is needed; windows: the limit
 --   cap       highest level in ticks
@@ -31,12 +32,14 @@
 --   reset     µs until the limiter is full again
 --
 -- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
---           'f start count' µs · 'w start interval count last' ms. An unreadable
---           value counts as missing. Of a bucket, scale has more numbers of 16
---           digits at its end: cost and free, and where a change of these made them
---           differ from the level (or the level is the highest that can be counted),
---           the ticks taken and their share of the burst.
---           Older scripts read one large number, as another scale.
+--           'f start count' µs · 'w start interval count last' ms · 'l newest'
+--           and for each admission, the oldest first, ' age' or ' age:permits',
+--           with the age at newest in µs. An unreadable value counts as missing.
+--           Of a bucket, scale has more numbers of 16 digits at its end: cost and
+--           free, and where a change of these made them differ from the level (or
+--           the level is the highest that can be counted), the ticks taken and their
+--           share of the burst. Older scripts read one large number, as another
+--           scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
@@ -305,7 +308,74 @@ local function windows()
     end
   end
 
-  return { f = fixed, w = sliding }
+  -- The log: every admission of the last interval.
+  local log = { tag = 'l' }
+
+  function log.load(t, text)
+    local s = { now = now, newest = now, count = 0 }
+    local newest, entries = string.match(text, '^l (%d+)([ %d:]*)$')
+    if not newest then return s end
+    newest = tonumber(newest)
+    s.moved = newest - now > BACK_STEP
+    if s.moved then newest = now end
+    s.now, s.newest = max(now, newest), newest
+    for age, n in string.gmatch(entries, ' (%d+):?(%d*)') do
+      local at, permits = newest - tonumber(age), tonumber(n) or 1
+      if at > s.now - t.cost then
+        s[#s + 1] = { at = at, n = permits }
+        s.count = s.count + permits
+      end
+    end
+    return s
+  end
+
+  function log.describe(t, s)
+    local reset = 0
+    if #s > 0 then reset = s[#s].at + t.cost - s.now end
+    return max(0, t.free - s.count), reset
+  end
+
+  function log.store(t, s)
+    if #s == 0 then return nil end
+    local parts = { string.format('l %.0f', s.newest) }
+    for i, e in ipairs(s) do
+      parts[i + 1] = string.format(e.n == 1 and '%.0f' or '%.0f:%.0f', s.newest - e.at, e.n)
+    end
+    local _, reset = log.describe(t, s)
+    return table.concat(parts, ' '), reset, 0
+  end
+
+  function log.take(t, s)
+    local granted = min(t.n, t.free - s.count)
+    if granted < t.least then
+      if t.least > t.free then return NEVER, 0, 0, 0 end
+      local over = s.count + t.least - t.free
+      for _, e in ipairs(s) do
+        over = over - e.n
+        if over <= 0 then return DENIED, 0, 0, e.at + t.cost - s.now end
+      end
+    end
+    s.newest, s.count = s.now, s.count + granted
+    if #s > 0 and s[#s].at >= s.now then
+      s[#s].n = s[#s].n + granted
+    else
+      s[#s + 1] = { at = s.now, n = granted }
+    end
+    return ALLOWED, granted, 0, 0
+  end
+
+  function log.refund(t, s)
+    for i, e in ipairs(s) do
+      if e.at == t.wait then
+        local back = min(t.n, e.n)
+        e.n, s.count = e.n - back, s.count - back
+        if e.n == 0 then table.remove(s, i) end
+        return
+      end
+    end
+  end
+
+  return { f = fixed, w = sliding, l = log }
 end
 
 local kinds = { b = bucket, g = bucket }
@@ -313,7 +383,7 @@ local kinds = { b = bucket, g = bucket }
 local function algorithm_of(kind)
   if not kinds[kind] then
     local more = windows()
-    kinds.f, kinds.w = more.f, more.w
+    kinds.f, kinds.w, kinds.l = more.f, more.w, more.l
   end
   return kinds[kind]
 end

@@ -32,32 +32,33 @@ var thousand = ratelimit.Limit{
 // TestParse_ErrorsNameTheLine adds lines to a file with one rule, named a.
 func TestParse_ErrorsNameTheLine(t *testing.T) {
 	for lines, says := range map[string]string{
-		"    colour: red":                       "line 3: field colour not found",
-		"    limit: many":                       "line 3: cannot unmarshal",
-		"    algorithm: magic":                  "line 3: rules[0] a: algorithm: unknown \"magic\"",
-		"    intervalSeconds: 0":                "line 3: rules[0] a: intervalSeconds",
-		"    descriptor: [a, \"=b\"]":           "line 3: rules[0] a: descriptor",
-		"    descriptor: [a=]":                  "line 3: rules[0] a: descriptor",
-		"    domain: edge":                      "line 3: rules[0] a: domain",
-		"    by: [moon]":                        "line 3: rules[0] a: by",
-		"    by: [ip, ip]":                      "line 3: rules[0] a: by",
-		"    limit: 1\n    limit: 2":            "line 4: mapping key \"limit\" already defined",
-		"    onError: panic":                    "line 3: rules[0] a: onError",
-		"    onMissingKey: cry":                 "line 3: rules[0] a: onMissingKey",
-		"    leases: 5000":                      "line 3: rules[0] a: leases",
-		"    algorithm: sliding_log":            "algorithm: sliding_log works in one process only",
-		"    maxWait: 1s\n    maxWaitMillis: 5": "maxWait",
-		"    fallback:\n      code: 0":          "line 4: rules[0] a: fallback.code",
-		"    permitsPerSecond: 0.000000000001":  "permitsPerSecond",
-		"  - name: b\n    permitsPerSecond: -1": "line 4: rules[1] b: permitsPerSecond",
-		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
-		"  - limit: 5":                          "rules[1]: name",
-		"rules: [":                              "line 3: ",
-		"---":                                   "line 3: a second YAML document",
-		"}":                                     "did not find expected key",
-		"    by: [user, ~]":                     "line 3: a list has an empty entry",
-		"  -":                                   "line 3: a list has an empty entry",
-		"rule: []":                              "line 3: field rule not found",
+		"    colour: red":                            "line 3: field colour not found",
+		"    limit: many":                            "line 3: cannot unmarshal",
+		"    algorithm: magic":                       "line 3: rules[0] a: algorithm: unknown \"magic\"",
+		"    intervalSeconds: 0":                     "line 3: rules[0] a: intervalSeconds",
+		"    descriptor: [a, \"=b\"]":                "line 3: rules[0] a: descriptor",
+		"    descriptor: [a=]":                       "line 3: rules[0] a: descriptor",
+		"    domain: edge":                           "line 3: rules[0] a: domain",
+		"    by: [moon]":                             "line 3: rules[0] a: by",
+		"    by: [ip, ip]":                           "line 3: rules[0] a: by",
+		"    limit: 1\n    limit: 2":                 "line 4: mapping key \"limit\" already defined",
+		"    onError: panic":                         "line 3: rules[0] a: onError",
+		"    onMissingKey: cry":                      "line 3: rules[0] a: onMissingKey",
+		"    leases: 5000":                           "line 3: rules[0] a: leases",
+		"    algorithm: sub_windows":                 "algorithm: sub_windows works in one process only",
+		"    algorithm: sliding_log\n    limit: 101": "line 4: rules[0] a: limit: a sliding_log of more",
+		"    maxWait: 1s\n    maxWaitMillis: 5":      "maxWait",
+		"    fallback:\n      code: 0":               "line 4: rules[0] a: fallback.code",
+		"    permitsPerSecond: 0.000000000001":       "permitsPerSecond",
+		"  - name: b\n    permitsPerSecond: -1":      "line 4: rules[1] b: permitsPerSecond",
+		"  - name: a":                                "line 3: rules[1] a: name: \"a\" occurs twice",
+		"  - limit: 5":                               "rules[1]: name",
+		"rules: [":                                   "line 3: ",
+		"---":                                        "line 3: a second YAML document",
+		"}":                                          "did not find expected key",
+		"    by: [user, ~]":                          "line 3: a list has an empty entry",
+		"  -":                                        "line 3: a list has an empty entry",
+		"rule: []":                                   "line 3: field rule not found",
 	} {
 		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
 		require.ErrorContains(t, err, says, lines)
@@ -101,6 +102,8 @@ func TestParse_Defaults(t *testing.T) {
 	b := book(t, `
 rules:
   - name: bare
+  - {name: small, limit: 100, interval: 1s}
+  - {name: large, limit: 101, interval: 1s}
   - {name: rate, permitsPerSecond: 50}
   - {name: wait, permitsPerSecond: 50, maxWait: 250ms}
   - {name: window, algorithm: fixed_window, limit: 10, interval: 500ms}
@@ -110,8 +113,10 @@ rules:
 	wait := rate
 	wait.MaxWaitMillis = 250
 	for name, want := range map[string]ratelimit.Limit{
-		"bare": {Algorithm: ratelimit.SlidingWindow, Limit: 100, IntervalSeconds: 60},
-		"rate": rate, "wait": wait,
+		"bare":  {Algorithm: ratelimit.SlidingLog, Limit: 100, IntervalSeconds: 60},
+		"small": {Algorithm: ratelimit.SlidingLog, Limit: 100, IntervalSeconds: 1},
+		"large": {Algorithm: ratelimit.SlidingWindow, Limit: 101, IntervalSeconds: 1},
+		"rate":  rate, "wait": wait,
 		"window": {Algorithm: ratelimit.FixedWindow, Limit: 10, IntervalSeconds: 0.5},
 	} {
 		rule := ruleNamed(t, b, name)
