@@ -38,14 +38,16 @@
 --           Of a bucket, scale has more numbers of 16 digits at its end: cost and
 --           free, and where a change of these made them differ from the level (or
 --           the level is the highest that can be counted), the ticks taken and their
---           share of the burst. Older scripts read one large number, as another
+--           share of the burst, and then, after the clock has stepped back, the
+--           latest time that it had. Older scripts read one large number, as another
 --           scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local STRIDE = 11
-local BACK_STEP = 2000000
+local BACK_STEP = 100000
+local MAX_SWING = 60000000
 local MAX_TICKS = 2251799813685248
 local DENIED, ALLOWED, NEVER = 0, 1, 2
 local BURSTY_EXTRA_MS = 86400000
@@ -113,7 +115,14 @@ local function unpacked(text)
     at = at - 16
   end
   return { scale = tonumber(string.sub(text, 1, at)), cost = numbers[1], free = numbers[2],
-    taken = numbers[3], share = numbers[4] }
+    taken = numbers[3], share = numbers[4], seen = numbers[5] or 0 }
+end
+
+-- shift_of: µs by which a state moves with a clock that has stepped.
+local function shift_of(from, written)
+  if written - now > BACK_STEP then return now - written end
+  if from.seen <= written then return 0 end
+  return max(0, min(now, from.seen) - written - max(BACK_STEP, up(from.cost, from.scale)))
 end
 
 function bucket.load(t, text)
@@ -123,9 +132,10 @@ function bucket.load(t, text)
     return level_of(t, 0, 0)
   end
   tat, r, written = tonumber(tat), tonumber(r), tonumber(written)
-  local moved = written - now > BACK_STEP
-  if moved then tat, written = tat - (written - now), now end
   local from = unpacked(scale)
+  local shift, seen = shift_of(from, written), from.seen
+  if written - now > BACK_STEP then seen = max(seen, written) end
+  tat, written = tat + shift, written + shift
   if not from.cost and from.scale ~= t.scale and r > 0 then tat, r, from.scale = tat + 1, 0, t.scale end
   local d = tat - now
   if d < 0 then d, r = 0, 0 end
@@ -136,23 +146,25 @@ function bucket.load(t, text)
     s.taken = max(0, min(MAX_TICKS, from.taken - passed))
     s.share = max(0, min(MAX_TICKS, from.share - passed))
   end
-  s.moved = moved
+  s.moved = shift ~= 0
   if from.cost and (from.cost ~= t.cost or from.scale ~= t.scale or from.free ~= t.free) then
     s = convert(t, s, from)
     s.moved, s.changed = true, true
   end
+  s.seen = seen
   return s
 end
 
 function bucket.store(t, s)
-  local level = level_of(t, s.d, s.r)
-  if t.kind == 'b' and level.taken == 0 and s.taken == 0 then return nil end
-  local more = ''
-  if s.taken ~= level.taken or s.share ~= level.share or level.taken == MAX_TICKS then
+  local level, ahead, more = level_of(t, s.d, s.r), max(0, (s.seen or 0) - now), ''
+  if ahead > MAX_SWING then ahead = 0 end
+  if t.kind == 'b' and level.taken == 0 and s.taken == 0 and ahead == 0 then return nil end
+  if ahead > 0 or s.taken ~= level.taken or s.share ~= level.share or level.taken == MAX_TICKS then
     more = string.format('%016.0f%016.0f', s.taken, s.share)
   end
+  if ahead > 0 then more = more .. string.format('%016.0f', s.seen) end
   return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,
-    more, now), max(over(s, 0, t.scale), up(s.taken, t.scale)), t.kind == 'g' and BURSTY_EXTRA_MS or 0
+    more, now), max(over(s, 0, t.scale), up(s.taken, t.scale), ahead), t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
