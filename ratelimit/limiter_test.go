@@ -317,3 +317,24 @@ func TestSlidingWindow_SharesALogInRedis(t *testing.T) {
 	limit.Permits, limit.Algorithm = 101, ratelimit.SlidingLog
 	require.ErrorContains(t, one.SetLimit(limit), "limit: a sliding_log of more than 100 permits")
 }
+
+// TestFailLocal_DividesByProcesses has four processes without a Redis.
+func TestFailLocal_DividesByProcesses(t *testing.T) {
+	client := redisAt(t, "127.0.0.1:1")
+	for _, limit := range []ratelimit.Limit{
+		{Permits: 20, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		{Permits: 20, Per: time.Hour, Algorithm: ratelimit.SlidingWindow},
+	} {
+		n := 0
+		for range 4 {
+			l := newLimiter(t, ratelimit.Redis(client), limit, ratelimit.FailLocal(),
+				ratelimit.Processes(4))
+			for range 40 {
+				if must.Get(l.Allow(t.Context(), "a", 1))(t).Allowed {
+					n++
+				}
+			}
+		}
+		assert.Equal(t, 20, n)
+	}
+}
