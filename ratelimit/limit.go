@@ -15,14 +15,15 @@ type Algorithm int
 const (
 	// TokenBucket refills at the rate and holds up to Burst permits. It alone lets callers wait.
 	TokenBucket Algorithm = iota
-	// FixedWindow counts for one interval, which begins with its first request. Up to twice
-	// Permits can pass around the end of an interval.
+	// FixedWindow counts for one interval, which begins with its first request. Up to
+	// 2 × Permits - 1 can pass within one interval's length around its end.
 	FixedWindow
-	// SlidingWindow adds to an interval's count the last one's, weighted by how much of it is
-	// still less than Per ago. It is an estimate: requests at chosen moments can exceed Permits.
+	// SlidingWindow bounds every interval of length Per. It is exact, as SlidingLog, up to 100
+	// Permits. Above, it adds to an interval's count the last one's, weighted by how much of it is
+	// still less than Per ago: requests at chosen moments can take 2 × Permits - 1.
 	SlidingWindow
-	// SlidingLog records every admission, so that no interval of length Per exceeds Permits. It
-	// works in the Memory store alone and needs memory for each permit.
+	// SlidingLog records every admission, so that no interval of length Per exceeds Permits. Above
+	// 100 Permits it works in the Memory store alone. It needs memory for each permit.
 	SlidingLog
 )
 
@@ -74,6 +75,9 @@ func (l Limit) algorithm() (core.Algorithm, error) {
 	case FixedWindow:
 		return core.FixedWindow, nil
 	case SlidingWindow:
+		if l.Permits <= core.MaxSharedLog {
+			return core.SlidingLog, nil
+		}
 		return core.SlidingWindow, nil
 	case SlidingLog:
 		return core.SlidingLog, nil
@@ -91,9 +95,10 @@ func (l Limit) params(s Store) (core.Params, error) {
 	if err != nil {
 		return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
 	}
-	if s.client != nil && !p.InRedis() {
-		return core.Params{}, fmt.Errorf("ratelimit: limit: %s needs the Memory store",
-			p.Limit().Algorithm)
+	if s.client != nil {
+		if err := p.CheckRedis(); err != nil {
+			return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
+		}
 	}
 	return p, nil
 }

@@ -77,6 +77,7 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 	_, cluster := store.client.(*redis.ClusterClient)
 	l.gate = gate.New(book, redislimit.New(store.client, nil), gate.Options{
 		Deadline: s.timeout, Waiters: int64(s.waiters), Cluster: cluster, Now: s.now,
+		Nodes: func() int { return s.processes },
 	})
 	l.params.Store(&params)
 	return l, nil

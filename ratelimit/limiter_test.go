@@ -249,7 +249,7 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 		"algorithm": {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: 9}, says: "algorithm"},
 		"log in Redis": {
 			store: shared, says: "sliding_log",
-			limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: ratelimit.SlidingLog},
+			limit: ratelimit.Limit{Permits: 101, Per: time.Second, Algorithm: ratelimit.SlidingLog},
 		},
 		"leases": {limit: second, options: []ratelimit.Option{ratelimit.Leases(2000)}, says: "leases"},
 		"name":   {limit: second, options: []ratelimit.Option{ratelimit.Name("a b")}, says: "name"},
@@ -269,4 +269,72 @@ func TestReservation_AddHeadersAppendsToTheList(t *testing.T) {
 		"Ratelimit":        {`"one";r=1;t=3600`, `"two";r=1;t=3600`},
 		"Ratelimit-Policy": {`"one";q=2;w=7200`, `"two";q=2;w=7200`},
 	}, header)
+}
+
+// TestNew_TakesEveryInterval has the rates 1000/i a second as one permit in i ms and as 1,000 in i s.
+func TestNew_TakesEveryInterval(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := ratelimit.Clock(func() time.Time { return at })
+	for i := 1; i <= 1000; i++ {
+		l := newLimiter(t, ratelimit.Memory(),
+			ratelimit.Limit{Permits: 1000, Per: time.Duration(i) * time.Second, Burst: 1}, clock)
+		require.True(t, must.Get(l.Allow(t.Context(), "a", 1))(t).Allowed)
+		require.Equal(t, time.Duration(i)*time.Millisecond,
+			must.Get(l.Allow(t.Context(), "a", 1))(t).RetryAfter, "1000/%d", i)
+		require.NoError(t, l.SetLimit(
+			ratelimit.Limit{Permits: 1, Per: time.Duration(i) * time.Millisecond, Burst: 1}))
+		require.Equal(t, time.Duration(i)*time.Millisecond,
+			must.Get(l.Allow(t.Context(), "a", 1))(t).RetryAfter, "1000/%d", i)
+	}
+}
+
+// TestSlidingWindow_IsExactWhileSmall has a caller that takes 10 permits at the end of one second
+// and comes back at the end of the next, within a second. A weighted window would give it 9 more.
+func TestSlidingWindow_IsExactWhileSmall(t *testing.T) {
+	second := func(permits int) bool {
+		at := time.Date(2026, 1, 1, 0, 0, 0, 999_000_000, time.UTC)
+		l := newLimiter(t, ratelimit.Memory(),
+			ratelimit.Limit{Permits: permits, Per: time.Second, Algorithm: ratelimit.SlidingWindow},
+			ratelimit.Clock(func() time.Time { return at }))
+		require.True(t, must.Get(l.Allow(t.Context(), "a", permits))(t).Allowed)
+		at = at.Add(999 * time.Millisecond)
+		return must.Get(l.Allow(t.Context(), "a", 1))(t).Allowed
+	}
+	assert.False(t, second(10))
+	assert.False(t, second(100))
+	assert.True(t, second(101), "an estimate")
+}
+
+// TestSlidingWindow_SharesALogInRedis has two processes with a limit of three an hour.
+func TestSlidingWindow_SharesALogInRedis(t *testing.T) {
+	client := redisAt(t, servers.Redis(t).Addr())
+	limit := ratelimit.Limit{Permits: 3, Per: time.Hour, Algorithm: ratelimit.SlidingWindow}
+	one := newLimiter(t, ratelimit.Redis(client), limit)
+	two := newLimiter(t, ratelimit.Redis(client), limit)
+	require.True(t, must.Get(one.Allow(t.Context(), "a", 2))(t).Allowed)
+	require.True(t, must.Get(two.Allow(t.Context(), "a", 1))(t).Allowed)
+	require.False(t, must.Get(one.Allow(t.Context(), "a", 1))(t).Allowed)
+	limit.Permits, limit.Algorithm = 101, ratelimit.SlidingLog
+	require.ErrorContains(t, one.SetLimit(limit), "limit: a sliding_log of more than 100 permits")
+}
+
+// TestFailLocal_DividesByProcesses has four processes without a Redis.
+func TestFailLocal_DividesByProcesses(t *testing.T) {
+	client := redisAt(t, "127.0.0.1:1")
+	for _, limit := range []ratelimit.Limit{
+		{Permits: 20, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
+		{Permits: 20, Per: time.Hour, Algorithm: ratelimit.SlidingWindow},
+	} {
+		n := 0
+		for range 4 {
+			l := newLimiter(t, ratelimit.Redis(client), limit, ratelimit.FailLocal(),
+				ratelimit.Processes(4))
+			for range 40 {
+				if must.Get(l.Allow(t.Context(), "a", 1))(t).Allowed {
+					n++
+				}
+			}
+		}
+		assert.Equal(t, 20, n)
+	}
 }

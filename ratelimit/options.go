@@ -10,13 +10,14 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	name    string
-	prefix  string
-	leases  int
-	onError rules.OnError
-	timeout time.Duration
-	waiters int
-	now     func() time.Time
+	name      string
+	prefix    string
+	leases    int
+	onError   rules.OnError
+	timeout   time.Duration
+	waiters   int
+	processes int
+	now       func() time.Time
 }
 
 // Name is the limiter's name in RateLimit headers: a letter and up to 63 letters, digits, _ or -.
@@ -34,9 +35,14 @@ func Leases(n int) Option { return func(s *settings) { s.leases = n } }
 // FailOpen admits every request while Redis does not answer, in place of ErrUnavailable.
 func FailOpen() Option { return func(s *settings) { s.onError = rules.OnErrorOpen } }
 
-// FailLocal decides in this process' memory, by the whole limit, while Redis does not answer.
-// Afterwards it charges Redis for the permits.
+// FailLocal decides in this process' memory, by this process' share of the limit, while Redis does
+// not answer: see Processes. Afterwards it charges Redis for the permits of a token bucket. A window
+// is not charged: around a failure up to twice its permits pass.
 func FailLocal() Option { return func(s *settings) { s.onError = rules.OnErrorLocal } }
+
+// Processes is how many processes share the Redis, 1 by default. FailLocal admits the limit divided
+// by it, but at least one permit.
+func Processes(n int) Option { return func(s *settings) { s.processes = n } }
 
 // Timeout bounds one decision of Redis. The default is 50 ms.
 func Timeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }

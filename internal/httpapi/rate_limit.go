@@ -148,9 +148,12 @@ func setRateLimitHeaders(header http.Header, results []gate.Result) {
 	for i := range results {
 		limit, policy = results[i].AppendHeaders(limit, policy)
 	}
+	values := []string{string(limit), string(policy)}
 	if len(limit) > 0 {
-		values := []string{string(limit), string(policy)}
-		header["Ratelimit"], header["Ratelimit-Policy"] = values[:1:1], values[1:]
+		header["Ratelimit"] = values[:1:1]
+	}
+	if len(policy) > 0 {
+		header["Ratelimit-Policy"] = values[1:]
 	}
 }
 

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,24 @@ func TestLimiterAdmin_ListsRulesAndOverrides(t *testing.T) {
 	h.want(403, h.as(merchant(), "GET", "/admin/limiters", ""))
 }
 
+// TestLimiterAdmin_TakesRatesWithManyDigits sets 1000/i a second for each i up to 1,000, and a rate
+// of 2.5 for a window, which only whole rates have.
+func TestLimiterAdmin_TakesRatesWithManyDigits(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, routeRules)
+	op, goods := operator(), h.sell(nil)
+	path := "/admin/limiters/randomPath/" + goods
+	for i := 1; i <= 1000; i++ {
+		rate := 1000 / float64(i)
+		body := fmt.Sprintf(`{"permitsPerSecond": %v}`, rate)
+		set := dataOf[struct{ PermitsPerSecond float64 }](h, h.want(200, h.as(op, "PUT", path, body)))
+		require.InDelta(t, rate, set.PermitsPerSecond, 0, "the answer has the rate as it was sent")
+	}
+	h.want(400, h.as(op, "PUT", path, `{"algorithm": "fixed_window", "permitsPerSecond": 2.5}`))
+	h.want(200, h.as(op, "PUT", path,
+		`{"algorithm": "fixed_window", "limit": 5, "intervalSeconds": 2}`))
+}
+
 func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, routeRules)
@@ -183,7 +202,7 @@ func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
 		`{"permitsPerSecond": "5"}`:     "permitsPerSecond",
 		`{"permitsPerSecond": 1e300}`:   "permitsPerSecond",
 		`{"algorithm": "magic"}`:        "algorithm",
-		`{"algorithm": "sliding_log"}`:  "algorithm",
+		`{"algorithm": "sub_windows"}`:  "algorithm",
 		`{"maxWaitMillis": 1.5}`:        "maxWaitMillis",
 		`{"maxWaitMillis": -1}`:         "maxWaitMillis",
 		`{"nodelay": "yes"}`:            "nodelay",

@@ -44,16 +44,14 @@ func (s *HTTP) acquire(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if limit, policy := result.AppendHeaders(nil, nil); len(limit) > 0 {
-		w.Header().Set("RateLimit", string(limit))
-		w.Header().Set("RateLimit-Policy", string(policy))
-	}
+	setHeaders(w.Header(), &result)
 	waited := result.Decision.Wait
 	if !result.Allowed {
 		return nil, &deniedError{result}
 	}
 	if err := result.Wait(r.Context()); err != nil {
 		if errors.Is(err, gate.ErrLimited) {
+			setHeaders(w.Header(), &result)
 			return nil, &deniedError{result}
 		}
 		return nil, err
@@ -94,4 +92,15 @@ func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Reques
 		Key: rule.RedisKey(body.Key), Params: s.book.Params(rule, body.Key, nil), N: permits,
 		MaxWait: time.Duration(body.MaxWaitMillis) * time.Millisecond,
 	}, err
+}
+
+// setHeaders sets RateLimit and RateLimit-Policy, unless the result has no value for them.
+func setHeaders(header http.Header, result *gate.Result) {
+	limit, policy := result.AppendHeaders(nil, nil)
+	if len(limit) > 0 {
+		header.Set("RateLimit", string(limit))
+	}
+	if len(policy) > 0 {
+		header.Set("RateLimit-Policy", string(policy))
+	}
 }

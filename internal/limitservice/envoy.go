@@ -210,10 +210,12 @@ func (d *decisions) addHeaders() {
 	for i := range d.results {
 		limit, policy = d.results[i].AppendHeaders(limit, policy)
 	}
-	if len(limit) == 0 {
+	if len(policy) == 0 {
 		return
 	}
-	d.addHeader("RateLimit", string(limit))
+	if len(limit) > 0 {
+		d.addHeader("RateLimit", string(limit))
+	}
 	d.addHeader("RateLimit-Policy", string(policy))
 	if last := d.results[len(d.results)-1]; !last.Allowed && !last.Never {
 		d.addHeader("Retry-After", retryAfter(last.RetryAfter))

@@ -35,6 +35,9 @@ func override(
 		change.Burst = &limit
 	}
 	params, err := change.Apply(rule.WithDefaults()).Params()
+	if err == nil && rule.Scope == rules.ScopeGlobal {
+		err = params.CheckRedis()
+	}
 	return &params, err
 }
 

@@ -7,14 +7,20 @@ import (
 
 // backStep is how many µs a clock must step back to count as another clock (after a failover or a
 // reset). A smaller step is a correction; the state then stays ahead until the clock has caught up.
-const backStep = int64(2_000_000)
+// Only one clock decides, Redis' or this process's, and neither is corrected by more at once.
+const backStep = int64(100_000)
+
+// maxSwing is how many µs a clock may go ahead and back without creating permits each time. A clock
+// that was further ahead is not expected there again soon.
+const maxSwing = int64(60_000_000)
 
 // bucketState is the whole state of a bucket: GCRA's theoretical arrival time (TAT), tat + r/scale
 // µs since the epoch. At that time all admitted permits are paid for. A clock that reads less than
 // writtenAt has stepped back. scale, cost and free are those of the params that wrote the state.
 // taken and share are ticks at writtenAt. They are the level as changes of the params leave it alone,
-// see convert.
-type bucketState struct{ tat, r, scale, writtenAt, cost, free, taken, share int64 }
+// see convert. seen is the latest time that the clock had before it stepped back, or less than
+// writtenAt.
+type bucketState struct{ tat, r, scale, writtenAt, cost, free, taken, share, seen int64 }
 
 // level is how far the TAT is ahead of the clock: d + r/scale µs, d ≥ 0.
 type level struct{ d, r, taken, share int64 }
@@ -25,18 +31,33 @@ func (s bucketState) changed(t Params) bool {
 }
 
 func (s bucketState) reanchor(t Params, now int64) bucketState {
-	stepped := s.writtenAt-now > backStep
-	if stepped {
-		s.tat, s.writtenAt = s.tat-(s.writtenAt-now), now
+	shift := s.shift(now)
+	if s.writtenAt-now > backStep {
+		s.seen = max(s.seen, s.writtenAt)
 	}
+	s.tat, s.writtenAt = s.tat+shift, s.writtenAt+shift
 	at := s.level(t, now)
 	switch {
 	case s.changed(t):
 		at = s.convert(t, at)
-	case !stepped:
+	case shift == 0:
 		return s
 	}
-	return t.bucketOf(at, now)
+	return t.bucketOf(at, now, s.seen)
+}
+
+// shift is by how many µs the state moves with a clock that has stepped. After a step back it is as
+// far ahead of the clock as before. Until the clock has passed the latest time seen, a step forward
+// may be the same clock again, which has paid for that time: the state then drains by a tenth of a
+// second or one permit only.
+func (s bucketState) shift(now int64) int64 {
+	switch {
+	case s.writtenAt-now > backStep:
+		return now - s.writtenAt
+	case s.seen > s.writtenAt:
+		return max(0, min(now, s.seen)-s.writtenAt-max(backStep, ceilDiv(s.cost, s.scale)))
+	}
+	return 0
 }
 
 // convert expresses a level of other params in those of t. Two things stay as they are, so that
@@ -84,12 +105,16 @@ func scaled(n, to, from int64) int64 {
 }
 
 // bucketOf is the state of a level. A full bucket has none, because Redis stores none. A
-// bucket of Guava's has one, because a new one of these is not full.
-func (t Params) bucketOf(at level, now int64) bucketState {
-	if at.d == 0 && at.r == 0 && at.taken == 0 && t.Kind == KindBucket {
+// bucket of Guava's has one, because a new one of these is not full, and one whose clock repeats a
+// time.
+func (t Params) bucketOf(at level, now, seen int64) bucketState {
+	if seen <= now || seen-now > maxSwing {
+		seen = 0
+	}
+	if at.d == 0 && at.r == 0 && at.taken == 0 && seen == 0 && t.Kind == KindBucket {
 		return bucketState{}
 	}
-	return bucketState{now + at.d, at.r, t.Scale, now, t.Cost, t.Free, at.taken, at.share}
+	return bucketState{now + at.d, at.r, t.Scale, now, t.Cost, t.Free, at.taken, at.share, seen}
 }
 
 // level reads the state at the time now. A missing state is a full bucket, except for
@@ -118,7 +143,7 @@ func (s bucketState) drainedAt() int64 {
 	if s.scale == 0 {
 		return 0
 	}
-	return s.writtenAt + ceilDiv(s.taken, s.scale)
+	return max(s.seen, s.writtenAt+ceilDiv(s.taken, s.scale))
 }
 
 // capFor is the highest level for a caller that waits at most maxWait µs.
@@ -156,7 +181,7 @@ func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decisi
 	after := at.charge(t, granted)
 	d := after.status(t).allowed(granted)
 	d.Wait = micros(max(0, at.retry(t, granted, t.Free)))
-	return t.bucketOf(after, now), d
+	return t.bucketOf(after, now, s.seen), d
 }
 
 // refund subtracts n permits from the level, but not those that have drained. While callers wait it
@@ -178,7 +203,7 @@ func (s bucketState) refund(t Params, now, fullAt, n int64) bucketState {
 		at.d, at.r = 0, 0
 	}
 	at.taken, at.share = max(0, at.taken-ticks), max(0, at.share-ticks)
-	return t.bucketOf(at, now)
+	return t.bucketOf(at, now, s.seen)
 }
 
 // refundable is how many ticks of permits come back after which the bucket is full in ahead µs. The

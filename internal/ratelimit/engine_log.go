@@ -15,7 +15,7 @@ type logEngine struct {
 	params  Params
 	entries []logged
 	count   int64
-	newest  int64 // the latest time seen
+	newest  int64 // when the entries were last changed
 }
 
 type logged struct{ at, n int64 }
@@ -31,72 +31,86 @@ func (e *logEngine) entryAt(now int64) int64 {
 	return now
 }
 
-// expire drops entries that are an interval old. A permit becomes free exactly at the end of the
-// interval.
-func (e *logEngine) expire(now int64) {
-	gone := sort.Search(len(e.entries),
-		func(i int) bool { return e.entries[i].at > now-e.params.Cost })
-	for _, entry := range e.entries[:gone] {
-		e.count -= entry.n
+// logView is what counts of a log at the time now: the entries from index first, and their permits.
+type logView struct {
+	now, count int64
+	first      int
+}
+
+// view leaves out entries that are an interval old: a permit becomes free exactly at the end of the
+// interval. It keeps them in the log, because a denial changes nothing.
+func (e *logEngine) view(now int64) logView {
+	v := logView{now: e.step(now), count: e.count}
+	v.first = sort.Search(len(e.entries),
+		func(i int) bool { return e.entries[i].at > v.now-e.params.Cost })
+	for _, entry := range e.entries[:v.first] {
+		v.count -= entry.n
 	}
-	e.entries = slices.Delete(e.entries, 0, gone)
+	return v
 }
 
 // step keeps the log in order when the clock steps back.
 func (e *logEngine) step(now int64) int64 {
+	if len(e.entries) == 0 {
+		return now
+	}
 	if back := e.newest - now; back > backStep {
 		for i := range e.entries {
 			e.entries[i].at -= back
 		}
 		e.newest = now
 	}
-	e.newest = max(now, e.newest)
-	return e.newest
+	return max(now, e.newest)
 }
 
 func (e *logEngine) decide(now int64, a Request) Decision {
-	now = e.step(now)
-	e.expire(now)
-	if a.N > e.params.Free-e.count {
-		return e.status(now).denied(a.N > e.params.Free, e.retry(now, a.N))
+	v, least := e.view(now), a.least()
+	granted := min(a.N, e.params.Free-v.count)
+	if granted < least {
+		return e.status(v).denied(least > e.params.Free, e.retry(v, least))
 	}
-	e.count += a.N
-	at, last := e.entryAt(now), len(e.entries)-1
+	e.entries = slices.Delete(e.entries, 0, v.first)
+	e.newest, e.count, v.first, v.count = v.now, v.count+granted, 0, v.count+granted
+	at, last := e.entryAt(v.now), len(e.entries)-1
 	if last >= 0 && e.entries[last].at >= at { // later if the parts or the clock have changed
-		e.entries[last].n += a.N
+		e.entries[last].n += granted
 	} else {
-		e.entries = append(e.entries, logged{at, a.N})
+		e.entries = append(e.entries, logged{at, granted})
 	}
-	return e.status(now).allowed(a.N)
+	return e.status(v).allowed(granted)
 }
 
-func (e *logEngine) retry(now, n int64) int64 {
-	over := e.count + n - e.params.Free
-	for _, entry := range e.entries {
+// retry is the time until enough entries are an interval old for n permits.
+func (e *logEngine) retry(v logView, n int64) int64 {
+	over := v.count + n - e.params.Free
+	for _, entry := range e.entries[v.first:] {
 		if over -= entry.n; over <= 0 {
-			return entry.at + e.params.Cost - now
+			return entry.at + e.params.Cost - v.now
 		}
 	}
 	return e.params.Cost
 }
 
-func (e *logEngine) status(now int64) Decision {
-	now = e.step(now)
-	e.expire(now)
-	d := Decision{Remaining: max(0, e.params.Free-e.count)}
-	if len(e.entries) > 0 {
-		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.params.Cost - now)
+func (e *logEngine) status(v logView) Decision {
+	d := Decision{Remaining: max(0, e.params.Free-v.count)}
+	if last := len(e.entries) - 1; last >= v.first {
+		d.ResetAfter = micros(e.entries[last].at + e.params.Cost - v.now)
 	}
 	return d
 }
 
-func (e *logEngine) refund(_, booked, n int64) {
-	for i := range e.entries {
-		if e.entries[i].at == e.entryAt(booked) {
-			back := min(n, e.entries[i].n)
-			e.entries[i].n -= back
-			e.count -= back
-			return
-		}
+func (e *logEngine) refund(now, booked, n int64) {
+	v := e.view(now)
+	e.entries, e.count = slices.Delete(e.entries, 0, v.first), v.count
+	booked = e.entryAt(booked)
+	i := slices.IndexFunc(e.entries, func(l logged) bool { return l.at == booked })
+	if i < 0 {
+		return
+	}
+	back := min(n, e.entries[i].n)
+	e.entries[i].n -= back
+	e.count -= back
+	if e.entries[i].n == 0 {
+		e.entries = slices.Delete(e.entries, i, i+1)
 	}
 }

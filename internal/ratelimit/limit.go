@@ -11,7 +11,7 @@ import (
 // Algorithm names a way to limit. The zero value is not one of them.
 type Algorithm string
 
-// The algorithms. All but the last three work in Redis and in process alike.
+// The algorithms. Those without a remark work in Redis and in process alike.
 const (
 	// TokenBucket admits a burst and denies what exceeds it.
 	TokenBucket Algorithm = "token_bucket"
@@ -30,11 +30,11 @@ const (
 	// FixedWindow counts for one interval, which begins with its first request.
 	FixedWindow Algorithm = "fixed_window"
 	// SlidingWindow adds to a window's count the last one's, weighted by how much
-	// of it overlaps the interval before now.
+	// of it overlaps the interval before now: an estimate.
 	SlidingWindow Algorithm = "sliding_window"
 	// SubWindows counts in parts of the interval. In process only.
 	SubWindows Algorithm = "sub_windows"
-	// SlidingLog records every admission. In process only.
+	// SlidingLog records every admission, so it is exact. Above 100 permits in process only.
 	SlidingLog Algorithm = "sliding_log"
 	// SmoothWarmingUp is Guava's: slower after idle time. In process only.
 	SmoothWarmingUp Algorithm = "smooth_warming_up"
@@ -91,26 +91,33 @@ func BadField(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// perPermit is the interval between permits as cost/scale microseconds in lowest
-// terms: 700/s is 10000/7. It reads the rate in its shortest decimal form, so that
-// 0.1 is exactly a tenth.
-func (l Limit) perPermit() (cost, scale int64, err error) {
+// perPermit compiles a limit whose permits accumulate at a rate. compile gets the interval between
+// permits as cost/scale microseconds in lowest terms: 700/s is 10000/7. It reads the rate in its
+// shortest decimal form, so that 0.1 is exactly a tenth. A rate with more digits than compile
+// accepts is rounded, see rounded.
+func (l Limit) perPermit(compile func(cost, scale int64) (Params, error)) (Params, error) {
 	perSecond, ok := new(big.Rat).SetString(strconv.FormatFloat(l.PermitsPerSecond, 'f', -1, 64))
 	switch {
 	case !ok || l.PermitsPerSecond < 0 || l.PermitsPerSecond > maxRate:
-		return 0, 0, BadField("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
+		return Params{}, BadField("permitsPerSecond", "must be above 0 and at most %d",
+			int64(maxRate))
 	case l.PermitsPerSecond == 0:
+		var err error
 		if perSecond, err = l.perInterval(); err != nil {
-			return 0, 0, err
+			return Params{}, err
 		}
 	}
-	interval := new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)
-	if !interval.Num().IsInt64() || !interval.Denom().IsInt64() ||
-		interval.Num().Int64() > MaxTicks || interval.Denom().Int64() > MaxTicks {
-		return 0, 0, BadField("permitsPerSecond",
-			"is too small, or has more digits than can be exact")
+	err := BadField("permitsPerSecond", "is too small")
+	for i, interval := range rounded(new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)) {
+		params, refused := compile(interval.Num().Int64(), interval.Denom().Int64())
+		if refused == nil {
+			return params, nil
+		}
+		if i == 0 {
+			err = refused
+		}
 	}
-	return interval.Num().Int64(), interval.Denom().Int64(), nil
+	return Params{}, err
 }
 
 // perInterval is the rate in permits per second of Limit per IntervalSeconds.

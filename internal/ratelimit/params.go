@@ -11,6 +11,7 @@ const (
 	KindBursty  Kind = "g"
 	KindFixed   Kind = "f"
 	KindSliding Kind = "w"
+	KindLog     Kind = "l"
 	// KindLocal: in process only.
 	KindLocal Kind = ""
 )
@@ -21,8 +22,8 @@ const (
 // Buckets count in ticks of 1/Scale µs. A permit costs Cost ticks, so that a rate
 // whose interval is no whole number of microseconds is exact. A bucket admits up to
 // a level of Free ticks without a wait, and up to Cap ticks at all. A window has its
-// interval in ms in Cost and its limit in Free. No request may be for more than
-// MaxPermits.
+// interval in ms in Cost and its limit in Free, and a log its interval in µs. No request may be for
+// more than MaxPermits.
 type Params struct {
 	Kind                               Kind
 	Cost, Scale, Free, Cap, MaxPermits int64
@@ -34,6 +35,18 @@ func (t Params) Limit() Limit { return t.limit }
 
 // InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
+
+// CheckRedis returns a *FieldError unless the script supports this limit.
+func (t Params) CheckRedis() error {
+	switch {
+	case t.InRedis():
+		return nil
+	case t.limit.Algorithm == SlidingLog:
+		return BadField("limit", "a sliding_log of more than %d permits works in one process only",
+			MaxSharedLog)
+	}
+	return BadField("algorithm", "%s works in one process only", t.limit.Algorithm)
+}
 
 // Quota is the most permits that can be taken at once without a wait, and the time in which they
 // accumulate. They are q and w of the header RateLimit-Policy.
@@ -51,7 +64,7 @@ func (t Params) Quota() (permits int64, window time.Duration) {
 func (l Limit) Params() (Params, error) {
 	switch l.Algorithm {
 	case TokenBucket, Reserve, SmoothBursty, Nginx, LeakyQueue, LeakyMeter:
-		return l.bucketParams()
+		return l.perPermit(l.bucketParams)
 	case FixedWindow, SlidingWindow:
 		return l.windowParams()
 	case SubWindows, SlidingLog, SmoothWarmingUp:
@@ -80,12 +93,8 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	return limit, time.Second, nil
 }
 
-func (l Limit) bucketParams() (Params, error) {
-	cost, scale, err := l.perPermit()
-	if err != nil {
-		return Params{}, err
-	}
-	t := Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
+func (l Limit) bucketParams(cost, scale int64) (t Params, err error) {
+	t = Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
 	if l.Algorithm == SmoothBursty {
 		t.Kind = KindBursty
 	}
@@ -226,7 +235,7 @@ func (t Params) Share(nodes int64) Params {
 		}
 		t.Cap = max(t.Cap, t.Free)
 		t.MaxPermits = max(1, t.MaxPermits/nodes)
-	case KindFixed, KindSliding:
+	case KindFixed, KindSliding, KindLog:
 		t.Free = max(1, t.Free/nodes)
 		t.Cap, t.MaxPermits = t.Free, t.Free
 	}

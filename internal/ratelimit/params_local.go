@@ -6,12 +6,15 @@ const (
 	maxParts = 1000
 	// maxLogged bounds a sliding log's memory.
 	maxLogged = 1_000_000
+	// MaxSharedLog is the largest limit of a sliding log in Redis, which reads the whole log for each
+	// decision.
+	MaxSharedLog = 100
 )
 
-// localParams compiles the limits that Redis does not support.
+// localParams compiles logs and the limits that Redis does not support.
 func (l Limit) localParams() (Params, error) {
 	if l.Algorithm == SmoothWarmingUp {
-		return l.warmupParams()
+		return l.perPermit(l.warmupParams)
 	}
 	limit, interval, err := l.window()
 	if err != nil {
@@ -29,14 +32,19 @@ func (l Limit) localParams() (Params, error) {
 		return Params{}, BadField("parts", "must be 1 to %d and divide the interval in µs",
 			maxParts)
 	}
-	return Params{Cost: us, Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l}, nil
+	t := Params{
+		Cost: us, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: l,
+	}
+	switch {
+	case l.Algorithm == SubWindows:
+		t.Scale = l.Parts
+	case limit <= MaxSharedLog:
+		t.Kind = KindLog
+	}
+	return t, nil
 }
 
-func (l Limit) warmupParams() (Params, error) {
-	cost, scale, err := l.perPermit()
-	if err != nil {
-		return Params{}, err
-	}
+func (l Limit) warmupParams(cost, scale int64) (Params, error) {
 	if l.ColdFactor < 1 || l.ColdFactor > 1000 {
 		return Params{}, BadField("coldFactor", "must be 1 to 1000")
 	}

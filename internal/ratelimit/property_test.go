@@ -23,9 +23,10 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 	l := ratelimit.Limit{Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{
 		ratelimit.TokenBucket, ratelimit.Reserve, ratelimit.SmoothBursty, ratelimit.Nginx,
 		ratelimit.LeakyQueue, ratelimit.LeakyMeter, ratelimit.FixedWindow, ratelimit.SlidingWindow,
+		ratelimit.SlidingLog,
 	}).Draw(t, "algorithm")}
 	switch l.Algorithm {
-	case ratelimit.FixedWindow, ratelimit.SlidingWindow:
+	case ratelimit.FixedWindow, ratelimit.SlidingWindow, ratelimit.SlidingLog:
 		l.Limit = rapid.Int64Range(1, 50).Draw(t, "limit")
 		l.IntervalSeconds = float64(rapid.Int64Range(1, 20_000).Draw(t, "interval ms")) / 1000
 		return l

@@ -63,12 +63,8 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request, key string) bool {
 	reservation, err := m.reserve(r.Context(), key)
 	if err == nil {
+		err = reservation.Wait(r.Context()) // ErrLimited at once if it is denied
 		reservation.AddHeaders(w.Header())
-		if !reservation.Allowed {
-			m.deny(w, r, reservation.Decision)
-			return false
-		}
-		err = reservation.Wait(r.Context())
 	}
 	switch {
 	case err == nil:

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/ratelimit"
@@ -119,4 +122,71 @@ func TestHandler_ClientThatLeavesGetsNoAnswer(t *testing.T) {
 	assert.Empty(t, w.Body.String())
 	peek := must.Get(l.Peek(t.Context(), httplimit.RemoteIP(r)))(t)
 	assert.True(t, peek.Allowed, "it took a permit")
+}
+
+// TestHandler_HeadersFollowTheDraft checks RateLimit and RateLimit-Policy of draft 11 over HTTP.
+func TestHandler_HeadersFollowTheDraft(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	middleware := func(limit ratelimit.Limit, options ...ratelimit.Option) http.Handler {
+		options = append(options, ratelimit.Clock(func() time.Time { return at }))
+		l := must.Get(ratelimit.New(ratelimit.Memory(), limit, options...))(t)
+		t.Cleanup(l.Close)
+		return httplimit.New(l, httplimit.Options{KeyFunc: httplimit.RemoteIP, Wait: true}).
+			Handler(http.HandlerFunc(ok))
+	}
+	seconds := func(h http.Header, name, pattern string) int {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(h.Get(name))
+		require.Len(t, found, 2, "%s: %q", name, h.Get(name))
+		return must.Get(strconv.Atoi(found[1]))(t)
+	}
+	for name, limit := range map[string]ratelimit.Limit{
+		"bucket":        {Permits: 10, Per: time.Second, Burst: 1, MaxWait: -1},
+		"slow bucket":   {Permits: 1, Per: 90 * time.Second, Burst: 1, MaxWait: -1},
+		"window":        {Permits: 1, Per: 90 * time.Second, Algorithm: ratelimit.FixedWindow},
+		"log":           {Permits: 1, Per: 2500 * time.Millisecond, Algorithm: ratelimit.SlidingWindow},
+		"short window":  {Permits: 1, Per: 100 * time.Millisecond, Algorithm: ratelimit.FixedWindow},
+		"large request": {Permits: 1, Per: time.Hour, MaxWait: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := middleware(limit)
+			require.Equal(t, http.StatusOK, get(h, "10.0.0.1:1").Code)
+			denied := get(h, "10.0.0.1:1")
+			require.Equal(t, http.StatusTooManyRequests, denied.Code)
+			retry := seconds(denied.Header(), "Retry-After", `^(\d+)$`)
+			reset := seconds(denied.Header(), "RateLimit", `^"limiter";r=0;t=(\d+)$`)
+			assert.GreaterOrEqual(t, reset, retry)
+			policy := denied.Header().Get("RateLimit-Policy")
+			if limit.Per < time.Second || name == "bucket" {
+				assert.Equal(t, `"limiter";q=1`, policy, "w has whole seconds")
+			} else {
+				w := int((limit.Per + time.Second - 1) / time.Second)
+				assert.Equal(t, fmt.Sprintf(`"limiter";q=1;w=%d`, w), policy)
+			}
+		})
+	}
+}
+
+// TestHandler_OpenOnErrorCountsNothing has a Redis that does not answer. The answer has the policy,
+// and no r, because nobody knows how many permits remain.
+func TestHandler_OpenOnErrorCountsNothing(t *testing.T) {
+	client := redis.NewClient(&redis.Options{
+		Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	for name, c := range map[string]struct {
+		option ratelimit.Option
+		limit  string
+	}{
+		"open":  {ratelimit.FailOpen(), ""},
+		"local": {ratelimit.FailLocal(), `"limiter";r=4;t=720`},
+	} {
+		l := must.Get(ratelimit.New(ratelimit.Redis(client),
+			ratelimit.Limit{Permits: 5, Per: time.Hour}, c.option))(t)
+		t.Cleanup(l.Close)
+		answer := get(httplimit.New(l, httplimit.Options{KeyFunc: httplimit.RemoteIP}).
+			Handler(http.HandlerFunc(ok)), "10.0.0.1:1")
+		assert.Equal(t, http.StatusOK, answer.Code, name)
+		assert.Equal(t, c.limit, answer.Header().Get("RateLimit"), name)
+		assert.Equal(t, `"limiter";q=5;w=3600`, answer.Header().Get("RateLimit-Policy"), name)
+	}
 }

@@ -12,12 +12,13 @@
 -- ARGV      then eleven for each request:
 --   group     a number
 --   op        't' take, 'p' peek (takes nothing), 'r' refund
---   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
+--   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding,
+--             'l' log
 --   n         permits, 1 or more
 --   least     permits that suffice, 1 to n
 --   wait      longest wait, µs (take, peek). Of a refund: when the permits were
 --             taken, µs (windows), or now + reset of that answer (buckets)
---   cost      ticks per permit; windows: the interval, ms
+--   cost      ticks per permit; windows: the interval, ms; a log: µs
 --   scale     ticks per µs
 --   free      level in ticks up to which no wait is needed; windows: the limit
 --   cap       highest level in ticks
@@ -31,18 +32,22 @@
 --   reset     µs until the limiter is full again
 --
 -- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
---           'f start count' µs · 'w start interval count last' ms. An unreadable
---           value counts as missing. Of a bucket, scale has more numbers of 16
---           digits at its end: cost and free, and where a change of these made them
---           differ from the level (or the level is the highest that can be counted),
---           the ticks taken and their share of the burst.
---           Older scripts read one large number, as another scale.
+--           'f start count' µs · 'w start interval count last' ms · 'l newest'
+--           and for each admission, the oldest first, ' age' or ' age:permits',
+--           with the age at newest in µs. An unreadable value counts as missing.
+--           Of a bucket, scale has more numbers of 16 digits at its end: cost and
+--           free, and where a change of these made them differ from the level (or
+--           the level is the highest that can be counted), the ticks taken and their
+--           share of the burst, and then, after the clock has stepped back, the
+--           latest time that it had. Older scripts read one large number, as another
+--           scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local STRIDE = 11
-local BACK_STEP = 2000000
+local BACK_STEP = 100000
+local MAX_SWING = 60000000
 local MAX_TICKS = 2251799813685248
 local DENIED, ALLOWED, NEVER = 0, 1, 2
 local BURSTY_EXTRA_MS = 86400000
@@ -110,7 +115,14 @@ local function unpacked(text)
     at = at - 16
   end
   return { scale = tonumber(string.sub(text, 1, at)), cost = numbers[1], free = numbers[2],
-    taken = numbers[3], share = numbers[4] }
+    taken = numbers[3], share = numbers[4], seen = numbers[5] or 0 }
+end
+
+-- shift_of: µs by which a state moves with a clock that has stepped.
+local function shift_of(from, written)
+  if written - now > BACK_STEP then return now - written end
+  if from.seen <= written then return 0 end
+  return max(0, min(now, from.seen) - written - max(BACK_STEP, up(from.cost, from.scale)))
 end
 
 function bucket.load(t, text)
@@ -120,9 +132,10 @@ function bucket.load(t, text)
     return level_of(t, 0, 0)
   end
   tat, r, written = tonumber(tat), tonumber(r), tonumber(written)
-  local moved = written - now > BACK_STEP
-  if moved then tat, written = tat - (written - now), now end
   local from = unpacked(scale)
+  local shift, seen = shift_of(from, written), from.seen
+  if written - now > BACK_STEP then seen = max(seen, written) end
+  tat, written = tat + shift, written + shift
   if not from.cost and from.scale ~= t.scale and r > 0 then tat, r, from.scale = tat + 1, 0, t.scale end
   local d = tat - now
   if d < 0 then d, r = 0, 0 end
@@ -133,23 +146,25 @@ function bucket.load(t, text)
     s.taken = max(0, min(MAX_TICKS, from.taken - passed))
     s.share = max(0, min(MAX_TICKS, from.share - passed))
   end
-  s.moved = moved
+  s.moved = shift ~= 0
   if from.cost and (from.cost ~= t.cost or from.scale ~= t.scale or from.free ~= t.free) then
     s = convert(t, s, from)
     s.moved, s.changed = true, true
   end
+  s.seen = seen
   return s
 end
 
 function bucket.store(t, s)
-  local level = level_of(t, s.d, s.r)
-  if t.kind == 'b' and level.taken == 0 and s.taken == 0 then return nil end
-  local more = ''
-  if s.taken ~= level.taken or s.share ~= level.share or level.taken == MAX_TICKS then
+  local level, ahead, more = level_of(t, s.d, s.r), max(0, (s.seen or 0) - now), ''
+  if ahead > MAX_SWING then ahead = 0 end
+  if t.kind == 'b' and level.taken == 0 and s.taken == 0 and ahead == 0 then return nil end
+  if ahead > 0 or s.taken ~= level.taken or s.share ~= level.share or level.taken == MAX_TICKS then
     more = string.format('%016.0f%016.0f', s.taken, s.share)
   end
+  if ahead > 0 then more = more .. string.format('%016.0f', s.seen) end
   return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,
-    more, now), max(over(s, 0, t.scale), up(s.taken, t.scale)), t.kind == 'g' and BURSTY_EXTRA_MS or 0
+    more, now), max(over(s, 0, t.scale), up(s.taken, t.scale), ahead), t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
@@ -305,7 +320,74 @@ local function windows()
     end
   end
 
-  return { f = fixed, w = sliding }
+  -- The log: every admission of the last interval.
+  local log = { tag = 'l' }
+
+  function log.load(t, text)
+    local s = { now = now, newest = now, count = 0 }
+    local newest, entries = string.match(text, '^l (%d+)([ %d:]*)$')
+    if not newest then return s end
+    newest = tonumber(newest)
+    s.moved = newest - now > BACK_STEP
+    if s.moved then newest = now end
+    s.now, s.newest = max(now, newest), newest
+    for age, n in string.gmatch(entries, ' (%d+):?(%d*)') do
+      local at, permits = newest - tonumber(age), tonumber(n) or 1
+      if at > s.now - t.cost then
+        s[#s + 1] = { at = at, n = permits }
+        s.count = s.count + permits
+      end
+    end
+    return s
+  end
+
+  function log.describe(t, s)
+    local reset = 0
+    if #s > 0 then reset = s[#s].at + t.cost - s.now end
+    return max(0, t.free - s.count), reset
+  end
+
+  function log.store(t, s)
+    if #s == 0 then return nil end
+    local parts = { string.format('l %.0f', s.newest) }
+    for i, e in ipairs(s) do
+      parts[i + 1] = string.format(e.n == 1 and '%.0f' or '%.0f:%.0f', s.newest - e.at, e.n)
+    end
+    local _, reset = log.describe(t, s)
+    return table.concat(parts, ' '), reset, 0
+  end
+
+  function log.take(t, s)
+    local granted = min(t.n, t.free - s.count)
+    if granted < t.least then
+      if t.least > t.free then return NEVER, 0, 0, 0 end
+      local over = s.count + t.least - t.free
+      for _, e in ipairs(s) do
+        over = over - e.n
+        if over <= 0 then return DENIED, 0, 0, e.at + t.cost - s.now end
+      end
+    end
+    s.newest, s.count = s.now, s.count + granted
+    if #s > 0 and s[#s].at >= s.now then
+      s[#s].n = s[#s].n + granted
+    else
+      s[#s + 1] = { at = s.now, n = granted }
+    end
+    return ALLOWED, granted, 0, 0
+  end
+
+  function log.refund(t, s)
+    for i, e in ipairs(s) do
+      if e.at == t.wait then
+        local back = min(t.n, e.n)
+        e.n, s.count = e.n - back, s.count - back
+        if e.n == 0 then table.remove(s, i) end
+        return
+      end
+    end
+  end
+
+  return { f = fixed, w = sliding, l = log }
 end
 
 local kinds = { b = bucket, g = bucket }
@@ -313,7 +395,7 @@ local kinds = { b = bucket, g = bucket }
 local function algorithm_of(kind)
   if not kinds[kind] then
     local more = windows()
-    kinds.f, kinds.w = more.f, more.w
+    kinds.f, kinds.w, kinds.l = more.f, more.w, more.l
   end
   return kinds[kind]
 end

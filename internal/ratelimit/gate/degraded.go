@@ -42,8 +42,10 @@ func (g *Gate) takeLocal(req ratelimit.Request) Result {
 	return Result{Decision: decisions[0], request: req, gate: g}
 }
 
-// takeDegraded decides by this node's share of the limit. Admitted permits are a debt, because
-// Redis has not counted them yet.
+// takeDegraded decides by this node's share of the limit: all nodes together admit the limit, or one
+// permit each if that is more. Admitted permits are a debt, because Redis has not counted them yet. A
+// window has no debt, because its permits are soon void. So up to twice the limit passes in a window
+// in which Redis fails.
 func (g *Gate) takeDegraded(req ratelimit.Request) Result {
 	part := req
 	part.Key = degradedPrefix + req.Key

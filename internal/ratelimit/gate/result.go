@@ -120,28 +120,36 @@ func (r *Result) Refund() {
 }
 
 // AppendHeaders appends an item to the values of RateLimit and RateLimit-Policy, as
-// draft-ietf-httpapi-ratelimit-headers-10 defines them. It appends nothing when the rule let the
-// request pass without a limit.
+// draft-ietf-httpapi-ratelimit-headers-11 defines them. It appends nothing when the rule let the
+// request pass without a limit, and no item to RateLimit when nothing has counted the permits,
+// because Redis did not decide. A denial's t is not before its Retry-After. A policy has no w for a
+// window of less than a second, which whole seconds cannot express.
 func (r *Result) AppendHeaders(limit, policy []byte) (newLimit, newPolicy []byte) {
 	if r.request.Key == "" {
 		return limit, policy
 	}
-	quota, window := r.request.Params.Quota()
-	reset := r.ResetAfter
-	if !r.Allowed {
-		reset = max(reset, r.RetryAfter)
+	if !r.Degraded || r.Rule.OnError == rules.OnErrorLocal {
+		reset := ceilSeconds(r.ResetAfter)
+		if !r.Allowed {
+			reset = max(1, reset, ceilSeconds(r.RetryAfter))
+		}
+		limit = appendItem(limit, r.Rule.Name, ";r=", r.Remaining)
+		limit = strconv.AppendInt(append(limit, ";t="...), reset, 10)
 	}
-	return appendItem(limit, r.Rule.Name, ";r=", r.Remaining, ";t=", ceilSeconds(reset)),
-		appendItem(policy, r.Rule.Name, ";q=", quota, ";w=", max(1, ceilSeconds(window)))
+	quota, window := r.request.Params.Quota()
+	policy = appendItem(policy, r.Rule.Name, ";q=", quota)
+	if window >= time.Second {
+		policy = strconv.AppendInt(append(policy, ";w="...), ceilSeconds(window), 10)
+	}
+	return limit, policy
 }
 
-// appendItem appends an item with two parameters to a list of a header.
-func appendItem(list []byte, rule, first string, n int64, second string, m int64) []byte {
+// appendItem appends an item with a parameter to a list of a header.
+func appendItem(list []byte, rule, parameter string, n int64) []byte {
 	if len(list) > 0 {
 		list = append(list, ", "...)
 	}
-	list = strconv.AppendInt(append(strconv.AppendQuote(list, rule), first...), n, 10)
-	return strconv.AppendInt(append(list, second...), m, 10)
+	return strconv.AppendInt(append(strconv.AppendQuote(list, rule), parameter...), n, 10)
 }
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -92,9 +92,8 @@ func (r *Store) run(
 		if err := q.Validate(); err != nil {
 			return nil, err
 		}
-		if !q.Params.InRedis() {
-			return nil, ratelimit.BadField("algorithm", "%s works in one process only",
-				q.Params.Limit().Algorithm)
+		if err := q.Params.CheckRedis(); err != nil {
+			return nil, err
 		}
 		keys[i] = q.Key
 		args = appendRequest(args, i, op, q, taken)

@@ -123,9 +123,10 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 	if err != nil {
 		return Setting{}, err
 	}
-	if rule.Scope == ScopeGlobal && !params.InRedis() {
-		return Setting{}, ratelimit.BadField("algorithm", "%s works in one process only",
-			limit.Algorithm)
+	if rule.Scope == ScopeGlobal {
+		if err := params.CheckRedis(); err != nil {
+			return Setting{}, err
+		}
 	}
 	if err := a.change(ctx, name, key, &limit); err != nil {
 		return Setting{}, err

@@ -24,12 +24,15 @@ type Change struct {
 }
 
 // ruleDefaults complete a rule, so that a rule with only a name and a route is usable. A rule with
-// a rate gets reserve with a burst and a wait of 1 s. Any other gets a sliding window of 100 in 60
-// s.
+// a rate gets reserve with a burst and a wait of 1 s. Any other gets a limit of 100 in 60 s: exact by
+// a log while the limit is small, and else an estimate by a sliding window.
 func ruleDefaults(c Change) ratelimit.Limit {
-	l := ratelimit.Limit{Algorithm: ratelimit.SlidingWindow}
-	if c.PermitsPerSecond != nil {
+	l := ratelimit.Limit{Algorithm: ratelimit.SlidingLog}
+	switch {
+	case c.PermitsPerSecond != nil:
 		l.Algorithm = ratelimit.Reserve
+	case c.Limit != nil && *c.Limit > ratelimit.MaxSharedLog:
+		l.Algorithm = ratelimit.SlidingWindow
 	}
 	if c.Algorithm != nil {
 		l.Algorithm = *c.Algorithm
@@ -57,7 +60,8 @@ func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) 
 // rate, because burst and wait differ in meaning between algorithms.
 func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
-		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
+		ownRate := c.PermitsPerSecond != nil || c.Limit != nil || c.IntervalSeconds != nil
+		if !ownRate && l.PermitsPerSecond > 0 {
 			c.PermitsPerSecond = &l.PermitsPerSecond
 		}
 		return c.WithDefaults()

@@ -117,9 +117,10 @@ func (r Rule) compile() (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Scope == ScopeGlobal && !params.InRedis() {
-		return nil, ratelimit.BadField("algorithm", "%s works in one process only: set scope: node",
-			params.Limit().Algorithm)
+	if r.Scope == ScopeGlobal {
+		if err := params.CheckRedis(); err != nil {
+			return nil, err
+		}
 	}
 	return &Compiled{Rule: r, params: params, entries: entries}, nil
 }

@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,35 +32,69 @@ var thousand = ratelimit.Limit{
 // TestParse_ErrorsNameTheLine adds lines to a file with one rule, named a.
 func TestParse_ErrorsNameTheLine(t *testing.T) {
 	for lines, says := range map[string]string{
-		"    colour: red":                       "line 3: field colour not found",
-		"    limit: many":                       "line 3: cannot unmarshal",
-		"    algorithm: magic":                  "line 3: rules[0] a: algorithm: unknown \"magic\"",
-		"    intervalSeconds: 0":                "line 3: rules[0] a: intervalSeconds",
-		"    descriptor: [a, \"=b\"]":           "line 3: rules[0] a: descriptor",
-		"    descriptor: [a=]":                  "line 3: rules[0] a: descriptor",
-		"    domain: edge":                      "line 3: rules[0] a: domain",
-		"    by: [moon]":                        "line 3: rules[0] a: by",
-		"    by: [ip, ip]":                      "line 3: rules[0] a: by",
-		"    limit: 1\n    limit: 2":            "line 4: mapping key \"limit\" already defined",
-		"    onError: panic":                    "line 3: rules[0] a: onError",
-		"    onMissingKey: cry":                 "line 3: rules[0] a: onMissingKey",
-		"    leases: 5000":                      "line 3: rules[0] a: leases",
-		"    algorithm: sliding_log":            "algorithm: sliding_log works in one process only",
-		"    maxWait: 1s\n    maxWaitMillis: 5": "maxWait",
-		"    fallback:\n      code: 0":          "line 4: rules[0] a: fallback.code",
-		"    permitsPerSecond: 0.1234567890123": "permitsPerSecond",
-		"  - name: b\n    permitsPerSecond: -1": "line 4: rules[1] b: permitsPerSecond",
-		"  - name: a":                           "line 3: rules[1] a: name: \"a\" occurs twice",
-		"  - limit: 5":                          "rules[1]: name",
-		"rules: [":                              "line 3: ",
-		"---":                                   "line 3: a second YAML document",
-		"}":                                     "did not find expected key",
-		"    by: [user, ~]":                     "line 3: a list has an empty entry",
-		"  -":                                   "line 3: a list has an empty entry",
-		"rule: []":                              "line 3: field rule not found",
+		"    colour: red":                            "line 3: field colour not found",
+		"    limit: many":                            "line 3: cannot unmarshal",
+		"    algorithm: magic":                       "line 3: rules[0] a: algorithm: unknown \"magic\"",
+		"    intervalSeconds: 0":                     "line 3: rules[0] a: intervalSeconds",
+		"    descriptor: [a, \"=b\"]":                "line 3: rules[0] a: descriptor",
+		"    descriptor: [a=]":                       "line 3: rules[0] a: descriptor",
+		"    domain: edge":                           "line 3: rules[0] a: domain",
+		"    by: [moon]":                             "line 3: rules[0] a: by",
+		"    by: [ip, ip]":                           "line 3: rules[0] a: by",
+		"    limit: 1\n    limit: 2":                 "line 4: mapping key \"limit\" already defined",
+		"    onError: panic":                         "line 3: rules[0] a: onError",
+		"    onMissingKey: cry":                      "line 3: rules[0] a: onMissingKey",
+		"    leases: 5000":                           "line 3: rules[0] a: leases",
+		"    algorithm: sub_windows":                 "algorithm: sub_windows works in one process only",
+		"    algorithm: sliding_log\n    limit: 101": "line 4: rules[0] a: limit: a sliding_log of more",
+		"    maxWait: 1s\n    maxWaitMillis: 5":      "maxWait",
+		"    fallback:\n      code: 0":               "line 4: rules[0] a: fallback.code",
+		"    permitsPerSecond: 0.000000000001":       "permitsPerSecond",
+		"  - name: b\n    permitsPerSecond: -1":      "line 4: rules[1] b: permitsPerSecond",
+		"  - name: a":                                "line 3: rules[1] a: name: \"a\" occurs twice",
+		"  - limit: 5":                               "rules[1]: name",
+		"rules: [":                                   "line 3: ",
+		"---":                                        "line 3: a second YAML document",
+		"}":                                          "did not find expected key",
+		"    by: [user, ~]":                          "line 3: a list has an empty entry",
+		"  -":                                        "line 3: a list has an empty entry",
+		"rule: []":                                   "line 3: field rule not found",
 	} {
 		_, err := rules.Parse([]byte("rules:\n  - name: a\n" + lines + "\n"))
 		require.ErrorContains(t, err, says, lines)
+	}
+}
+
+// TestParse_RatesWithManyDigits has rates whose decimal form ends nowhere: 1000/i a second is one
+// permit in i ms. It checks the time at which the second permit is good.
+func TestParse_RatesWithManyDigits(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("rules:\n")
+	for i := 1; i <= 1000; i++ {
+		fmt.Fprintf(&text, "  - {name: r%d, permitsPerSecond: %v}\n", i, 1000/float64(i))
+	}
+	b := book(t, text.String())
+	for i := 1; i <= 1000; i++ {
+		params := b.Params(ruleNamed(t, b, fmt.Sprintf("r%d", i)), "1", nil)
+		require.Equal(t, time.Duration(i)*time.Millisecond, params.TimeFor(1), "1000/%d", i)
+		require.Equal(t, int64(i)*1000*params.Scale, params.Cost, "1000/%d", i)
+	}
+}
+
+// TestParse_WindowsHaveWholeRates checks that 2.5/s is refused where it cannot be exact, and exact
+// in its other form.
+func TestParse_WindowsHaveWholeRates(t *testing.T) {
+	for _, algorithm := range []string{
+		"fixed_window", "sliding_window", "sub_windows", "sliding_log",
+	} {
+		const rule = "rules: [{name: r, scope: node, algorithm: %s, %s}]"
+		_, err := rules.Parse(fmt.Appendf(nil, rule, algorithm, "permitsPerSecond: 2.5"))
+		require.ErrorContains(t, err, "permitsPerSecond: of a window must be a whole number",
+			algorithm)
+		b := book(t, fmt.Sprintf(rule, algorithm, "limit: 5, interval: 2s"))
+		quota, took := b.Params(ruleNamed(t, b, "r"), "1", nil).Quota()
+		require.EqualValues(t, 5, quota, algorithm)
+		require.Equal(t, 2*time.Second, took, algorithm)
 	}
 }
 
@@ -67,6 +102,8 @@ func TestParse_Defaults(t *testing.T) {
 	b := book(t, `
 rules:
   - name: bare
+  - {name: small, limit: 100, interval: 1s}
+  - {name: large, limit: 101, interval: 1s}
   - {name: rate, permitsPerSecond: 50}
   - {name: wait, permitsPerSecond: 50, maxWait: 250ms}
   - {name: window, algorithm: fixed_window, limit: 10, interval: 500ms}
@@ -76,8 +113,10 @@ rules:
 	wait := rate
 	wait.MaxWaitMillis = 250
 	for name, want := range map[string]ratelimit.Limit{
-		"bare": {Algorithm: ratelimit.SlidingWindow, Limit: 100, IntervalSeconds: 60},
-		"rate": rate, "wait": wait,
+		"bare":  {Algorithm: ratelimit.SlidingLog, Limit: 100, IntervalSeconds: 60},
+		"small": {Algorithm: ratelimit.SlidingLog, Limit: 100, IntervalSeconds: 1},
+		"large": {Algorithm: ratelimit.SlidingWindow, Limit: 101, IntervalSeconds: 1},
+		"rate":  rate, "wait": wait,
 		"window": {Algorithm: ratelimit.FixedWindow, Limit: 10, IntervalSeconds: 0.5},
 	} {
 		rule := ruleNamed(t, b, name)

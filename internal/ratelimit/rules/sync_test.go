@@ -34,7 +34,7 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	for _, text := range []string{
 		`{"algorithm":"magic","permitsPerSecond":1}`,
 		`{"algorithm":"token_bucket","permitsPerSecond":-1,"burst":7}`,
-		`{"algorithm":"sliding_log","limit":5,"intervalSeconds":1}`,
+		`{"algorithm":"sub_windows","limit":5,"intervalSeconds":1,"parts":5}`,
 		`{"permitsPerSecond":"many"}`,
 		`not JSON`,
 	} {
