@@ -117,6 +117,108 @@ func (e DeadLetterListItemsReason) Valid() bool {
 	}
 }
 
+// Defines values for EventDataFailureReason.
+const (
+	EventDataFailureReasonLOST        EventDataFailureReason = "LOST"
+	EventDataFailureReasonMALFORMED   EventDataFailureReason = "MALFORMED"
+	EventDataFailureReasonNOSTOCK     EventDataFailureReason = "NO_STOCK"
+	EventDataFailureReasonNOSUCHGOODS EventDataFailureReason = "NO_SUCH_GOODS"
+	EventDataFailureReasonOVERLIMIT   EventDataFailureReason = "OVER_LIMIT"
+	EventDataFailureReasonUNWRITABLE  EventDataFailureReason = "UNWRITABLE"
+)
+
+// Valid indicates whether the value is a known member of the EventDataFailureReason enum.
+func (e EventDataFailureReason) Valid() bool {
+	switch e {
+	case EventDataFailureReasonLOST:
+		return true
+	case EventDataFailureReasonMALFORMED:
+		return true
+	case EventDataFailureReasonNOSTOCK:
+		return true
+	case EventDataFailureReasonNOSUCHGOODS:
+		return true
+	case EventDataFailureReasonOVERLIMIT:
+		return true
+	case EventDataFailureReasonUNWRITABLE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventDataStatus.
+const (
+	EventDataStatusCancelled EventDataStatus = "cancelled"
+	EventDataStatusClosed    EventDataStatus = "closed"
+	EventDataStatusCreated   EventDataStatus = "created"
+	EventDataStatusExpired   EventDataStatus = "expired"
+	EventDataStatusExposed   EventDataStatus = "exposed"
+	EventDataStatusFailed    EventDataStatus = "failed"
+	EventDataStatusPaid      EventDataStatus = "paid"
+)
+
+// Valid indicates whether the value is a known member of the EventDataStatus enum.
+func (e EventDataStatus) Valid() bool {
+	switch e {
+	case EventDataStatusCancelled:
+		return true
+	case EventDataStatusClosed:
+		return true
+	case EventDataStatusCreated:
+		return true
+	case EventDataStatusExpired:
+		return true
+	case EventDataStatusExposed:
+		return true
+	case EventDataStatusFailed:
+		return true
+	case EventDataStatusPaid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventType.
+const (
+	EventTypeOrderCancelled EventType = "order.cancelled"
+	EventTypeOrderCreated   EventType = "order.created"
+	EventTypeOrderExpired   EventType = "order.expired"
+	EventTypeOrderFailed    EventType = "order.failed"
+	EventTypeOrderPaid      EventType = "order.paid"
+	EventTypeOrderShipped   EventType = "order.shipped"
+	EventTypeSaleClosed     EventType = "sale.closed"
+	EventTypeSaleExposed    EventType = "sale.exposed"
+	EventTypeSaleSoldOut    EventType = "sale.sold_out"
+)
+
+// Valid indicates whether the value is a known member of the EventType enum.
+func (e EventType) Valid() bool {
+	switch e {
+	case EventTypeOrderCancelled:
+		return true
+	case EventTypeOrderCreated:
+		return true
+	case EventTypeOrderExpired:
+		return true
+	case EventTypeOrderFailed:
+		return true
+	case EventTypeOrderPaid:
+		return true
+	case EventTypeOrderShipped:
+		return true
+	case EventTypeSaleClosed:
+		return true
+	case EventTypeSaleExposed:
+		return true
+	case EventTypeSaleSoldOut:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FiguresStatus.
 const (
 	FiguresStatusClosed  FiguresStatus = "closed"
@@ -572,6 +674,68 @@ type DeadLetterList struct {
 
 // DeadLetterListItemsReason defines model for DeadLetterList.Items.Reason.
 type DeadLetterListItemsReason string
+
+// Event defines model for Event.
+type Event struct {
+	// Data The status is the one after the event. Read the order for its present state.
+	Data EventData `json:"data"`
+
+	// GoodsID A decimal int64 above 0.
+	GoodsID ID `json:"goodsId"`
+
+	// ID A decimal number that grows from event to event.
+	ID string `json:"id"`
+
+	// OrderSn Not in events of a sale.
+	OrderSn   *string   `json:"orderSn,omitempty"`
+	Timestamp Time      `json:"timestamp"`
+	Type      EventType `json:"type"`
+}
+
+// EventData The status is the one after the event. Read the order for its present state.
+type EventData struct {
+	// Amount In the currency's smallest unit; in events of an order only.
+	Amount *int64 `json:"amount,omitempty"`
+
+	// BuyerID Absent where the order was lost before it was written.
+	BuyerID *string `json:"buyerId,omitempty"`
+
+	// Currency ISO 4217.
+	Currency string `json:"currency"`
+
+	// ExternalID The merchant's own id of the sale; absent if it has none.
+	ExternalID *string `json:"externalId,omitempty"`
+
+	// FailureReason In order.failed only.
+	FailureReason *EventDataFailureReason `json:"failureReason,omitempty"`
+
+	// Quantity In events of an order only.
+	Quantity *int64          `json:"quantity,omitempty"`
+	Status   EventDataStatus `json:"status"`
+
+	// Title The sale's title.
+	Title string `json:"title"`
+
+	// Total Units offered; in events of a sale only.
+	Total *int64 `json:"total,omitempty"`
+}
+
+// EventDataFailureReason In order.failed only.
+type EventDataFailureReason string
+
+// EventDataStatus defines model for EventData.Status.
+type EventDataStatus string
+
+// EventList defines model for EventList.
+type EventList struct {
+	Items []Event `json:"items"`
+
+	// NextCursor The `after` of the next page; null if there is none yet. Go on with the id of the last item later.
+	NextCursor *string `json:"nextCursor"`
+}
+
+// EventType defines model for EventType.
+type EventType string
 
 // Field defines model for Field.
 type Field struct {
@@ -1357,6 +1521,13 @@ type ListDeadLettersParams struct {
 	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// After The id of the last event that the program has. Without it the list begins with the oldest event.
+	After *int64          `form:"after,omitempty" json:"after,omitempty"`
+	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListLimitersParams defines parameters for ListLimiters.
 type ListLimitersParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1562,7 +1733,6 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
-
 	// ListDeadLetters Orders that could not be written, oldest first
 	//
 	// A dead letter's order is `failed` and its units are back on sale.
@@ -1582,6 +1752,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEvents What happened to the merchant's sales and their orders, oldest first
+	//
+	// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
+	// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
+	// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+	//
+	// Corresponds with GET /admin/events (the `ListEvents` operationId).
+	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListLimiters The limits of all rules, and those that operators have set
 	//
@@ -1881,6 +2060,25 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, id openapi_types.UUID, r
 // Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 func (c *Client) RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRequeueDeadLetterRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEvents What happened to the merchant's sales and their orders, oldest first
+//
+// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
+// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
+// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+//
+// Corresponds with GET /admin/events (the `ListEvents` operationId).
+func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2497,7 +2695,6 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2505,11 +2702,9 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2517,7 +2712,6 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2602,6 +2796,68 @@ func NewRequeueDeadLetterRequest(server string, id openapi_types.UUID) (*http.Re
 	return req, nil
 }
 
+// NewListEventsRequest constructs an http.Request for the ListEvents method
+func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListLimitersRequest constructs an http.Request for the ListLimiters method
 func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Request, error) {
 	var err error
@@ -2631,7 +2887,6 @@ func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Re
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2639,11 +2894,9 @@ func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2651,7 +2904,6 @@ func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2833,7 +3085,6 @@ func NewListOwnSalesRequest(server string, params *ListOwnSalesParams) (*http.Re
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2841,11 +3092,9 @@ func NewListOwnSalesRequest(server string, params *ListOwnSalesParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2853,7 +3102,6 @@ func NewListOwnSalesRequest(server string, params *ListOwnSalesParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2908,7 +3156,6 @@ func NewCreateSaleRequestWithBody(server string, params *CreateSaleParams, conte
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -2919,7 +3166,6 @@ func NewCreateSaleRequestWithBody(server string, params *CreateSaleParams, conte
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -2957,7 +3203,6 @@ func NewDeleteSaleRequest(server string, goodsID GoodsIDInPath, params *DeleteSa
 	}
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -2968,7 +3213,6 @@ func NewDeleteSaleRequest(server string, goodsID GoodsIDInPath, params *DeleteSa
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -3053,7 +3297,6 @@ func NewChangeSaleRequestWithBody(server string, goodsID GoodsIDInPath, params *
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -3064,7 +3307,6 @@ func NewChangeSaleRequestWithBody(server string, goodsID GoodsIDInPath, params *
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -3106,7 +3348,6 @@ func NewListAuditRequest(server string, goodsID GoodsIDInPath, params *ListAudit
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3114,11 +3355,9 @@ func NewListAuditRequest(server string, goodsID GoodsIDInPath, params *ListAudit
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3126,7 +3365,6 @@ func NewListAuditRequest(server string, goodsID GoodsIDInPath, params *ListAudit
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3315,7 +3553,6 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3323,11 +3560,9 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3335,11 +3570,9 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Status != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3347,11 +3580,9 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Format != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3359,7 +3590,6 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3405,7 +3635,6 @@ func NewListMyOrdersRequest(server string, params *ListMyOrdersParams) (*http.Re
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3413,11 +3642,9 @@ func NewListMyOrdersRequest(server string, params *ListMyOrdersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3425,7 +3652,6 @@ func NewListMyOrdersRequest(server string, params *ListMyOrdersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3573,7 +3799,6 @@ func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request,
 		var rawQueryFragments []string
 
 		if params.GoodsID != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "goodsId", *params.GoodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3581,7 +3806,6 @@ func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3627,7 +3851,6 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3635,11 +3858,9 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Cursor != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3647,11 +3868,9 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Phase != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "phase", *params.Phase, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3659,7 +3878,6 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3674,7 +3892,6 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 	}
 
 	if params != nil {
-
 		if params.IfNoneMatch != nil {
 			var headerParam0 string
 
@@ -3685,7 +3902,6 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 
 			req.Header.Set("If-None-Match", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -3757,7 +3973,6 @@ func NewShowWaitingRoomRequest(server string, goodsID GoodsIDInPath, params *Sho
 	}
 
 	if params != nil {
-
 		if params.IfNoneMatch != nil {
 			var headerParam0 string
 
@@ -3768,7 +3983,6 @@ func NewShowWaitingRoomRequest(server string, goodsID GoodsIDInPath, params *Sho
 
 			req.Header.Set("If-None-Match", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -3821,7 +4035,6 @@ func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, par
 		var rawQueryFragments []string
 
 		if params.Ticket != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3829,7 +4042,6 @@ func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, par
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3918,7 +4130,6 @@ func NewMyPlaceRequest(server string, goodsID GoodsIDInPath, params *MyPlacePara
 		var rawQueryFragments []string
 
 		if params.Ticket != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3926,7 +4137,6 @@ func NewMyPlaceRequest(server string, goodsID GoodsIDInPath, params *MyPlacePara
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3979,7 +4189,6 @@ func NewPlaceEventsRequest(server string, goodsID GoodsIDInPath, params *PlaceEv
 		var rawQueryFragments []string
 
 		if params.Ticket != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3987,7 +4196,6 @@ func NewPlaceEventsRequest(server string, goodsID GoodsIDInPath, params *PlaceEv
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4040,7 +4248,6 @@ func NewDecrStockRequest(server string, randomPath string, params *DecrStockPara
 		var rawQueryFragments []string
 
 		if params.GoodsID != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "goodsId", *params.GoodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4048,11 +4255,9 @@ func NewDecrStockRequest(server string, randomPath string, params *DecrStockPara
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.DecrStock != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "decrStock", *params.DecrStock, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4060,7 +4265,6 @@ func NewDecrStockRequest(server string, randomPath string, params *DecrStockPara
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4120,7 +4324,6 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
-
 	// ListDeadLettersWithResponse Orders that could not be written, oldest first
 	//
 	// A dead letter's order is `failed` and its units are back on sale.
@@ -4146,6 +4349,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetterWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RequeueDeadLetterResponse, error)
+
+	// ListEventsWithResponse What happened to the merchant's sales and their orders, oldest first
+	//
+	// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
+	// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
+	// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/events (the `ListEvents` operationId).
+	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
 	// ListLimitersWithResponse The limits of all rules, and those that operators have set
 	//
@@ -4923,6 +5137,165 @@ func (r RequeueDeadLetterResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RequeueDeadLetterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListEventsResponse200Headers the declared response headers of an HTTP 200 response for ListEvents
+type ListEventsResponse200Headers struct {
+	XRequestID string
+}
+
+// ListEventsResponse400Headers the declared response headers of an HTTP 400 response for ListEvents
+type ListEventsResponse400Headers struct {
+	XRequestID string
+}
+
+// ListEventsResponse401Headers the declared response headers of an HTTP 401 response for ListEvents
+type ListEventsResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ListEventsResponse403Headers the declared response headers of an HTTP 403 response for ListEvents
+type ListEventsResponse403Headers struct {
+	XRequestID string
+}
+
+// ListEventsResponse429Headers the declared response headers of an HTTP 429 response for ListEvents
+type ListEventsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// ListEventsResponse503Headers the declared response headers of an HTTP 503 response for ListEvents
+type ListEventsResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ListEventsResponseDefaultHeaders the declared response headers of an HTTP default response for ListEvents
+type ListEventsResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ListEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int       `json:"code"`
+		Data EventList `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListEventsResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListEventsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListEventsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListEventsResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListEventsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListEventsResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListEventsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEventsResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int       `json:"code"`
+	Data EventList `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListEventsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListEventsResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListEventsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListEventsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListEventsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListEventsResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9446,6 +9819,23 @@ func (c *ClientWithResponses) RequeueDeadLetterWithResponse(ctx context.Context,
 	return ParseRequeueDeadLetterResponse(rsp)
 }
 
+// ListEventsWithResponse What happened to the merchant's sales and their orders, oldest first
+//
+// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
+// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
+// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/events (the `ListEvents` operationId).
+func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error) {
+	rsp, err := c.ListEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEventsResponse(rsp)
+}
+
 // ListLimitersWithResponse The limits of all rules, and those that operators have set
 //
 // By rule and key. The limit of a rule has the key `*`. Limits of sales are with the sales.
@@ -10527,6 +10917,193 @@ func ParseRequeueDeadLetterResponse(rsp *http.Response) (*RequeueDeadLetterRespo
 		response.Headers503 = &headers
 	case true:
 		var headers RequeueDeadLetterResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
+func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int       `json:"code"`
+			Data EventList `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListEventsResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListEventsResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ListEventsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListEventsResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListEventsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListEventsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ListEventsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -36,10 +36,14 @@ type columnVindex struct {
 
 // shardedBy returns the column that chooses the shard of a table.
 func shardedBy(table string) string {
-	if table == "idempotency_keys" {
+	switch table {
+	case "idempotency_keys":
 		return "actor_id"
+	case "event_head":
+		return "id"
+	default:
+		return "goods_id"
 	}
-	return "goods_id"
 }
 
 // uniqueElsewhere are the tables whose keys omit the column that chooses their shard. Each value is

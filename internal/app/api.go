@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/query"
@@ -83,7 +84,8 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	webhooks, _ := p.Provider.(httpapi.Webhooks) // nil: the provider sends none
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
+		Events: &event.Feed{Store: p.Store, Currency: site.Currency()},
+		Sales:  services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
 		ErrorCounts: services.Counters, Catalog: services.Catalog, Rooms: services.Rooms,
 		Purchases: services.Purchases,
 		Orders:    services.Orders, Notifier: notifier,

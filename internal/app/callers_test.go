@@ -40,6 +40,8 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", sale + "/orders", "", "merchant operator"},
 		{"GET", sale + "/orders?format=csv", "", "merchant operator"},
 		{"GET", sale + "/audit", "", "merchant operator"},
+		{"GET", "/admin/events", "", "merchant operator another merchant " +
+			"the buyer's number as a merchant"}, // each sees events of own sales
 		{"GET", "/admin/dead-letters", "", "operator"},
 		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator"},
 		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator"},

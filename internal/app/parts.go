@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/order/inventory"
@@ -216,6 +217,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&payment.Refunder{Store: p.Store, Provider: p.Provider, Log: p.Log},
 		&inventory.ChangeSyncer{Stores: releaser.Stores, Live: live},
 		&rebuild.Retirer{Store: p.Store, Redis: p.RedisStore, Log: p.Log},
+		&event.Sequencer{Store: p.Store, Log: p.Log},
 		&retention.Worker{Store: p.Store, Log: p.Log},
 	}
 	workers = append(workers, p.renewers()...)

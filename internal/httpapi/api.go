@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/order/inventory"
@@ -44,6 +45,7 @@ type Deps struct {
 	Phones       *auth.Phones
 	Statistics   *stats.Service
 	DeadLetters  *deadletter.Service
+	Events       *event.Feed
 	ErrorCounts  *stats.Counters
 	Notifier     *query.Notifier
 	Site         *web.Site

@@ -22,6 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/query"
@@ -79,6 +80,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
 		Callbacks:  must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
 		Phones:     must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
+		Events:     &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),
 		Site:     must.Get(web.New("CNY"))(t),

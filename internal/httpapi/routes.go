@@ -131,6 +131,10 @@ func (a *api) routes() []route {
 			methods: read, path: sale + "/orders", fields: append(page, "status", "format"),
 			handle: a.ordersOfSale,
 		},
+		{
+			methods: read, path: "/admin/events", fields: []string{"after", "limit"},
+			handle: a.listEvents,
+		},
 
 		{
 			methods: read, path: "/admin/limiters", unlimited: true, fields: page,

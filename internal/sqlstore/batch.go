@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -152,6 +153,9 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 	if err := changeStock(tx, p.sale, -p.sold, p.now); err != nil {
 		return err
 	}
+	if err := p.addEvents(tx); err != nil {
+		return err
+	}
 	if err := insert(tx, p.deadLetters); err != nil {
 		return err
 	}
@@ -169,16 +173,21 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 
 // changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the
 // version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
-// lock or that too few units are left; a new transaction reads the current row.
+// lock or that too few units are left; a new transaction reads the current row. now is not before
+// the sale's last change (notBefore).
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	// A batch without created orders does not change the row and its version.
 	if units == 0 {
 		return nil
 	}
-	return requireRows(tx.Exec(`UPDATE sales
+	err := requireRows(tx.Exec(`UPDATE sales
 		SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
 		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
 		units, now.UnixMilli(), sale.GoodsID, sale.Version, units), 1, order.ErrSwapMissed)
+	if err != nil || sale.Stock+units > 0 {
+		return err
+	}
+	return addSaleEvent(tx, sale, event.SaleSoldOut, now)
 }
 
 // existingOrders returns the state of each order number that has a row, and which of the numbers

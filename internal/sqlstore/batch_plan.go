@@ -6,6 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -26,7 +29,24 @@ type batchPlan struct {
 // newPlan returns a plan that writes nothing yet.
 func newPlan(sale saleRow, now time.Time) *batchPlan {
 	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
-	return &batchPlan{sale: sale, now: now, holdings: make(map[string]int64), out: out}
+	return &batchPlan{
+		sale: sale, now: notBefore(sale, now), holdings: make(map[string]int64), out: out,
+	}
+}
+
+// addEvents writes the events of the plan's orders. A filled tombstone was failed before.
+func (p *batchPlan) addEvents(tx *gorm.DB) error {
+	sns := make(map[order.Status][]string, 2)
+	for _, r := range p.orders {
+		sns[r.Status] = append(sns[r.Status], r.OrderSn)
+	}
+	for status, changed := range sns {
+		err := addOrderEvents(tx, p.sale, event.OfStatus(status), changed, p.now)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // judge decides on each line in order: created where the buyer's limit and the stock allow it,

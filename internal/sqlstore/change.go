@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
@@ -98,9 +99,15 @@ func change(
 	if err != nil {
 		return was, nil, err
 	}
+	now = notBefore(was, now)
 	row, err := changeRow(tx, was, after, now)
 	if err != nil {
 		return was, nil, err
+	}
+	if row.Status == seckill.Exposed && row.Stock == 0 && was.Stock > 0 {
+		if err := addSaleEvent(tx, row, event.SaleSoldOut, now); err != nil {
+			return was, nil, err
+		}
 	}
 	var moves []order.StockMove
 	// A draft has no units in Redis yet: its first epoch loads them all.

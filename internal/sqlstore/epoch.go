@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -39,11 +40,12 @@ func (s *Store) BeginEpoch(
 			if row, err = writeParked(tx, row, at); err != nil {
 				return sale, err
 			}
-			if err := expose(tx, &row, at.Now); err != nil {
+			now := notBefore(row, at.Now)
+			if err := expose(tx, &row, now); err != nil {
 				return sale, err
 			}
 			// A retired sale that is rebuilt is live again for the background workers.
-			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, at.Now.UnixMilli(), nil
+			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
 			// Redis refuses the load of an older version than a change has brought.
 			row.Version, row.OpenedOn = row.Version+1, ""
 			q := tx.Select("status", "version", "epoch", "opened_on", "updated_at", "retired_at")
@@ -58,6 +60,9 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	}
 	was := *row
 	row.Status = seckill.Exposed
+	if err := addSaleEvent(tx, *row, event.SaleExposed, now); err != nil {
+		return err
+	}
 	if err := openRoom(tx, *row); err != nil {
 		return err
 	}

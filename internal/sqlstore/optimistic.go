@@ -65,7 +65,10 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 	if err := insertHoldings(tx, p.sale.GoodsID, p.holdings); err != nil {
 		return err
 	}
-	return changeStock(tx, p.sale, -p.sold, p.now)
+	if err := changeStock(tx, p.sale, -p.sold, p.now); err != nil {
+		return err
+	}
+	return p.addEvents(tx)
 }
 
 // insertOrders inserts new orders with a statement of its own. GORM's reflection over a large batch

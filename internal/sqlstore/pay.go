@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
@@ -165,6 +166,9 @@ func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
 	if err := changeCreated(tx, goodsID, r.paid, order.Paid, "paid_at", r.now); err != nil {
 		return err
 	}
+	if err := r.addEvents(tx, goodsID); err != nil {
+		return err
+	}
 	// In ascending order, so that transactions with the same numbers cannot wait for each other.
 	slices.SortFunc(r.added, func(a, b paymentRow) int {
 		return cmp.Compare(a.PaymentID, b.PaymentID)
@@ -174,6 +178,24 @@ func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
 		return newNumberTaken()
 	}
 	return err
+}
+
+// addEvents writes the events of paid orders. Payment does not lock the goods row, so the time is
+// taken from the orders, which are locked.
+func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
+	if len(r.paid) == 0 {
+		return nil
+	}
+	sale, err := findSale(tx, goodsID)
+	if err != nil {
+		return err
+	}
+	at := r.now
+	for _, sn := range r.paid {
+		created := r.orders[sn].Created
+		at = latest(at, &created)
+	}
+	return addOrderEvents(tx, sale, event.OrderPaid, r.paid, at)
 }
 
 // DueRefunds lists at most limit payments whose refund is due, the longest due first.

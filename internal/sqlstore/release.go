@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
@@ -115,7 +116,11 @@ func release(
 		rows[i].Status, rows[i].ClosedAt = to, millis(now)
 		units, moves = units+r.Quantity, append(moves, newMove(sale, r.OrderLine, kind, now))
 	}
-	if err := changeStock(tx, sale, units, now); err != nil {
+	at := notBefore(sale, now)
+	if err := changeStock(tx, sale, units, at); err != nil {
+		return nil, nil, err
+	}
+	if err := addOrderEvents(tx, sale, event.OfStatus(to), sns, at); err != nil {
 		return nil, nil, err
 	}
 	return rows, moves, insert(tx, mapSlice(moves, rowOfMove))

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -93,8 +94,13 @@ func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) err
 	if err != nil {
 		return err
 	}
+	now = notBefore(sale, latest(now, row.ClosedAt))
 	row.Status, row.FailureReason, row.Epoch = order.Created, "", sale.Epoch
 	row.PayBy, row.ClosedAt = millis(payBy), nil
+	err = addOrderEvents(tx, sale, event.OrderCreated, []string{row.OrderSn}, now)
+	if err != nil {
+		return err
+	}
 	if err := setHoldings(tx, sale.GoodsID, map[string]int64{row.BuyerID: after}); err != nil {
 		return err
 	}

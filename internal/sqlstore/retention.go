@@ -73,6 +73,29 @@ func (s *Store) ForgetTombstones(
 	return found, goods[len(goods)-1], err
 }
 
+// ForgetEvents deletes events that happened before a moment, the first ones first. Positions grow
+// nearly with the time, so it stops at the first younger event.
+func (s *Store) ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error) {
+	var rows []eventRow
+	err := s.read(ctx).Select("goods_id", "id", "occurred_at").Where("position > 0").
+		Order("position").Limit(limit).Find(&rows).Error
+	if err != nil {
+		return 0, wrapError("find old events", err)
+	}
+	young := slices.IndexFunc(rows, func(r eventRow) bool {
+		return r.OccurredAt >= before.UnixMilli()
+	})
+	if young >= 0 {
+		rows = rows[:young]
+	}
+	ids := make(map[int64][]string)
+	for _, r := range rows {
+		ids[r.GoodsID] = append(ids[r.GoodsID], r.ID)
+	}
+	old := oldRows{table: "events", shard: "goods_id", id: "id", where: "position > 0"}
+	return len(rows), wrapError("delete old events", s.remove(ctx, old, ids))
+}
+
 // forget finds old rows and deletes them by their keys, because Vitess deletes by no limit. It
 // checks the condition again: a row may have changed.
 func (s *Store) forget(ctx context.Context, old oldRows, limit int) (int, error) {
@@ -90,14 +113,20 @@ func (s *Store) forget(ctx context.Context, old oldRows, limit int) (int, error)
 	for _, row := range found {
 		ids[row.Shard] = append(ids[row.Shard], row.ID)
 	}
+	return len(found), wrapError(op, s.remove(ctx, old, ids))
+}
+
+// remove deletes the rows with these keys, by the column that names the shard, to which the
+// condition still applies.
+func (s *Store) remove(ctx context.Context, old oldRows, ids map[int64][]string) error {
 	for shard, all := range ids {
 		for part := range slices.Chunk(all, chunkOf(s.db)) {
 			err := s.read(ctx).Exec("DELETE FROM "+old.table+" WHERE "+old.shard+" = ? AND "+old.id+
 				" IN ? AND "+old.where, append([]any{shard, part}, old.args...)...).Error
 			if err != nil {
-				return 0, wrapError(op, err)
+				return err
 			}
 		}
 	}
-	return len(found), nil
+	return nil
 }

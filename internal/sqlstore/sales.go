@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -96,10 +97,14 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 			}
 			// The audit entry needs the row before the change.
 			was := row
+			now := notBefore(row, now)
 			row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
 			row.Version++
 			q := tx.Select("status", "version", "updated_at", "closed_at")
 			if err := q.Updates(&row).Error; err != nil {
+				return row, err
+			}
+			if err := addSaleEvent(tx, row, event.SaleClosed, now); err != nil {
 				return row, err
 			}
 			return row, audit(tx, salechange.ActClose, was, row, now)

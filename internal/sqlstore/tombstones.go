@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 )
 
@@ -34,7 +35,11 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 			row = orderRow{
 				Order: o, Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
 			}
-			return row.order(), insert(tx, []orderRow{row})
+			if err := insert(tx, []orderRow{row}); err != nil {
+				return order.Order{}, err
+			}
+			return row.order(), addOrderEvents(tx, sale, event.OrderFailed, []string{o.OrderSn},
+				notBefore(sale, o.ClosedAt))
 		})
 }
 

@@ -29,6 +29,8 @@ type Store interface {
 	ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetBarriers deletes barriers that were reached before a moment.
 	ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error)
+	// ForgetEvents deletes events that happened before a moment.
+	ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetTombstones deletes tombstones without a message, of the next limit sales after a goods
 	// id that were retired before a moment. It returns also the last of these sales, or 0 if there
 	// was none.
@@ -62,6 +64,7 @@ func (w *Worker) runOnce(ctx context.Context) {
 		"moves":      func() (int, error) { return w.Store.ForgetMoves(ctx, work, batch) },
 		"cuts":       func() (int, error) { return w.Store.ForgetCuts(ctx, work, batch) },
 		"barriers":   func() (int, error) { return w.Store.ForgetBarriers(ctx, work, batch) },
+		"events":     func() (int, error) { return w.Store.ForgetEvents(ctx, work, batch) },
 		"tombstones": func() (int, error) { return w.forgetTombstones(ctx, now) },
 	}
 	for len(kinds) > 0 && ctx.Err() == nil {

@@ -1,0 +1,43 @@
+package event
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Store reads events that have a position: at most limit, by position.
+type Store interface {
+	Events(ctx context.Context, f Filter, limit int) ([]Event, error)
+}
+
+// Feed lists events. It is safe for concurrent use.
+type Feed struct {
+	Store    Store
+	Currency string // of sales without one of their own
+}
+
+// List returns at most limit items with ids above after, in their order: of the merchant's own
+// sales, or of all sales for an operator. The error is Unavailable.
+func (f *Feed) List(
+	ctx context.Context, by seckill.Actor, after int64, limit int,
+) ([]Item, error) {
+	filter := Filter{After: after}
+	if by.Role != seckill.Operator {
+		filter.MerchantID = by.ID
+	}
+	return f.Items(ctx, filter, limit)
+}
+
+// Items returns the items of at most limit events. The error is Unavailable.
+func (f *Feed) Items(ctx context.Context, filter Filter, limit int) ([]Item, error) {
+	events, err := f.Store.Events(ctx, filter, limit)
+	if err != nil {
+		return nil, seckill.NewUnavailable("the events can't be listed", err)
+	}
+	items := make([]Item, len(events))
+	for i, e := range events {
+		items[i] = NewItem(e, f.Currency)
+	}
+	return items, nil
+}
