@@ -1733,6 +1733,7 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
+
 	// ListDeadLetters Orders that could not be written, oldest first
 	//
 	// A dead letter's order is `failed` and its units are back on sale.
@@ -2695,6 +2696,7 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2702,9 +2704,11 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2712,6 +2716,7 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2825,6 +2830,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 		var rawQueryFragments []string
 
 		if params.After != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -2832,9 +2838,11 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2842,6 +2850,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2887,6 +2896,7 @@ func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Re
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2894,9 +2904,11 @@ func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -2904,6 +2916,7 @@ func NewListLimitersRequest(server string, params *ListLimitersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3085,6 +3098,7 @@ func NewListOwnSalesRequest(server string, params *ListOwnSalesParams) (*http.Re
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3092,9 +3106,11 @@ func NewListOwnSalesRequest(server string, params *ListOwnSalesParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3102,6 +3118,7 @@ func NewListOwnSalesRequest(server string, params *ListOwnSalesParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3156,6 +3173,7 @@ func NewCreateSaleRequestWithBody(server string, params *CreateSaleParams, conte
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
+
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -3166,6 +3184,7 @@ func NewCreateSaleRequestWithBody(server string, params *CreateSaleParams, conte
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -3203,6 +3222,7 @@ func NewDeleteSaleRequest(server string, goodsID GoodsIDInPath, params *DeleteSa
 	}
 
 	if params != nil {
+
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -3213,6 +3233,7 @@ func NewDeleteSaleRequest(server string, goodsID GoodsIDInPath, params *DeleteSa
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -3297,6 +3318,7 @@ func NewChangeSaleRequestWithBody(server string, goodsID GoodsIDInPath, params *
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
+
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -3307,6 +3329,7 @@ func NewChangeSaleRequestWithBody(server string, goodsID GoodsIDInPath, params *
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -3348,6 +3371,7 @@ func NewListAuditRequest(server string, goodsID GoodsIDInPath, params *ListAudit
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3355,9 +3379,11 @@ func NewListAuditRequest(server string, goodsID GoodsIDInPath, params *ListAudit
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3365,6 +3391,7 @@ func NewListAuditRequest(server string, goodsID GoodsIDInPath, params *ListAudit
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3553,6 +3580,7 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3560,9 +3588,11 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3570,9 +3600,11 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Status != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3580,9 +3612,11 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Format != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3590,6 +3624,7 @@ func NewListOrdersOfSaleRequest(server string, goodsID GoodsIDInPath, params *Li
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3635,6 +3670,7 @@ func NewListMyOrdersRequest(server string, params *ListMyOrdersParams) (*http.Re
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3642,9 +3678,11 @@ func NewListMyOrdersRequest(server string, params *ListMyOrdersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3652,6 +3690,7 @@ func NewListMyOrdersRequest(server string, params *ListMyOrdersParams) (*http.Re
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3799,6 +3838,7 @@ func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request,
 		var rawQueryFragments []string
 
 		if params.GoodsID != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "goodsId", *params.GoodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3806,6 +3846,7 @@ func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3851,6 +3892,7 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 		var rawQueryFragments []string
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3858,9 +3900,11 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Cursor != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3868,9 +3912,11 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Phase != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "phase", *params.Phase, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -3878,6 +3924,7 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -3892,6 +3939,7 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 	}
 
 	if params != nil {
+
 		if params.IfNoneMatch != nil {
 			var headerParam0 string
 
@@ -3902,6 +3950,7 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 
 			req.Header.Set("If-None-Match", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -3973,6 +4022,7 @@ func NewShowWaitingRoomRequest(server string, goodsID GoodsIDInPath, params *Sho
 	}
 
 	if params != nil {
+
 		if params.IfNoneMatch != nil {
 			var headerParam0 string
 
@@ -3983,6 +4033,7 @@ func NewShowWaitingRoomRequest(server string, goodsID GoodsIDInPath, params *Sho
 
 			req.Header.Set("If-None-Match", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -4035,6 +4086,7 @@ func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, par
 		var rawQueryFragments []string
 
 		if params.Ticket != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4042,6 +4094,7 @@ func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, par
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4130,6 +4183,7 @@ func NewMyPlaceRequest(server string, goodsID GoodsIDInPath, params *MyPlacePara
 		var rawQueryFragments []string
 
 		if params.Ticket != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4137,6 +4191,7 @@ func NewMyPlaceRequest(server string, goodsID GoodsIDInPath, params *MyPlacePara
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4189,6 +4244,7 @@ func NewPlaceEventsRequest(server string, goodsID GoodsIDInPath, params *PlaceEv
 		var rawQueryFragments []string
 
 		if params.Ticket != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4196,6 +4252,7 @@ func NewPlaceEventsRequest(server string, goodsID GoodsIDInPath, params *PlaceEv
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4248,6 +4305,7 @@ func NewDecrStockRequest(server string, randomPath string, params *DecrStockPara
 		var rawQueryFragments []string
 
 		if params.GoodsID != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "goodsId", *params.GoodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4255,9 +4313,11 @@ func NewDecrStockRequest(server string, randomPath string, params *DecrStockPara
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.DecrStock != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "decrStock", *params.DecrStock, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -4265,6 +4325,7 @@ func NewDecrStockRequest(server string, randomPath string, params *DecrStockPara
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4324,6 +4385,7 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
+
 	// ListDeadLettersWithResponse Orders that could not be written, oldest first
 	//
 	// A dead letter's order is `failed` and its units are back on sale.
