@@ -73,6 +73,8 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 }
 
 // numbersAsText decodes the ids of buyers of earlier releases, which were JSON numbers.
+//
+//nolint:gochecknoglobals // an encoding, which takes longer to make than a message to decode
 var numbersAsText = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(
 	func(d *jsontext.Decoder, s *string) error {
 		if d.PeekKind() != '0' {

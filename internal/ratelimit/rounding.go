@@ -5,19 +5,17 @@ import (
 	"slices"
 )
 
-// maxRounding is the largest part by which a rate is rounded.
-var maxRounding = big.NewRat(1, 1_000_000_000)
-
 // rounded lists the fractions that may stand for x, the closest first: x itself and its convergents,
-// the closest fractions that are as short. None differs from x by more than maxRounding of x, and
+// the closest fractions that are as short. None differs from x by more than a billionth of x, and
 // none has a number above MaxTicks. 1000/3 as a decimal of 16 digits becomes 3000 µs again. The list
 // is empty if x is too large.
 func rounded(x *big.Rat) (close []*big.Rat) {
+	maxRounding := new(big.Rat).Mul(big.NewRat(1, 1_000_000_000), x)
 	add := func(y *big.Rat) {
 		off := new(big.Rat).Sub(y, x)
 		fits := y.Num().IsInt64() && y.Denom().IsInt64() &&
 			y.Num().Int64() <= MaxTicks && y.Denom().Int64() <= MaxTicks
-		if fits && off.Abs(off).Cmp(new(big.Rat).Mul(maxRounding, x)) <= 0 {
+		if fits && off.Abs(off).Cmp(maxRounding) <= 0 {
 			close = append(close, y)
 		}
 	}
