@@ -36,6 +36,14 @@ type Order struct {
 	// CheckoutURL is the provider's page where the buyer pays; "" without one. Only a Created order
 	// can still be paid there.
 	CheckoutURL string
+	ShippedAt   time.Time // zero until the merchant has sent a paid order
+	Shipment    `gorm:"embedded"`
+}
+
+// Shipment is how a merchant sent an order.
+type Shipment struct {
+	Carrier        string // at most 64 characters
+	TrackingNumber string // at most 128 characters; may be empty
 }
 
 // Tombstone reports whether an order is only the record that its reservation was lost. Its quantity

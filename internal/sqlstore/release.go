@@ -30,7 +30,8 @@ func (s *Store) Cancel(
 				// The answers for orders that can be cancelled are replaced below.
 				found[r.OrderSn] = withoutMove(r)
 			}
-			ended, moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
+			ended, moves, err := release(tx, sale, rows, order.Created, order.Cancelled, order.MoveCancel,
+				now)
 			for i, r := range ended {
 				found[r.OrderSn] = payment.Cancellation{Order: r.order(), Move: &moves[i]}
 			}
@@ -85,7 +86,7 @@ func (s *Store) ExpireDue(
 			if err != nil {
 				return nil, err
 			}
-			_, moves, err := release(tx, sale, rows, order.Expired, order.MoveExpire, now)
+			_, moves, err := release(tx, sale, rows, order.Created, order.Expired, order.MoveExpire, now)
 			return moves, err
 		})
 }
@@ -96,15 +97,16 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 	return findIn[orderRow](locked(tx).Order("order_sn"), goodsID, "order_sn", sns)
 }
 
-// release ends the created ones of these orders, whose rows and goods are locked. It returns their
+// release ends those of these orders that have a status, whose rows and goods are locked. It returns their
 // units to the holdings, to the stock, and by one move each. It returns the ended rows and their
 // moves.
 func release(
-	tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time,
+	tx *gorm.DB, sale saleRow, rows []orderRow, from, to order.Status, kind order.MoveKind,
+	now time.Time,
 ) ([]orderRow, []order.StockMove, error) {
-	rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
+	rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != from })
 	sns := mapSlice(rows, func(r orderRow) string { return r.OrderSn })
-	if err := changeCreated(tx, sale.GoodsID, sns, to, "closed_at", now); err != nil {
+	if err := changeStatus(tx, sale.GoodsID, sns, from, to, "closed_at", now); err != nil {
 		return nil, nil, err
 	}
 	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
@@ -126,15 +128,15 @@ func release(
 	return rows, moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
-// changeCreated changes the status of created orders and the time in a column. A row with another
-// status than created means that its lock was not held.
-func changeCreated(
-	tx *gorm.DB, goodsID int64, sns []string, to order.Status, column string, now time.Time,
+// changeStatus changes the status of orders and the time in a column. A row with another status than
+// before means that its lock was not held.
+func changeStatus(
+	tx *gorm.DB, goodsID int64, sns []string, from, to order.Status, column string, now time.Time,
 ) error {
 	for part := range slices.Chunk(sns, chunkOf(tx)) {
 		err := requireRows(tx.Exec(`UPDATE orders SET status = ?, `+column+` = ?
 			WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
-			to, now.UnixMilli(), goodsID, part, order.Created),
+			to, now.UnixMilli(), goodsID, part, from),
 			len(part), order.ErrTryAgain)
 		if err != nil {
 			return err

@@ -107,6 +107,7 @@ type orderRow struct {
 	PayBy       *int64
 	PaidAt      *int64
 	ClosedAt    *int64
+	ShippedAt   *int64
 }
 
 // TableName implements GORM's Tabler.
@@ -116,7 +117,7 @@ func (orderRow) TableName() string { return "orders" }
 func (r orderRow) order() order.Order {
 	o := r.Order
 	o.CreatedAt, o.PayBy = timeOf(&r.Created), timeOf(r.PayBy)
-	o.PaidAt, o.ClosedAt = timeOf(r.PaidAt), timeOf(r.ClosedAt)
+	o.PaidAt, o.ClosedAt, o.ShippedAt = timeOf(r.PaidAt), timeOf(r.ClosedAt), timeOf(r.ShippedAt)
 	return o
 }
 

@@ -34,12 +34,13 @@ type RefundReason string
 
 // The reasons of a refund.
 const (
-	RefundLate      RefundReason = "EXPIRED"   // the time to pay was over
-	RefundCancelled RefundReason = "CANCELLED" // the buyer had cancelled the order
-	RefundFailed    RefundReason = "FAILED"    // the order could not be written
-	RefundSecond    RefundReason = "PAID"      // another payment had paid the order
-	RefundAmount    RefundReason = "AMOUNT"    // the amount was not the order's
-	RefundCurrency  RefundReason = "CURRENCY"  // the currency was not the order's
+	RefundLate       RefundReason = "EXPIRED"   // the time to pay was over
+	RefundCancelled  RefundReason = "CANCELLED" // the buyer had cancelled the order
+	RefundFailed     RefundReason = "FAILED"    // the order could not be written
+	RefundSecond     RefundReason = "PAID"      // another payment had paid the order
+	RefundAmount     RefundReason = "AMOUNT"    // the amount was not the order's
+	RefundByMerchant RefundReason = "MERCHANT"  // the merchant or an operator returned it
+	RefundCurrency   RefundReason = "CURRENCY"  // the currency was not the order's
 )
 
 // Receipt is the outcome of a payment and the state of its order.

@@ -156,6 +156,13 @@ func (s *Service) Cancel(
 		return order.Order{}, err
 	}
 	done, err := s.cancels.Do(ctx, o.GoodsID, orderSn)
+	return s.cancelled(ctx, done, err)
+}
+
+// cancelled returns the units of an order that was cancelled.
+func (s *Service) cancelled(
+	ctx context.Context, done Cancellation, err error,
+) (order.Order, error) {
 	if err == nil {
 		err = done.Err
 	}
@@ -164,7 +171,7 @@ func (s *Service) Cancel(
 	}
 	if done.Move != nil {
 		// If this fails, the releaser applies the move later.
-		_, _ = s.releases.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move)
+		_, _ = s.releases.Do(context.WithoutCancel(ctx), done.Order.GoodsID, *done.Move)
 		s.hasten(context.WithoutCancel(ctx), done.Order)
 	}
 	return done.Order, nil

@@ -21,13 +21,17 @@ func (s *Service) FindChangeable(
 
 // FindChangeableByNumber is FindChangeable for a payment provider, whose reports have no buyer id.
 func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (order.Order, error) {
-	return s.findChangeable(ctx, orderSn, func(r record) seckill.Actor {
-		buyer := r.row.BuyerID // 0 if nothing is found: decide returns why
-		if r.pending {
-			buyer = r.line.BuyerID
-		}
-		return seckill.Actor{ID: buyer, Role: seckill.Buyer}
-	})
+	return s.findChangeable(ctx, orderSn, buyerOf)
+}
+
+// buyerOf returns the buyer of an order that was looked up. Nobody has the number if nothing is
+// found; decide returns why.
+func buyerOf(r record) seckill.Actor {
+	buyer := r.row.BuyerID
+	if r.pending {
+		buyer = r.line.BuyerID
+	}
+	return seckill.Actor{ID: buyer, Role: seckill.Buyer}
 }
 
 func (s *Service) findChangeable(

@@ -16,6 +16,9 @@ const (
 	ActExpose Action = "expose"
 	ActClose  Action = "close"
 	ActDelete Action = "delete"
+	// Changes of one order by the merchant or an operator. The entry has the order's number.
+	ActCancelOrder Action = "cancelOrder" // and the refund of a paid one
+	ActShipOrder   Action = "shipOrder"
 )
 
 // AuditEntry is one change of a sale: its actor, its time, and the fields before and after.

@@ -1,0 +1,77 @@
+package payment
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// CancelForMerchant cancels a created order of a sale that the actor manages, and returns its units
+// to the sale once. A repeated call returns the cancelled order.
+func (s *Service) CancelForMerchant(
+	ctx context.Context, by seckill.Actor, orderSn string,
+) (order.Order, error) {
+	return s.endForMerchant(ctx, by, orderSn, s.store.CancelForMerchant)
+}
+
+// Refund cancels a paid order of a sale that the actor manages, and returns its units to the sale
+// once. The refunder returns the money and tries until the provider has it. A repeated call returns
+// the cancelled order. A shipped order is a Conflict.
+func (s *Service) Refund(
+	ctx context.Context, by seckill.Actor, orderSn string,
+) (order.Order, error) {
+	return s.endForMerchant(ctx, by, orderSn, s.store.Refund)
+}
+
+// endForMerchant runs a step that cancels an order. Merchants change single orders, so it shares no
+// transaction with buyers'.
+func (s *Service) endForMerchant(
+	ctx context.Context, by seckill.Actor, orderSn string,
+	end func(context.Context, int64, string, time.Time) (Cancellation, error),
+) (order.Order, error) {
+	o, err := s.orders.FindManagedChangeable(ctx, by, orderSn)
+	if err != nil {
+		return order.Order{}, err
+	}
+	var done Cancellation
+	err = s.change(ctx, by, func(ctx context.Context, now time.Time) error {
+		done, err = end(ctx, o.GoodsID, orderSn, now)
+		return err
+	})
+	return s.cancelled(ctx, done, err)
+}
+
+// Ship records how the merchant sent a paid order of a sale that the actor manages. A later shipment
+// replaces an earlier one.
+func (s *Service) Ship(
+	ctx context.Context, by seckill.Actor, orderSn string, shipment order.Shipment,
+) (shipped order.Order, err error) {
+	o, err := s.orders.FindManagedChangeable(ctx, by, orderSn)
+	if err != nil {
+		return order.Order{}, err
+	}
+	err = s.change(ctx, by, func(ctx context.Context, now time.Time) error {
+		shipped, err = s.store.Ship(ctx, o.GoodsID, orderSn, shipment, now)
+		return err
+	})
+	return shipped, changeError(err)
+}
+
+// change runs a transaction for an actor, whom the audit log names. It continues after the client
+// has disconnected.
+func (s *Service) change(
+	ctx context.Context, by seckill.Actor, step func(ctx context.Context, now time.Time) error,
+) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(seckill.WithActor(ctx, by)),
+		changeDeadline)
+	defer cancel()
+	return order.RetryTransaction(ctx, func() error {
+		now, err := s.store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		return step(ctx, now)
+	})
+}
