@@ -38,16 +38,22 @@ func (e Admission) Valid() bool {
 
 // Defines values for AuditListItemsAction.
 const (
-	AuditListItemsActionChange AuditListItemsAction = "change"
-	AuditListItemsActionClose  AuditListItemsAction = "close"
-	AuditListItemsActionCreate AuditListItemsAction = "create"
-	AuditListItemsActionDelete AuditListItemsAction = "delete"
-	AuditListItemsActionExpose AuditListItemsAction = "expose"
+	AuditListItemsActionCancelOrder AuditListItemsAction = "cancelOrder"
+	AuditListItemsActionChange      AuditListItemsAction = "change"
+	AuditListItemsActionClose       AuditListItemsAction = "close"
+	AuditListItemsActionCreate      AuditListItemsAction = "create"
+	AuditListItemsActionDelete      AuditListItemsAction = "delete"
+	AuditListItemsActionExpose      AuditListItemsAction = "expose"
+	AuditListItemsActionRefundOrder AuditListItemsAction = "refundOrder"
+	AuditListItemsActionRevealOrder AuditListItemsAction = "revealOrder"
+	AuditListItemsActionShipOrder   AuditListItemsAction = "shipOrder"
 )
 
 // Valid indicates whether the value is a known member of the AuditListItemsAction enum.
 func (e AuditListItemsAction) Valid() bool {
 	switch e {
+	case AuditListItemsActionCancelOrder:
+		return true
 	case AuditListItemsActionChange:
 		return true
 	case AuditListItemsActionClose:
@@ -57,6 +63,12 @@ func (e AuditListItemsAction) Valid() bool {
 	case AuditListItemsActionDelete:
 		return true
 	case AuditListItemsActionExpose:
+		return true
+	case AuditListItemsActionRefundOrder:
+		return true
+	case AuditListItemsActionRevealOrder:
+		return true
+	case AuditListItemsActionShipOrder:
 		return true
 	default:
 		return false
@@ -606,6 +618,27 @@ func (e ListOrdersOfSaleParamsFormat) Valid() bool {
 	}
 }
 
+// Address defines model for Address.
+type Address struct {
+	City string `json:"city"`
+
+	// Country ISO 3166-1 alpha-2, such as DE.
+	Country string  `json:"country"`
+	Email   *string `json:"email,omitempty"`
+	Line1   string  `json:"line1"`
+	Line2   *string `json:"line2,omitempty"`
+
+	// Name Who receives it.
+	Name string `json:"name"`
+
+	// Note For who delivers it.
+	Note *string `json:"note,omitempty"`
+
+	// Phone Digits, spaces and + - ( ).
+	Phone      *string `json:"phone,omitempty"`
+	PostalCode *string `json:"postalCode,omitempty"`
+}
+
 // Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 type Admission string
 
@@ -965,7 +998,8 @@ type Order struct {
 	Amount int64 `json:"amount"`
 
 	// BuyerID The id of a user, as in the token's `sub`.
-	BuyerID UserID `json:"buyerId"`
+	BuyerID UserID  `json:"buyerId"`
+	Carrier *string `json:"carrier,omitempty"`
 
 	// CheckoutURL The payment provider's page where the buyer pays. A created order has it after a call of `pay`, if the provider has pages.
 	CheckoutURL *string `json:"checkoutUrl,omitempty"`
@@ -980,12 +1014,15 @@ type Order struct {
 	Name    string `json:"name"`
 
 	// OrderSn 35 digits of base 62. Orders of earlier releases keep their 58 characters.
-	OrderSn     OrderSn     `json:"orderSn"`
-	PaidAt      *Time       `json:"paidAt,omitempty"`
-	PayBy       *Time       `json:"payBy,omitempty"`
-	PhoneNumber string      `json:"phoneNumber"`
-	Quantity    int         `json:"quantity"`
-	Status      OrderStatus `json:"status"`
+	OrderSn        OrderSn     `json:"orderSn"`
+	PaidAt         *Time       `json:"paidAt,omitempty"`
+	PayBy          *Time       `json:"payBy,omitempty"`
+	PhoneNumber    string      `json:"phoneNumber"`
+	Quantity       int         `json:"quantity"`
+	ShippedAt      *Time       `json:"shippedAt,omitempty"`
+	Shipping       *Address    `json:"shipping,omitempty"`
+	Status         OrderStatus `json:"status"`
+	TrackingNumber *string     `json:"trackingNumber,omitempty"`
 }
 
 // OrderFailureReason The reason of a failed order; absent otherwise.
@@ -1185,6 +1222,12 @@ type SaleList struct {
 
 	// NextCursor For the next page; null on the last.
 	NextCursor *Cursor `json:"nextCursor"`
+}
+
+// Shipment defines model for Shipment.
+type Shipment struct {
+	Carrier        string  `json:"carrier"`
+	TrackingNumber *string `json:"trackingNumber,omitempty"`
 }
 
 // Ticket Restores a number after Redis lost it.
@@ -1536,6 +1579,11 @@ type ListLimitersParams struct {
 	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// FindOwnOrdersParams defines parameters for FindOwnOrders.
+type FindOwnOrdersParams struct {
+	OrderSn OrderSn `form:"orderSn" json:"orderSn"`
+}
+
 // ListOwnSalesParams defines parameters for ListOwnSales.
 type ListOwnSalesParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1651,11 +1699,17 @@ type DecrStockParams struct {
 // SetLimiterJSONRequestBody defines body for SetLimiter for application/json ContentType.
 type SetLimiterJSONRequestBody = Limit
 
+// ShipOrderJSONRequestBody defines body for ShipOrder for application/json ContentType.
+type ShipOrderJSONRequestBody = Shipment
+
 // CreateSaleJSONRequestBody defines body for CreateSale for application/json ContentType.
 type CreateSaleJSONRequestBody = NewSale
 
 // ChangeSaleJSONRequestBody defines body for ChangeSale for application/json ContentType.
 type ChangeSaleJSONRequestBody = SaleChange
+
+// SetShippingJSONRequestBody defines body for SetShipping for application/json ContentType.
+type SetShippingJSONRequestBody = Address
 
 // JoinWaitingRoomJSONRequestBody defines body for JoinWaitingRoom for application/json ContentType.
 type JoinWaitingRoomJSONRequestBody = JoinIn
@@ -1798,6 +1852,56 @@ type ClientInterface interface {
 	// Corresponds with PUT /admin/limiters/{type}/{key} (the `SetLimiter` operationId).
 	SetLimiter(ctx context.Context, pType string, key string, body SetLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// FindOwnOrders The order with a number, of a sale of mine
+	//
+	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
+	// every list.
+	//
+	// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
+	FindOwnOrders(ctx context.Context, params *FindOwnOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelOrderOfBuyer Cancel a buyer's created order
+	//
+	// Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
+	// paid one `CONFLICT`: refund it. Name and phone number are masked.
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/cancel (the `CancelOrderOfBuyer` operationId).
+	CancelOrderOfBuyer(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RefundOrder Cancel a paid order and return its money
+	//
+	// The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
+	// confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
+	// `CONFLICT`. Name and phone number are masked.
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/refund (the `RefundOrder` operationId).
+	RefundOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevealOrder One order with its buyer's data
+	//
+	// Name, phone number and address are whole. The audit log of the sale records who has read them.
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/reveal (the `RevealOrder` operationId).
+	RevealOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShipOrderWithBody Record how a paid order was sent
+	//
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+	ShipOrderWithBody(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShipOrder Record how a paid order was sent
+	//
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+	ShipOrder(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListOwnSales My sales of every status, newest first
 	//
 	// Corresponds with GET /admin/sales (the `ListOwnSales` operationId).
@@ -1936,6 +2040,26 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
 	PayOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetShippingWithBody Set where an order goes
+	//
+	// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+	// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+	SetShippingWithBody(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetShipping Set where an order goes
+	//
+	// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+	// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+	SetShipping(ctx context.Context, orderSn OrderSnParameter, body SetShippingJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// IssuePath Ask for a random path
 	//
@@ -2165,6 +2289,116 @@ func (c *Client) SetLimiterWithBody(ctx context.Context, pType string, key strin
 // Corresponds with PUT /admin/limiters/{type}/{key} (the `SetLimiter` operationId).
 func (c *Client) SetLimiter(ctx context.Context, pType string, key string, body SetLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetLimiterRequest(c.Server, pType, key, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FindOwnOrders The order with a number, of a sale of mine
+//
+// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
+// every list.
+//
+// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
+func (c *Client) FindOwnOrders(ctx context.Context, params *FindOwnOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFindOwnOrdersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelOrderOfBuyer Cancel a buyer's created order
+//
+// Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
+// paid one `CONFLICT`: refund it. Name and phone number are masked.
+//
+// Corresponds with POST /admin/orders/{orderSn}/cancel (the `CancelOrderOfBuyer` operationId).
+func (c *Client) CancelOrderOfBuyer(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelOrderOfBuyerRequest(c.Server, orderSn)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RefundOrder Cancel a paid order and return its money
+//
+// The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
+// confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
+// `CONFLICT`. Name and phone number are masked.
+//
+// Corresponds with POST /admin/orders/{orderSn}/refund (the `RefundOrder` operationId).
+func (c *Client) RefundOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRefundOrderRequest(c.Server, orderSn)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevealOrder One order with its buyer's data
+//
+// Name, phone number and address are whole. The audit log of the sale records who has read them.
+//
+// Corresponds with POST /admin/orders/{orderSn}/reveal (the `RevealOrder` operationId).
+func (c *Client) RevealOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevealOrderRequest(c.Server, orderSn)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShipOrderWithBody Record how a paid order was sent
+//
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+func (c *Client) ShipOrderWithBody(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShipOrderRequestWithBody(c.Server, orderSn, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShipOrder Record how a paid order was sent
+//
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+func (c *Client) ShipOrder(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShipOrderRequest(c.Server, orderSn, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2474,6 +2708,46 @@ func (c *Client) CancelOrder(ctx context.Context, orderSn OrderSnParameter, reqE
 // Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
 func (c *Client) PayOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPayOrderRequest(c.Server, orderSn)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetShippingWithBody Set where an order goes
+//
+// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+func (c *Client) SetShippingWithBody(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetShippingRequestWithBody(c.Server, orderSn, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetShipping Set where an order goes
+//
+// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+func (c *Client) SetShipping(ctx context.Context, orderSn OrderSnParameter, body SetShippingJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetShippingRequest(c.Server, orderSn, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3060,6 +3334,205 @@ func NewSetLimiterRequestWithBody(server string, pType string, key string, conte
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewFindOwnOrdersRequest constructs an http.Request for the FindOwnOrders method
+func NewFindOwnOrdersRequest(server string, params *FindOwnOrdersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/orders")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "orderSn", params.OrderSn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelOrderOfBuyerRequest constructs an http.Request for the CancelOrderOfBuyer method
+func NewCancelOrderOfBuyerRequest(server string, orderSn OrderSnParameter) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "orderSn", orderSn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/orders/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRefundOrderRequest constructs an http.Request for the RefundOrder method
+func NewRefundOrderRequest(server string, orderSn OrderSnParameter) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "orderSn", orderSn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/orders/%s/refund", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRevealOrderRequest constructs an http.Request for the RevealOrder method
+func NewRevealOrderRequest(server string, orderSn OrderSnParameter) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "orderSn", orderSn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/orders/%s/reveal", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewShipOrderRequest calls the generic ShipOrder builder with application/json body
+func NewShipOrderRequest(server string, orderSn OrderSnParameter, body ShipOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewShipOrderRequestWithBody(server, orderSn, "application/json", bodyReader)
+}
+
+// NewShipOrderRequestWithBody constructs an http.Request for the ShipOrder method, with any body, and a specified content type
+func NewShipOrderRequestWithBody(server string, orderSn OrderSnParameter, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "orderSn", orderSn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/orders/%s/ship", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -3809,6 +4282,53 @@ func NewPayOrderRequest(server string, orderSn OrderSnParameter) (*http.Request,
 	return req, nil
 }
 
+// NewSetShippingRequest calls the generic SetShipping builder with application/json body
+func NewSetShippingRequest(server string, orderSn OrderSnParameter, body SetShippingJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetShippingRequestWithBody(server, orderSn, "application/json", bodyReader)
+}
+
+// NewSetShippingRequestWithBody constructs an http.Request for the SetShipping method, with any body, and a specified content type
+func NewSetShippingRequestWithBody(server string, orderSn OrderSnParameter, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "orderSn", orderSn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/orders/%s/shipping", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewIssuePathRequest constructs an http.Request for the IssuePath method
 func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request, error) {
 	var err error
@@ -4464,6 +4984,64 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /admin/limiters/{type}/{key} (the `SetLimiter` operationId).
 	SetLimiterWithResponse(ctx context.Context, pType string, key string, body SetLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLimiterResponse, error)
 
+	// FindOwnOrdersWithResponse The order with a number, of a sale of mine
+	//
+	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
+	// every list.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
+	FindOwnOrdersWithResponse(ctx context.Context, params *FindOwnOrdersParams, reqEditors ...RequestEditorFn) (*FindOwnOrdersResponse, error)
+
+	// CancelOrderOfBuyerWithResponse Cancel a buyer's created order
+	//
+	// Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
+	// paid one `CONFLICT`: refund it. Name and phone number are masked.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/cancel (the `CancelOrderOfBuyer` operationId).
+	CancelOrderOfBuyerWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*CancelOrderOfBuyerResponse, error)
+
+	// RefundOrderWithResponse Cancel a paid order and return its money
+	//
+	// The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
+	// confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
+	// `CONFLICT`. Name and phone number are masked.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/refund (the `RefundOrder` operationId).
+	RefundOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*RefundOrderResponse, error)
+
+	// RevealOrderWithResponse One order with its buyer's data
+	//
+	// Name, phone number and address are whole. The audit log of the sale records who has read them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/reveal (the `RevealOrder` operationId).
+	RevealOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*RevealOrderResponse, error)
+
+	// ShipOrderWithBodyWithResponse Record how a paid order was sent
+	//
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+	ShipOrderWithBodyWithResponse(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ShipOrderResponse, error)
+
+	// ShipOrderWithResponse Record how a paid order was sent
+	//
+	// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+	ShipOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ShipOrderResponse, error)
+
 	// ListOwnSalesWithResponse My sales of every status, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -4628,6 +5206,26 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
 	PayOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*PayOrderResponse, error)
+
+	// SetShippingWithBodyWithResponse Set where an order goes
+	//
+	// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+	// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+	SetShippingWithBodyWithResponse(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetShippingResponse, error)
+
+	// SetShippingWithResponse Set where an order goes
+	//
+	// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+	// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+	SetShippingWithResponse(ctx context.Context, orderSn OrderSnParameter, body SetShippingJSONRequestBody, reqEditors ...RequestEditorFn) (*SetShippingResponse, error)
 
 	// IssuePathWithResponse Ask for a random path
 	//
@@ -5946,6 +6544,807 @@ func (r SetLimiterResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SetLimiterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// FindOwnOrdersResponse200Headers the declared response headers of an HTTP 200 response for FindOwnOrders
+type FindOwnOrdersResponse200Headers struct {
+	XRequestID string
+}
+
+// FindOwnOrdersResponse400Headers the declared response headers of an HTTP 400 response for FindOwnOrders
+type FindOwnOrdersResponse400Headers struct {
+	XRequestID string
+}
+
+// FindOwnOrdersResponse401Headers the declared response headers of an HTTP 401 response for FindOwnOrders
+type FindOwnOrdersResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// FindOwnOrdersResponse403Headers the declared response headers of an HTTP 403 response for FindOwnOrders
+type FindOwnOrdersResponse403Headers struct {
+	XRequestID string
+}
+
+// FindOwnOrdersResponse429Headers the declared response headers of an HTTP 429 response for FindOwnOrders
+type FindOwnOrdersResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// FindOwnOrdersResponse503Headers the declared response headers of an HTTP 503 response for FindOwnOrders
+type FindOwnOrdersResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// FindOwnOrdersResponseDefaultHeaders the declared response headers of an HTTP default response for FindOwnOrders
+type FindOwnOrdersResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type FindOwnOrdersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderListResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *FindOwnOrdersResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *FindOwnOrdersResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *FindOwnOrdersResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *FindOwnOrdersResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *FindOwnOrdersResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *FindOwnOrdersResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *FindOwnOrdersResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r FindOwnOrdersResponse) GetJSON200() *OrderListResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r FindOwnOrdersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r FindOwnOrdersResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r FindOwnOrdersResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r FindOwnOrdersResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r FindOwnOrdersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r FindOwnOrdersResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r FindOwnOrdersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r FindOwnOrdersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r FindOwnOrdersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r FindOwnOrdersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelOrderOfBuyerResponse200Headers the declared response headers of an HTTP 200 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse200Headers struct {
+	XRequestID string
+}
+
+// CancelOrderOfBuyerResponse400Headers the declared response headers of an HTTP 400 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse400Headers struct {
+	XRequestID string
+}
+
+// CancelOrderOfBuyerResponse401Headers the declared response headers of an HTTP 401 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// CancelOrderOfBuyerResponse403Headers the declared response headers of an HTTP 403 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse403Headers struct {
+	XRequestID string
+}
+
+// CancelOrderOfBuyerResponse404Headers the declared response headers of an HTTP 404 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse404Headers struct {
+	XRequestID string
+}
+
+// CancelOrderOfBuyerResponse409Headers the declared response headers of an HTTP 409 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse409Headers struct {
+	RetryAfter *int
+	XRequestID string
+}
+
+// CancelOrderOfBuyerResponse429Headers the declared response headers of an HTTP 429 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// CancelOrderOfBuyerResponse503Headers the declared response headers of an HTTP 503 response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// CancelOrderOfBuyerResponseDefaultHeaders the declared response headers of an HTTP default response for CancelOrderOfBuyer
+type CancelOrderOfBuyerResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type CancelOrderOfBuyerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OneOrder
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *CancelOrderOfBuyerResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CancelOrderOfBuyerResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *CancelOrderOfBuyerResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CancelOrderOfBuyerResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *CancelOrderOfBuyerResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *CancelOrderOfBuyerResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CancelOrderOfBuyerResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CancelOrderOfBuyerResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CancelOrderOfBuyerResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON200() *OneOrder {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CancelOrderOfBuyerResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelOrderOfBuyerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelOrderOfBuyerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelOrderOfBuyerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelOrderOfBuyerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RefundOrderResponse200Headers the declared response headers of an HTTP 200 response for RefundOrder
+type RefundOrderResponse200Headers struct {
+	XRequestID string
+}
+
+// RefundOrderResponse400Headers the declared response headers of an HTTP 400 response for RefundOrder
+type RefundOrderResponse400Headers struct {
+	XRequestID string
+}
+
+// RefundOrderResponse401Headers the declared response headers of an HTTP 401 response for RefundOrder
+type RefundOrderResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// RefundOrderResponse403Headers the declared response headers of an HTTP 403 response for RefundOrder
+type RefundOrderResponse403Headers struct {
+	XRequestID string
+}
+
+// RefundOrderResponse404Headers the declared response headers of an HTTP 404 response for RefundOrder
+type RefundOrderResponse404Headers struct {
+	XRequestID string
+}
+
+// RefundOrderResponse409Headers the declared response headers of an HTTP 409 response for RefundOrder
+type RefundOrderResponse409Headers struct {
+	RetryAfter *int
+	XRequestID string
+}
+
+// RefundOrderResponse429Headers the declared response headers of an HTTP 429 response for RefundOrder
+type RefundOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// RefundOrderResponse503Headers the declared response headers of an HTTP 503 response for RefundOrder
+type RefundOrderResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// RefundOrderResponseDefaultHeaders the declared response headers of an HTTP default response for RefundOrder
+type RefundOrderResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type RefundOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OneOrder
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RefundOrderResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *RefundOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *RefundOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *RefundOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *RefundOrderResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *RefundOrderResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RefundOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *RefundOrderResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RefundOrderResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RefundOrderResponse) GetJSON200() *OneOrder {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RefundOrderResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RefundOrderResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RefundOrderResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RefundOrderResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RefundOrderResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RefundOrderResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r RefundOrderResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RefundOrderResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RefundOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RefundOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RefundOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RefundOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RevealOrderResponse200Headers the declared response headers of an HTTP 200 response for RevealOrder
+type RevealOrderResponse200Headers struct {
+	XRequestID string
+}
+
+// RevealOrderResponse400Headers the declared response headers of an HTTP 400 response for RevealOrder
+type RevealOrderResponse400Headers struct {
+	XRequestID string
+}
+
+// RevealOrderResponse401Headers the declared response headers of an HTTP 401 response for RevealOrder
+type RevealOrderResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// RevealOrderResponse403Headers the declared response headers of an HTTP 403 response for RevealOrder
+type RevealOrderResponse403Headers struct {
+	XRequestID string
+}
+
+// RevealOrderResponse404Headers the declared response headers of an HTTP 404 response for RevealOrder
+type RevealOrderResponse404Headers struct {
+	XRequestID string
+}
+
+// RevealOrderResponse409Headers the declared response headers of an HTTP 409 response for RevealOrder
+type RevealOrderResponse409Headers struct {
+	RetryAfter *int
+	XRequestID string
+}
+
+// RevealOrderResponse429Headers the declared response headers of an HTTP 429 response for RevealOrder
+type RevealOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// RevealOrderResponse503Headers the declared response headers of an HTTP 503 response for RevealOrder
+type RevealOrderResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// RevealOrderResponseDefaultHeaders the declared response headers of an HTTP default response for RevealOrder
+type RevealOrderResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type RevealOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OneOrder
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RevealOrderResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *RevealOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *RevealOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *RevealOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *RevealOrderResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *RevealOrderResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RevealOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *RevealOrderResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevealOrderResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevealOrderResponse) GetJSON200() *OneOrder {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RevealOrderResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RevealOrderResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RevealOrderResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RevealOrderResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RevealOrderResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RevealOrderResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r RevealOrderResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RevealOrderResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevealOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevealOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevealOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevealOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ShipOrderResponse200Headers the declared response headers of an HTTP 200 response for ShipOrder
+type ShipOrderResponse200Headers struct {
+	XRequestID string
+}
+
+// ShipOrderResponse400Headers the declared response headers of an HTTP 400 response for ShipOrder
+type ShipOrderResponse400Headers struct {
+	XRequestID string
+}
+
+// ShipOrderResponse401Headers the declared response headers of an HTTP 401 response for ShipOrder
+type ShipOrderResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ShipOrderResponse403Headers the declared response headers of an HTTP 403 response for ShipOrder
+type ShipOrderResponse403Headers struct {
+	XRequestID string
+}
+
+// ShipOrderResponse404Headers the declared response headers of an HTTP 404 response for ShipOrder
+type ShipOrderResponse404Headers struct {
+	XRequestID string
+}
+
+// ShipOrderResponse409Headers the declared response headers of an HTTP 409 response for ShipOrder
+type ShipOrderResponse409Headers struct {
+	RetryAfter *int
+	XRequestID string
+}
+
+// ShipOrderResponse429Headers the declared response headers of an HTTP 429 response for ShipOrder
+type ShipOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// ShipOrderResponse503Headers the declared response headers of an HTTP 503 response for ShipOrder
+type ShipOrderResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ShipOrderResponseDefaultHeaders the declared response headers of an HTTP default response for ShipOrder
+type ShipOrderResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ShipOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OneOrder
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ShipOrderResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ShipOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ShipOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ShipOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ShipOrderResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ShipOrderResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ShipOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ShipOrderResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ShipOrderResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ShipOrderResponse) GetJSON200() *OneOrder {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ShipOrderResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ShipOrderResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ShipOrderResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ShipOrderResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ShipOrderResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ShipOrderResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ShipOrderResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ShipOrderResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ShipOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ShipOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ShipOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ShipOrderResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8431,6 +9830,172 @@ func (r PayOrderResponse) ContentType() string {
 	return ""
 }
 
+// SetShippingResponse200Headers the declared response headers of an HTTP 200 response for SetShipping
+type SetShippingResponse200Headers struct {
+	XRequestID string
+}
+
+// SetShippingResponse400Headers the declared response headers of an HTTP 400 response for SetShipping
+type SetShippingResponse400Headers struct {
+	XRequestID string
+}
+
+// SetShippingResponse401Headers the declared response headers of an HTTP 401 response for SetShipping
+type SetShippingResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// SetShippingResponse403Headers the declared response headers of an HTTP 403 response for SetShipping
+type SetShippingResponse403Headers struct {
+	XRequestID string
+}
+
+// SetShippingResponse404Headers the declared response headers of an HTTP 404 response for SetShipping
+type SetShippingResponse404Headers struct {
+	XRequestID string
+}
+
+// SetShippingResponse409Headers the declared response headers of an HTTP 409 response for SetShipping
+type SetShippingResponse409Headers struct {
+	RetryAfter *int
+	XRequestID string
+}
+
+// SetShippingResponse429Headers the declared response headers of an HTTP 429 response for SetShipping
+type SetShippingResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// SetShippingResponse503Headers the declared response headers of an HTTP 503 response for SetShipping
+type SetShippingResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// SetShippingResponseDefaultHeaders the declared response headers of an HTTP default response for SetShipping
+type SetShippingResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type SetShippingResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OneOrder
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetShippingResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *SetShippingResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *SetShippingResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *SetShippingResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *SetShippingResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *SetShippingResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *SetShippingResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *SetShippingResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SetShippingResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetShippingResponse) GetJSON200() *OneOrder {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SetShippingResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SetShippingResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r SetShippingResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SetShippingResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r SetShippingResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r SetShippingResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r SetShippingResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SetShippingResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetShippingResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetShippingResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetShippingResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetShippingResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // IssuePathResponse200Headers the declared response headers of an HTTP 200 response for IssuePath
 type IssuePathResponse200Headers struct {
 	XRequestID string
@@ -9969,6 +11534,100 @@ func (c *ClientWithResponses) SetLimiterWithResponse(ctx context.Context, pType 
 	return ParseSetLimiterResponse(rsp)
 }
 
+// FindOwnOrdersWithResponse The order with a number, of a sale of mine
+//
+// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
+// every list.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
+func (c *ClientWithResponses) FindOwnOrdersWithResponse(ctx context.Context, params *FindOwnOrdersParams, reqEditors ...RequestEditorFn) (*FindOwnOrdersResponse, error) {
+	rsp, err := c.FindOwnOrders(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFindOwnOrdersResponse(rsp)
+}
+
+// CancelOrderOfBuyerWithResponse Cancel a buyer's created order
+//
+// Its units go back on sale once. A repetition returns the same state. A queued order is `CONFLICT` with `Retry-After`, a
+// paid one `CONFLICT`: refund it. Name and phone number are masked.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/orders/{orderSn}/cancel (the `CancelOrderOfBuyer` operationId).
+func (c *ClientWithResponses) CancelOrderOfBuyerWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*CancelOrderOfBuyerResponse, error) {
+	rsp, err := c.CancelOrderOfBuyer(ctx, orderSn, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelOrderOfBuyerResponse(rsp)
+}
+
+// RefundOrderWithResponse Cancel a paid order and return its money
+//
+// The order becomes `cancelled` and its units go back on sale once. The payment provider returns the money; until it
+// confirms, that is tried again. A repetition returns the same state. A shipped order, and one that is not paid, is
+// `CONFLICT`. Name and phone number are masked.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/orders/{orderSn}/refund (the `RefundOrder` operationId).
+func (c *ClientWithResponses) RefundOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*RefundOrderResponse, error) {
+	rsp, err := c.RefundOrder(ctx, orderSn, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRefundOrderResponse(rsp)
+}
+
+// RevealOrderWithResponse One order with its buyer's data
+//
+// Name, phone number and address are whole. The audit log of the sale records who has read them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/orders/{orderSn}/reveal (the `RevealOrder` operationId).
+func (c *ClientWithResponses) RevealOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*RevealOrderResponse, error) {
+	rsp, err := c.RevealOrder(ctx, orderSn, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevealOrderResponse(rsp)
+}
+
+// ShipOrderWithBodyWithResponse Record how a paid order was sent
+//
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+func (c *ClientWithResponses) ShipOrderWithBodyWithResponse(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ShipOrderResponse, error) {
+	rsp, err := c.ShipOrderWithBody(ctx, orderSn, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShipOrderResponse(rsp)
+}
+
+// ShipOrderWithResponse Record how a paid order was sent
+//
+// A later shipment replaces an earlier one. An order that is not paid is `CONFLICT`. Name and phone number are masked.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
+func (c *ClientWithResponses) ShipOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ShipOrderResponse, error) {
+	rsp, err := c.ShipOrder(ctx, orderSn, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShipOrderResponse(rsp)
+}
+
 // ListOwnSalesWithResponse My sales of every status, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -10234,6 +11893,38 @@ func (c *ClientWithResponses) PayOrderWithResponse(ctx context.Context, orderSn 
 		return nil, err
 	}
 	return ParsePayOrderResponse(rsp)
+}
+
+// SetShippingWithBodyWithResponse Set where an order goes
+//
+// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+func (c *ClientWithResponses) SetShippingWithBodyWithResponse(ctx context.Context, orderSn OrderSnParameter, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetShippingResponse, error) {
+	rsp, err := c.SetShippingWithBody(ctx, orderSn, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetShippingResponse(rsp)
+}
+
+// SetShippingWithResponse Set where an order goes
+//
+// For a created or paid order that is not shipped; any other is `CONFLICT`. A later address replaces an earlier one. It is
+// encrypted at rest. The buyer reads it with the order; the merchant by `reveal` and in the shipping list.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /orders/{orderSn}/shipping (the `SetShipping` operationId).
+func (c *ClientWithResponses) SetShippingWithResponse(ctx context.Context, orderSn OrderSnParameter, body SetShippingJSONRequestBody, reqEditors ...RequestEditorFn) (*SetShippingResponse, error) {
+	rsp, err := c.SetShipping(ctx, orderSn, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetShippingResponse(rsp)
 }
 
 // IssuePathWithResponse Ask for a random path
@@ -11802,6 +13493,1050 @@ func ParseSetLimiterResponse(rsp *http.Response) (*SetLimiterResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers SetLimiterResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseFindOwnOrdersResponse parses an HTTP response from a FindOwnOrdersWithResponse call
+func ParseFindOwnOrdersResponse(rsp *http.Response) (*FindOwnOrdersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &FindOwnOrdersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderListResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers FindOwnOrdersResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers FindOwnOrdersResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers FindOwnOrdersResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers FindOwnOrdersResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers FindOwnOrdersResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers FindOwnOrdersResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers FindOwnOrdersResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelOrderOfBuyerResponse parses an HTTP response from a CancelOrderOfBuyerWithResponse call
+func ParseCancelOrderOfBuyerResponse(rsp *http.Response) (*CancelOrderOfBuyerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelOrderOfBuyerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers CancelOrderOfBuyerResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers CancelOrderOfBuyerResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers CancelOrderOfBuyerResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CancelOrderOfBuyerResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers CancelOrderOfBuyerResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers CancelOrderOfBuyerResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers CancelOrderOfBuyerResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CancelOrderOfBuyerResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers CancelOrderOfBuyerResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRefundOrderResponse parses an HTTP response from a RefundOrderWithResponse call
+func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RefundOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RefundOrderResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers RefundOrderResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers RefundOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers RefundOrderResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers RefundOrderResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers RefundOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers RefundOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers RefundOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers RefundOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevealOrderResponse parses an HTTP response from a RevealOrderWithResponse call
+func ParseRevealOrderResponse(rsp *http.Response) (*RevealOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevealOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RevealOrderResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers RevealOrderResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers RevealOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers RevealOrderResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers RevealOrderResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers RevealOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers RevealOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers RevealOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers RevealOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseShipOrderResponse parses an HTTP response from a ShipOrderWithResponse call
+func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ShipOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ShipOrderResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ShipOrderResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ShipOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ShipOrderResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ShipOrderResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers ShipOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers ShipOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ShipOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ShipOrderResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -14916,6 +17651,223 @@ func ParsePayOrderResponse(rsp *http.Response) (*PayOrderResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers PayOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetShippingResponse parses an HTTP response from a SetShippingWithResponse call
+func ParseSetShippingResponse(rsp *http.Response) (*SetShippingResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetShippingResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OneOrder
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetShippingResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers SetShippingResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers SetShippingResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers SetShippingResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers SetShippingResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers SetShippingResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers SetShippingResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers SetShippingResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers SetShippingResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
@@ -91,6 +92,9 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
+		Shipping: &shipping.Service{
+			Orders: services.Orders, Store: p.Store, Sealer: auth.Addresses{Keys: phones},
+		},
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,

@@ -29,6 +29,13 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", own + "/events", "", "buyer"},
 		{"POST", own + "/pay", "", "buyer"},
 		{"POST", own + "/cancel", "", "buyer"},
+		{"PUT", own + "/shipping", address, "buyer"},
+		{"POST", "/admin/orders/" + sn + "/cancel", "", "merchant operator"},
+		{"POST", "/admin/orders/" + sn + "/refund", "", "merchant operator"},
+		{"POST", "/admin/orders/" + sn + "/ship", `{"carrier":"UPS"}`, "merchant operator"},
+		{"POST", "/admin/orders/" + sn + "/reveal", "", "merchant operator"},
+		{"GET", "/admin/orders?orderSn=" + sn, "", "merchant operator another merchant " +
+			"the buyer's number as a merchant"}, // each finds orders of own sales
 		{"GET", sale, "", "merchant operator"},
 		{"PATCH", sale, `{"perBuyerLimit":9}`, "merchant operator"},
 		{"DELETE", sale, "", "merchant operator"},

@@ -28,7 +28,7 @@ const sealedMark = "~1."
 var (
 	ErrPhoneKeys = errors.New("must be id:key, several with commas: an id of 1 to 8 of " +
 		"[0-9a-z] other than 0, each once, and a key of 32 bytes in base64")
-	ErrSealed = errors.New("a phone number can't be opened: " +
+	ErrSealed = errors.New("a buyer's data can't be opened: " +
 		"it was sealed with a key that is not here, or for another buyer")
 )
 
@@ -106,8 +106,13 @@ func (p *Phones) Seal(buyerID string, phone string) string {
 	if phone == "" {
 		return ""
 	}
-	box := make([]byte, 0, len(phone)+p.seal.Overhead())
-	sealed := p.seal.Seal(box, nil, []byte(phone), buyerData(buyerID))
+	return p.sealText(phone, buyerData(buyerID))
+}
+
+// sealText encrypts a text with the first key and binds it to additional data.
+func (p *Phones) sealText(text string, data []byte) string {
+	box := make([]byte, 0, len(text)+p.seal.Overhead())
+	sealed := p.seal.Seal(box, nil, []byte(text), data)
 	out := make([]byte, 0, len(p.first)+base64.RawURLEncoding.EncodedLen(len(sealed)))
 	return string(base64.RawURLEncoding.AppendEncode(append(out, p.first...), sealed))
 }
@@ -115,18 +120,23 @@ func (p *Phones) Seal(buyerID string, phone string) string {
 // Open decrypts a stored number, or returns ErrSealed. Numbers stored before encryption existed
 // have no mark; it returns them unchanged.
 func (p *Phones) Open(buyerID string, kept string) (string, error) {
-	rest, sealed := strings.CutPrefix(kept, sealedMark)
-	if !sealed {
+	if !strings.HasPrefix(kept, sealedMark) {
 		return kept, nil
 	}
+	return p.openText(kept, buyerData(buyerID))
+}
+
+// openText decrypts a text that was sealed with the same additional data, or returns ErrSealed.
+func (p *Phones) openText(kept string, data []byte) (string, error) {
+	rest, _ := strings.CutPrefix(kept, sealedMark)
 	id, encoded, _ := strings.Cut(rest, ".")
 	box, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
 		return "", ErrSealed
 	}
 	for _, key := range p.open[id] {
-		if phone, err := key.Open(nil, nil, box, buyerData(buyerID)); err == nil {
-			return string(phone), nil
+		if text, err := key.Open(nil, nil, box, data); err == nil {
+			return string(text), nil
 		}
 	}
 	return "", ErrSealed

@@ -20,6 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
@@ -40,6 +41,7 @@ type Deps struct {
 	Purchases    *purchase.Service
 	Orders       *query.Service
 	Payments     *payment.Service
+	Shipping     *shipping.Service
 	Callbacks    *paymentprovider.Signer // nil: payment callbacks are refused
 	Webhooks     Webhooks                // nil: the provider sends none, and they are refused
 	Phones       *auth.Phones

@@ -174,6 +174,6 @@ func TestOrderResponse_HidesUnreadablePhones(t *testing.T) {
 	got := must.Get(appendValue(nil, a.newOrderResponse(o)))(t)
 	require.Contains(t, string(got), `"status":"failed","failureReason":"NO_STOCK"`)
 	require.Contains(t, string(got), `"phoneNumber":""`)
-	require.Contains(t, log.String(), "phone number cannot be decrypted")
+	require.Contains(t, log.String(), "a buyer's data cannot be decrypted")
 	require.NotContains(t, log.String(), "AAAA")
 }

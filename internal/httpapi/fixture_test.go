@@ -26,6 +26,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
@@ -74,12 +75,16 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	g := gate.New(book, limits, gate.Options{Deadline: time.Minute})
 	t.Cleanup(g.Close)
 	s := app.NewServices(up.Parts, settings)
+	phones := must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t)
 	h := &fixture{t: t, Deps: httpapi.Deps{
 		Sales: s.Sales, Catalog: s.Catalog, Rooms: s.Rooms, Limiter: httpapi.NewRuleLimiter(book, g),
 		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil),
 		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
-		Callbacks:  must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
-		Phones:     must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
+		Callbacks: must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
+		Phones:    phones,
+		Shipping: &shipping.Service{
+			Orders: s.Orders, Store: up.Store, Sealer: auth.Addresses{Keys: phones},
+		},
 		Events:     &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),

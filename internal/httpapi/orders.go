@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -26,6 +27,11 @@ type orderResponse struct {
 	PaidAt        timestamp           `json:"paidAt,omitzero"`
 	ClosedAt      timestamp           `json:"closedAt,omitzero"`
 	CheckoutURL   string              `json:"checkoutUrl,omitzero"`
+
+	ShippedAt      timestamp         `json:"shippedAt,omitzero"`
+	Carrier        string            `json:"carrier,omitzero"`
+	TrackingNumber string            `json:"trackingNumber,omitzero"`
+	Shipping       *shipping.Address `json:"shipping,omitzero"`
 }
 
 func (a *api) newOrderResponse(o order.Order) orderResponse {
@@ -37,7 +43,15 @@ func (a *api) newOrderResponse(o order.Order) orderResponse {
 		BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name,
 		PhoneNumber: a.openPhone(o), CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
 		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt), CheckoutURL: o.CheckoutURL,
+		ShippedAt: timestamp(o.ShippedAt), Carrier: o.Carrier, TrackingNumber: o.TrackingNumber,
 	}
+}
+
+// newWholeOrderResponse has the address too.
+func (a *api) newWholeOrderResponse(o order.Order) orderResponse {
+	shown := a.newOrderResponse(o)
+	shown.Shipping = a.openAddress(o)
+	return shown
 }
 
 // newMaskedOrderResponse is for lists, which hide most of a name and a phone number.
@@ -71,7 +85,7 @@ type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (orde
 func (a *api) withOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
 		o, err := a.orderAfter(ctx, r, step)
-		return ok(a.newOrderResponse(o)), err
+		return ok(a.newWholeOrderResponse(o)), err
 	}
 }
 

@@ -59,8 +59,10 @@ func (a *api) routes() []route {
 		limiter     = "/admin/limiters/:type/*key"
 		deadLetters = "/admin/dead-letters"
 		session     = "/session"
-		put, patch  = http.MethodPut, http.MethodPatch
-		stream      = http.MethodGet // without HEAD
+
+		managedOrder = "/admin/orders/:orderSn"
+		put, patch   = http.MethodPut, http.MethodPatch
+		stream       = http.MethodGet // without HEAD
 	)
 	page, goods := []string{"limit", "cursor"}, []string{"goodsId"}
 	ticket := []string{"ticket"}
@@ -68,6 +70,9 @@ func (a *api) routes() []route {
 		"title", "price", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 		"admission", "description", "imageUrl", "externalId", "metadata.*", "currency",
+	}
+	ofAddress := []string{
+		"name", "phone", "email", "line1", "line2", "city", "postalCode", "country", "note",
 	}
 	ofLimiter := []string{
 		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
@@ -96,6 +101,7 @@ func (a *api) routes() []route {
 		{methods: stream, path: one + "/events", handle: a.orderEvents},
 		{methods: post, path: one + "/pay", handle: a.withOrder(a.Payments.Pay)},
 		{methods: post, path: one + "/cancel", handle: a.withOrder(a.Payments.Cancel)},
+		{methods: put, path: one + "/shipping", fields: ofAddress, handle: a.setAddress},
 		{
 			methods: post, path: "/payments/callback", public: true, signed: true,
 			fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
@@ -131,6 +137,23 @@ func (a *api) routes() []route {
 			methods: read, path: sale + "/orders", fields: append(page, "status", "format"),
 			handle: a.ordersOfSale,
 		},
+		{
+			methods: read, path: "/admin/orders", fields: []string{"orderSn"},
+			handle: a.findManagedOrder,
+		},
+		{
+			methods: post, path: managedOrder + "/cancel",
+			handle: a.withManagedOrder(a.Payments.CancelForMerchant),
+		},
+		{
+			methods: post, path: managedOrder + "/refund",
+			handle: a.withManagedOrder(a.Payments.Refund),
+		},
+		{
+			methods: post, path: managedOrder + "/ship",
+			fields: []string{"carrier", "trackingNumber"}, handle: a.shipOrder,
+		},
+		{methods: post, path: managedOrder + "/reveal", handle: a.revealOrder},
 		{
 			methods: read, path: "/admin/events", fields: []string{"after", "limit"},
 			handle: a.listEvents,

@@ -38,6 +38,8 @@ type Order struct {
 	CheckoutURL string
 	ShippedAt   time.Time // zero until the merchant has sent a paid order
 	Shipment    `gorm:"embedded"`
+	// Address is where it goes, encrypted; "" until the buyer has entered it.
+	Address string
 }
 
 // Shipment is how a merchant sent an order.

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/workers"
 )
@@ -20,4 +21,23 @@ func RetryTransaction(ctx context.Context, try func() error) error {
 		err = try()
 	}
 	return err
+}
+
+// changeDeadline bounds a change of orders, with the attempts that repeat it.
+const changeDeadline = 5 * time.Second
+
+// Change runs a change of orders at the database's time, with the attempts of RetryTransaction. It
+// continues after the client has disconnected.
+func Change(
+	ctx context.Context, clock Clock, step func(ctx context.Context, now time.Time) error,
+) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
+	defer cancel()
+	return RetryTransaction(ctx, func() error {
+		now, err := clock.Now(ctx)
+		if err != nil {
+			return err
+		}
+		return step(ctx, now)
+	})
 }

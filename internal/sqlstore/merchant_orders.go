@@ -20,10 +20,10 @@ func (s *Store) CancelForMerchant(
 	return s.endForMerchant(ctx, goodsID, orderSn, order.Created, now)
 }
 
-// Refund cancels a paid order that is not shipped, by the context's actor. The same transaction
+// RefundForMerchant cancels a paid order that is not shipped, by the context's actor. The same transaction
 // returns its units and marks its payment for the refunder. A repeated call returns the cancelled
 // order. Any other order is a Conflict.
-func (s *Store) Refund(
+func (s *Store) RefundForMerchant(
 	ctx context.Context, goodsID int64, orderSn string, now time.Time,
 ) (payment.Cancellation, error) {
 	return s.endForMerchant(ctx, goodsID, orderSn, order.Paid, now)
@@ -47,8 +47,10 @@ func (s *Store) endForMerchant(
 				return payment.Cancellation{Err: seckill.NewError(seckill.Conflict,
 					"the order is shipped; refund it at the payment provider")}, nil
 			}
+			action := salechange.ActCancelOrder
 			if from == order.Paid {
-				if err := giveUpPayment(tx, rows[0], now); err != nil {
+				action = salechange.ActRefundOrder
+				if err := returnPayment(tx, rows[0], now); err != nil {
 					return payment.Cancellation{}, err
 				}
 			}
@@ -56,14 +58,14 @@ func (s *Store) endForMerchant(
 			if err != nil {
 				return payment.Cancellation{}, err
 			}
-			err = auditOrder(tx, salechange.ActCancelOrder, ended[0], now)
+			err = auditOrder(tx, action, from, ended[0], now)
 			return payment.Cancellation{Order: ended[0].order(), Move: &moves[0]}, err
 		})
 }
 
-// giveUpPayment marks the payment that an order kept for the refunder, which returns the money. A
+// returnPayment marks the payment that an order kept for the refunder, which returns the money. A
 // payment of nothing is refunded at once.
-func giveUpPayment(tx *gorm.DB, row orderRow, now time.Time) error {
+func returnPayment(tx *gorm.DB, row orderRow, now time.Time) error {
 	state, due, done := payment.Refunding, millis(now), (*int64)(nil)
 	if row.Amount == 0 {
 		state, due, done = payment.Refunded, nil, millis(now)
@@ -115,21 +117,68 @@ func (s *Store) Ship(
 				err = addOrderEvents(tx, sale, event.OrderShipped, []string{orderSn}, paid)
 			}
 			if err == nil {
-				err = auditOrder(tx, salechange.ActShipOrder, row, now)
+				err = auditOrder(tx, salechange.ActShipOrder, order.Paid, row, now)
 			}
 			return row.order(), err
 		})
 }
 
+// SetAddress stores an order's encrypted address while the order is created or paid and not shipped.
+// It locks that order only, so buyers' addresses do not delay the sale.
+func (s *Store) SetAddress(
+	ctx context.Context, goodsID int64, orderSn, sealed string,
+) (order.Order, error) {
+	return inTx(ctx, s, "store an address", func(tx *gorm.DB) (none order.Order, err error) {
+		done := tx.Exec(`UPDATE orders SET address = ? WHERE goods_id = ? AND order_sn = ?
+			AND status IN (?, ?) AND shipped_at IS NULL`,
+			sealed, goodsID, orderSn, order.Created, order.Paid)
+		if done.Error != nil {
+			return none, done.Error
+		}
+		row, err := take[orderRow](tx.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn),
+			order.ErrNoSuchOrder)
+		switch {
+		case err != nil:
+			return none, err
+		case done.RowsAffected == 1:
+			return row.order(), nil
+		case row.ShippedAt != nil:
+			return none, seckill.NewError(seckill.Conflict, "the order is shipped")
+		default:
+			return none, seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
+		}
+	})
+}
+
+// RecordReveal records that the context's actor has read the data of an order's buyer.
+func (s *Store) RecordReveal(ctx context.Context, o order.Order, now time.Time) error {
+	_, err := inTx(ctx, s, "record who has read an order", func(tx *gorm.DB) (none struct{}, err error) {
+		return none, tx.Create(orderEntry(tx, salechange.ActRevealOrder, o.GoodsID, o.OrderSn, now)).Error
+	})
+	return err
+}
+
 // auditOrder records a merchant's change of an order in the audit log of its sale.
-func auditOrder(tx *gorm.DB, action salechange.Action, row orderRow, now time.Time) error {
-	by := seckill.ActorOf(tx.Statement.Context)
-	became := map[string]any{"orderSn": row.OrderSn, "status": string(row.Status)}
-	if row.ShippedAt != nil {
-		became["carrier"], became["trackingNumber"] = row.Carrier, row.TrackingNumber
+func auditOrder(
+	tx *gorm.DB, action salechange.Action, was order.Status, row orderRow, now time.Time,
+) error {
+	e := orderEntry(tx, action, row.GoodsID, row.OrderSn, now)
+	if was != row.Status {
+		e.Was["status"], e.Became["status"] = string(was), string(row.Status)
 	}
-	return tx.Create(&auditRow{
-		GoodsID: row.GoodsID, ID: newID(), ActorID: by.ID, ActorRole: by.Role, Action: action,
-		Was: map[string]any{}, Became: became, MadeAt: now.UnixMilli(),
-	}).Error
+	if row.ShippedAt != nil {
+		e.Became["carrier"], e.Became["trackingNumber"] = row.Carrier, row.TrackingNumber
+	}
+	return tx.Create(e).Error
+}
+
+// orderEntry is an entry of the audit log about an order, by the context's actor.
+func orderEntry(
+	tx *gorm.DB, action salechange.Action, goodsID int64, orderSn string, now time.Time,
+) *auditRow {
+	by := seckill.ActorOf(tx.Statement.Context)
+	return &auditRow{
+		GoodsID: goodsID, ID: newID(), ActorID: by.ID, ActorRole: by.Role, Action: action,
+		Was: map[string]any{}, Became: map[string]any{"orderSn": orderSn}, MadeAt: now.UnixMilli(),
+	}
 }

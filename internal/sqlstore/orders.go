@@ -83,7 +83,7 @@ func (s *Store) writtenOrders(
 	}
 	rows, err := s.db.ConnPool.QueryContext(ctx, `SELECT goods_id, order_sn, buyer_id, quantity,
 			name, phone, epoch, amount, status, failure_reason, created_at, pay_by, paid_at,
-			closed_at, checkout_url, shipped_at, carrier, tracking_number
+			closed_at, checkout_url, shipped_at, carrier, tracking_number, COALESCE(address, '')
 		FROM orders WHERE goods_id = ? AND order_sn IN (?`+strings.Repeat(",?", len(sns)-1)+")",
 		values...)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) writtenOrders(
 		var r orderRow
 		err := rows.Scan(&r.GoodsID, &r.OrderSn, &r.BuyerID, &r.Quantity, &r.Name, &r.Phone,
 			&r.Epoch, &r.Amount, &r.Status, &r.FailureReason, &r.Created, &r.PayBy, &r.PaidAt,
-			&r.ClosedAt, &r.CheckoutURL, &r.ShippedAt, &r.Carrier, &r.TrackingNumber)
+			&r.ClosedAt, &r.CheckoutURL, &r.ShippedAt, &r.Carrier, &r.TrackingNumber, &r.Address)
 		if err != nil {
 			return nil, wrapError("read orders", err)
 		}

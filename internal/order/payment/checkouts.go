@@ -21,7 +21,7 @@ func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (o
 	}
 	c, err := s.store.BeginCheckout(ctx, o, now, ask)
 	if err != nil {
-		return order.Order{}, changeError(err)
+		return order.Order{}, query.ChangeError(err)
 	}
 	if c.ID == "" {
 		if c, err = openAndSave(ctx, s.pages, s.store, o, c); err != nil {
@@ -70,7 +70,7 @@ func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 			err = s.store.HastenCheckout(ctx, e.Checkout.GoodsID, e.Checkout.OrderSn, now)
 		}
 	}
-	return r, changeError(err)
+	return r, query.ChangeError(err)
 }
 
 // hasten makes the poller end the page of a cancelled order at once. Without it the poller does so

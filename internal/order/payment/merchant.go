@@ -22,7 +22,7 @@ func (s *Service) CancelForMerchant(
 func (s *Service) Refund(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	return s.endForMerchant(ctx, by, orderSn, s.store.Refund)
+	return s.endForMerchant(ctx, by, orderSn, s.store.RefundForMerchant)
 }
 
 // endForMerchant runs a step that cancels an order. Merchants change single orders, so it shares no
@@ -36,42 +36,10 @@ func (s *Service) endForMerchant(
 		return order.Order{}, err
 	}
 	var done Cancellation
-	err = s.change(ctx, by, func(ctx context.Context, now time.Time) error {
+	ctx = seckill.WithActor(ctx, by)
+	err = order.Change(ctx, s.store, func(ctx context.Context, now time.Time) error {
 		done, err = end(ctx, o.GoodsID, orderSn, now)
 		return err
 	})
 	return s.cancelled(ctx, done, err)
-}
-
-// Ship records how the merchant sent a paid order of a sale that the actor manages. A later shipment
-// replaces an earlier one.
-func (s *Service) Ship(
-	ctx context.Context, by seckill.Actor, orderSn string, shipment order.Shipment,
-) (shipped order.Order, err error) {
-	o, err := s.orders.FindManagedChangeable(ctx, by, orderSn)
-	if err != nil {
-		return order.Order{}, err
-	}
-	err = s.change(ctx, by, func(ctx context.Context, now time.Time) error {
-		shipped, err = s.store.Ship(ctx, o.GoodsID, orderSn, shipment, now)
-		return err
-	})
-	return shipped, changeError(err)
-}
-
-// change runs a transaction for an actor, whom the audit log names. It continues after the client
-// has disconnected.
-func (s *Service) change(
-	ctx context.Context, by seckill.Actor, step func(ctx context.Context, now time.Time) error,
-) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(seckill.WithActor(ctx, by)),
-		changeDeadline)
-	defer cancel()
-	return order.RetryTransaction(ctx, func() error {
-		now, err := s.store.Now(ctx)
-		if err != nil {
-			return err
-		}
-		return step(ctx, now)
-	})
 }

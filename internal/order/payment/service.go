@@ -2,7 +2,6 @@ package payment
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -52,8 +51,7 @@ func NewService(
 	return s
 }
 
-// changeDeadline bounds a charge, and a batch of payments or cancellations.
-// All continue after the client has disconnected.
+// changeDeadline bounds a charge, which continues after the client has disconnected.
 const changeDeadline = 5 * time.Second
 
 // Pay charges the buyer through the provider and makes the actor's own order paid. If buyers pay on
@@ -123,7 +121,7 @@ func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error)
 		s.log.InfoContext(ctx, "payment will be refunded", "payment_id", p.ID, "order_sn",
 			p.OrderSn, "reason", r.Reason)
 	}
-	return r, changeError(err)
+	return r, query.ChangeError(err)
 }
 
 // inTransaction returns the batcher's function for changes of one goods in one transaction.
@@ -132,13 +130,7 @@ func inTransaction[Q, A any](
 	change func(ctx context.Context, goodsID int64, requests []Q, now time.Time) ([]A, error),
 ) batcher.Func[int64, Q, A] {
 	return func(ctx context.Context, goodsID int64, requests []Q) (answers []A, err error) {
-		ctx, cancel := context.WithTimeout(ctx, changeDeadline)
-		defer cancel()
-		err = order.RetryTransaction(ctx, func() error {
-			now, err := clock.Now(ctx)
-			if err != nil {
-				return err
-			}
+		err = order.Change(ctx, clock, func(ctx context.Context, now time.Time) error {
 			answers, err = change(ctx, goodsID, requests, now)
 			return err
 		})
@@ -167,7 +159,7 @@ func (s *Service) cancelled(
 		err = done.Err
 	}
 	if err != nil {
-		return order.Order{}, changeError(err)
+		return order.Order{}, query.ChangeError(err)
 	}
 	if done.Move != nil {
 		// If this fails, the releaser applies the move later.
@@ -194,12 +186,4 @@ func newUnpayable(o order.Order) error {
 		return seckill.NewError(seckill.Conflict, "the time to pay is over")
 	}
 	return seckill.NewError(seckill.Conflict, "the order is %s", o.Status)
-}
-
-// changeError maps an error of the store to one that the client may see.
-func changeError(err error) error {
-	if errors.Is(err, order.ErrNoSuchOrder) {
-		return query.NewNoSuchOrder()
-	}
-	return seckill.OrUnavailable(err, "the order could not be changed; the outcome is unknown")
 }

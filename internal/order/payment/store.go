@@ -23,17 +23,15 @@ type Store interface {
 	Cancel(
 		ctx context.Context, goodsID int64, orderSns []string, now time.Time,
 	) ([]Cancellation, error)
-	// CancelForMerchant and Refund cancel one created or paid order of a merchant, for the
-	// context's actor. Refund marks the payment for a refund. A cancelled order is returned as it
-	// is; Err is a Conflict for any other status and for the refund of a shipped order.
+	// CancelForMerchant and RefundForMerchant cancel one created or paid order of a merchant, for
+	// the context's actor. The second marks the payment for a refund. A cancelled order is returned
+	// as it is; Err is a Conflict for any other status and for the refund of a shipped order.
 	CancelForMerchant(
 		ctx context.Context, goodsID int64, orderSn string, now time.Time,
 	) (Cancellation, error)
-	Refund(ctx context.Context, goodsID int64, orderSn string, now time.Time) (Cancellation, error)
-	// Ship records the shipment of a paid order, for the context's actor.
-	Ship(
-		ctx context.Context, goodsID int64, orderSn string, shipment order.Shipment, now time.Time,
-	) (order.Order, error)
+	RefundForMerchant(
+		ctx context.Context, goodsID int64, orderSn string, now time.Time,
+	) (Cancellation, error)
 	// ExpireDue expires at most limit unpaid orders of a sale that are due, in one transaction.
 	ExpireDue(
 		ctx context.Context, goodsID int64, now time.Time, limit int,

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -55,4 +56,12 @@ func (s *Service) findChangeable(
 	e := seckill.NewError(seckill.Conflict, "the order is still on its way; ask again in a second")
 	e.RetryAfter = time.Second
 	return o, e
+}
+
+// ChangeError maps an error of a store that changes orders to one that the client may see.
+func ChangeError(err error) error {
+	if errors.Is(err, order.ErrNoSuchOrder) {
+		return NewNoSuchOrder()
+	}
+	return seckill.OrUnavailable(err, "the order could not be changed; the outcome is unknown")
 }

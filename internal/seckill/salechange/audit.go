@@ -17,8 +17,10 @@ const (
 	ActClose  Action = "close"
 	ActDelete Action = "delete"
 	// Changes of one order by the merchant or an operator. The entry has the order's number.
-	ActCancelOrder Action = "cancelOrder" // and the refund of a paid one
+	ActCancelOrder Action = "cancelOrder"
+	ActRefundOrder Action = "refundOrder"
 	ActShipOrder   Action = "shipOrder"
+	ActRevealOrder Action = "revealOrder" // showed the buyer's data
 )
 
 // AuditEntry is one change of a sale: its actor, its time, and the fields before and after.

@@ -101,7 +101,13 @@ func (t *table) saleCalls(goods string) []call {
 // orderCalls returns the calls on one order.
 func (t *table) orderCalls(sn, who string) []call {
 	order := "/orders/" + sn
-	return []call{get(order, who), post(order+"/pay", who), post(order+"/cancel", who)}
+	return []call{
+		get(order, who), post(order+"/pay", who), post(order+"/cancel", who),
+		{
+			"PUT", order + "/shipping", who,
+			`{"name":"Ann Lee","line1":"1 High Street","city":"London","country":"GB"}`,
+		},
+	}
 }
 
 func (t *table) add(what string, c call, reason seckill.Reason, status int, field string) {

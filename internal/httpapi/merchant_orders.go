@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"flashsale.dev/seckill/internal/httpapi/params"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/shipping"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+const (
+	maxCarrier        = 64
+	maxTrackingNumber = 128
+)
+
+// findManagedOrder is GET /admin/orders: the order with a number, as a list. The list is empty if no
+// sale of the actor has this order. Name and phone number are masked.
+func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error) {
+	sn := r.Text("orderSn")
+	if !isOrderSn(sn) {
+		r.Reject("orderSn", "must be an order number")
+	}
+	if err := r.checked(isSeller(r.actor)); err != nil {
+		return response{}, err
+	}
+	found := list[orderResponse]{Items: []orderResponse{}}
+	o, err := a.Orders.FindManaged(ctx, r.actor, sn)
+	switch seckill.ReasonOf(err) {
+	case "":
+		found.Items = append(found.Items, a.newMaskedOrderResponse(o))
+	case seckill.NotFound, seckill.Forbidden:
+		err = nil
+	}
+	return ok(found), err
+}
+
+// withManagedOrder returns the handler that runs a step on an order of a merchant's sale.
+func (a *api) withManagedOrder(step orderStep) handleFunc {
+	return func(ctx context.Context, r *request) (response, error) {
+		o, err := a.managedOrderAfter(ctx, r, step)
+		return ok(a.newMaskedOrderResponse(o)), err
+	}
+}
+
+// managedOrderAfter runs a step on an order of a merchant's sale. The services check the sale's
+// owner.
+func (a *api) managedOrderAfter(
+	ctx context.Context, r *request, step orderStep,
+) (order.Order, error) {
+	sn := r.Raw("orderSn")
+	if !isOrderSn(sn) {
+		return order.Order{}, seckill.NewError(seckill.NotFound, "there is no such order")
+	}
+	err := requireRole(isSeller(r.actor), func() error {
+		_, err := a.Orders.FindManaged(ctx, r.actor, sn)
+		return err
+	})
+	if err != nil {
+		return order.Order{}, err
+	}
+	return step(ctx, r.actor, sn)
+}
+
+// shipOrder is POST /admin/orders/{orderSn}/ship.
+func (a *api) shipOrder(ctx context.Context, r *request) (response, error) {
+	shipment := order.Shipment{
+		Carrier:        shipmentText(r.Fields, "carrier", 1, maxCarrier),
+		TrackingNumber: shipmentText(r.Fields, "trackingNumber", 0, maxTrackingNumber),
+	}
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	return a.withManagedOrder(
+		func(ctx context.Context, by seckill.Actor, sn string) (order.Order, error) {
+			return a.Shipping.Ship(ctx, by, sn, shipment)
+		})(ctx, r)
+}
+
+// shipmentText takes a text of low to high characters; one of 0 may be absent.
+func shipmentText(p *params.Fields, name string, low, high int) string {
+	if low == 0 && !p.Has(name) {
+		return ""
+	}
+	text := p.Text(name)
+	n := utf8.RuneCountInString(text)
+	if n < low || n > high || strings.ContainsFunc(text, unicode.IsControl) {
+		p.Reject(name, "must have %d to %d characters, without control characters", low, high)
+	}
+	return text
+}
+
+// revealOrder is POST /admin/orders/{orderSn}/reveal: the order with its buyer's data, which the
+// audit log records.
+func (a *api) revealOrder(ctx context.Context, r *request) (response, error) {
+	o, err := a.managedOrderAfter(ctx, r, a.Shipping.Reveal)
+	return ok(a.newWholeOrderResponse(o)), err
+}
+
+// setAddress is PUT /orders/{orderSn}/shipping.
+func (a *api) setAddress(ctx context.Context, r *request) (response, error) {
+	text := func(name string) string {
+		if !r.Has(name) {
+			return ""
+		}
+		return r.Text(name)
+	}
+	address := shipping.Address{
+		Name: text("name"), Phone: text("phone"), Email: text("email"), Line1: text("line1"),
+		Line2: text("line2"), City: text("city"), PostalCode: text("postalCode"),
+		Country: text("country"), Note: text("note"),
+	}
+	if err := r.Check(address.Validate()); err != nil {
+		return response{}, err
+	}
+	o, err := a.orderAfter(ctx, r,
+		func(ctx context.Context, by seckill.Actor, sn string) (order.Order, error) {
+			return a.Shipping.SetAddress(ctx, by, sn, address)
+		})
+	return ok(a.newWholeOrderResponse(o)), err
+}
