@@ -2005,8 +2005,10 @@ type ClientInterface interface {
 	// ListOrdersOfSale The orders of a sale, newest first
 	//
 	// Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-	// row by row as it is read, with names and numbers whole; text that a spreadsheet would take for a formula begins with an
-	// apostrophe.
+	// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
+	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
+	// end.
 	//
 	// Corresponds with GET /admin/sales/{goodsId}/orders (the `ListOrdersOfSale` operationId).
 	ListOrdersOfSale(ctx context.Context, goodsID GoodsIDInPath, params *ListOrdersOfSaleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2632,8 +2634,10 @@ func (c *Client) GetLedger(ctx context.Context, goodsID GoodsIDInPath, reqEditor
 // ListOrdersOfSale The orders of a sale, newest first
 //
 // Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-// row by row as it is read, with names and numbers whole; text that a spreadsheet would take for a formula begins with an
-// apostrophe.
+// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
+// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
+// end.
 //
 // Corresponds with GET /admin/sales/{goodsId}/orders (the `ListOrdersOfSale` operationId).
 func (c *Client) ListOrdersOfSale(ctx context.Context, goodsID GoodsIDInPath, params *ListOrdersOfSaleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5161,8 +5165,10 @@ type ClientWithResponsesInterface interface {
 	// ListOrdersOfSaleWithResponse The orders of a sale, newest first
 	//
 	// Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-	// row by row as it is read, with names and numbers whole; text that a spreadsheet would take for a formula begins with an
-	// apostrophe.
+	// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
+	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
+	// end.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11819,8 +11825,10 @@ func (c *ClientWithResponses) GetLedgerWithResponse(ctx context.Context, goodsID
 // ListOrdersOfSaleWithResponse The orders of a sale, newest first
 //
 // Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-// row by row as it is read, with names and numbers whole; text that a spreadsheet would take for a formula begins with an
-// apostrophe.
+// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
+// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
+// end.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -63,6 +63,9 @@ func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
 	require.Contains(t, r.raw, `"carrier":"UPS","trackingNumber":"1Z 9"`)
 	h.refuses("CONFLICT", merchant(), "POST", "/admin/orders/"+sent+"/refund", "")
 	h.refuses("CONFLICT", ann, "PUT", "/orders/"+sent+"/shipping", address)
+	r = h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
+	require.Contains(t, r.raw, `,UPS,1Z 9,Ann Lee,'+44 20 7946 0000,ann@example.org,1 High Street,,`+
+		`London,SW1A 1AA,GB,`)
 
 	for range 2 {
 		h.does(merchant(), "POST", "/admin/orders/"+returned+"/refund", "")

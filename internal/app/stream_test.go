@@ -161,12 +161,17 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
 		require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
 		require.Contains(t, r.Header.Get("Content-Disposition"), goods)
-		rows := must.Get(csv.NewReader(strings.NewReader(r.raw)).ReadAll())(t)
+		text, marked := strings.CutPrefix(r.raw, "\ufeff")
+		require.True(t, marked, "Excel takes a file without a byte order mark for Windows-1252")
+		rows := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 		require.Equal(t, "orderSn", rows[0][0])
 		require.Len(t, rows, 1701)
 		for i, row := range rows[1:] {
 			require.Equal(t, sns[len(sns)-1-i], row[0], "the newest order comes first")
+			require.Equal(t, `="`+goods+`"`, row[3], "a spreadsheet would round the number")
 			require.Equal(t, []string{"'=cmd()", "'+49301234"}, row[7:9])
+			require.Equal(t, []string{"1999", "CNY", "19.99"},
+				[]string{row[6], row[14], row[15]})
 		}
 	}
 	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv&status=paid", "")

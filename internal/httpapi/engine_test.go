@@ -125,7 +125,7 @@ func TestExport_HeadReadsNoRows(t *testing.T) {
 	page := make([]order.Order, exportPage)
 	w, _ := serve(&strings.Builder{}, Deps{}, httptest.NewRequest("HEAD", "/sales/1", nil),
 		func(_ context.Context, r *request) (response, error) {
-			return newAPI(Deps{}).exportOrders(r, 43, "", page), nil
+			return newAPI(Deps{}).exportOrders(r, seckill.Sale{GoodsID: 43}, "", page), nil
 		})
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Header().Get("Content-Type"), "text/csv")

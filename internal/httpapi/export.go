@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/csv"
 	"net/http"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/shipping"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // exportPage is how many orders an export holds in memory at once.
@@ -26,10 +29,10 @@ func wantsCSV(r *request) bool {
 // numbers are complete. A failure breaks the connection, so that the client cannot mistake a part
 // of the file for all of it.
 func (a *api) exportOrders(
-	r *request, goodsID int64, status order.Status, first []order.Order,
+	r *request, sale seckill.Sale, status order.Status, first []order.Order,
 ) response {
 	return response{stream: func(c *gin.Context) {
-		name := "orders-" + strconv.FormatInt(goodsID, 10) + ".csv"
+		name := "orders-" + strconv.FormatInt(sale.GoodsID, 10) + ".csv"
 		c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
 		c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
 		if c.Request.Method == http.MethodHead { // net/http would discard rows that MySQL has read
@@ -37,21 +40,23 @@ func (a *api) exportOrders(
 			c.Writer.WriteHeaderNow()
 			return
 		}
+		code := cmp.Or(sale.Details.Currency, a.Site.Currency())
 		rc := http.NewResponseController(c.Writer)
+		_, _ = c.Writer.WriteString(byteOrderMark)
 		w := csv.NewWriter(c.Writer)
 		_ = w.Write(exportHeader()) // the writer keeps its first error for w.Error
 		for page := first; len(page) > 0; {
 			// A file may take longer than a call, so each page gets a write deadline of its own.
 			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
 			for _, o := range page {
-				_ = w.Write(exportRow(o, a.openPhone(o)))
+				_ = w.Write(exportRow(sale, code, o, a.openPhone(o), a.openAddress(o)))
 			}
 			if w.Flush(); w.Error() != nil || len(page) < exportPage {
 				break
 			}
 			last := page[len(page)-1].OrderSn
 			var err error
-			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, last,
+			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, sale.GoodsID, status, last,
 				exportPage)
 			if err != nil {
 				panic(http.ErrAbortHandler)
@@ -61,32 +66,61 @@ func (a *api) exportOrders(
 	}}
 }
 
+// byteOrderMark makes a spreadsheet read the file as UTF-8.
+const byteOrderMark = "\ufeff"
+
 // exportHeader names the columns. New columns belong at the end, so that programs which read by
 // position keep working.
 func exportHeader() []string {
 	return []string{
 		"orderSn", "status", "failureReason", "goodsId", "buyerId", "quantity", "amount",
 		"name", "phoneNumber", "createdAt", "payBy", "paidAt", "closedAt",
+		"title", "currency", "amountInCurrency", "shippedAt", "carrier", "trackingNumber",
+		"shippingName", "shippingPhone", "shippingEmail", "shippingLine1", "shippingLine2",
+		"shippingCity", "shippingPostalCode", "shippingCountry", "shippingNote",
 	}
 }
 
-func exportRow(o order.Order, phone string) []string {
+// exportRow converts an order of a sale. to is nil if the buyer has entered no address.
+func exportRow(
+	sale seckill.Sale, code string, o order.Order, phone string, to *shipping.Address,
+) []string {
 	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []string{
+	if to == nil {
+		to = new(shipping.Address)
+	}
+	row := []string{
 		o.OrderSn, string(o.Status), string(o.FailureReason),
-		integer(o.GoodsID), escapeFormula(o.BuyerID), integer(o.Quantity), integer(o.Amount),
-		escapeFormula(o.Name), escapeFormula(phone),
+		cellText(integer(o.GoodsID)), cellText(o.BuyerID), integer(o.Quantity), integer(o.Amount),
+		cellText(o.Name), cellText(phone),
 		formatTime(o.CreatedAt), formatTime(o.PayBy), formatTime(o.PaidAt), formatTime(o.ClosedAt),
+		cellText(sale.Title), code, seckill.DecimalAmount(o.Amount, code), formatTime(o.ShippedAt),
+	}
+	for _, text := range []string{
+		o.Carrier, o.TrackingNumber, to.Name, to.Phone, to.Email, to.Line1, to.Line2, to.City,
+		to.PostalCode, to.Country, to.Note,
+	} {
+		row = append(row, cellText(text))
+	}
+	return row
+}
+
+// cellText stops a spreadsheet from changing a text. It would evaluate one that begins like a
+// formula (OWASP, "CSV injection"), round digits after the fifteenth, and drop leading zeros.
+func cellText(s string) string {
+	digits := s != "" && strings.Trim(s, "0123456789") == ""
+	switch {
+	case s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])):
+		return "'" + s
+	case digits && (len(s) > maxSpreadsheetDigits || s[0] == '0'):
+		return `="` + s + `"`
+	default:
+		return s
 	}
 }
 
-// escapeFormula stops a spreadsheet from evaluating a buyer's text (OWASP, "CSV injection").
-func escapeFormula(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}
+// maxSpreadsheetDigits is how many digits of a number a spreadsheet keeps.
+const maxSpreadsheetDigits = 15
 
 func formatTime(t time.Time) string {
 	if t.IsZero() {

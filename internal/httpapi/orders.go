@@ -130,8 +130,9 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 		limit = exportPage - 1
 	}
 	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
-	if csv {
-		return a.exportOrders(r, id, status, found), err
+	if csv && err == nil {
+		sale, err := a.Sales.Get(ctx, r.actor, id)
+		return a.exportOrders(r, sale, status, found), err
 	}
 	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), err
 }

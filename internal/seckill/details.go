@@ -2,8 +2,11 @@ package seckill
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,6 +63,28 @@ func isImageURL(text string) bool {
 func isCurrency(code string) bool {
 	unit, err := currency.ParseISO(code)
 	return err == nil && unit.String() == code
+}
+
+// CurrencyDigits returns how many digits a currency has after the decimal point: 2 for most, 0 for
+// yen. code is of ISO 4217; an unknown one has 2.
+func CurrencyDigits(code string) int {
+	unit, err := currency.ParseISO(code)
+	if err != nil {
+		return 2
+	}
+	digits, _ := currency.Standard.Rounding(unit)
+	return digits
+}
+
+// DecimalAmount writes an amount of the smallest unit in units of its currency: 199900 of EUR is
+// 1999.00.
+func DecimalAmount(amount int64, code string) string {
+	digits := CurrencyDigits(code)
+	if digits == 0 {
+		return strconv.FormatInt(amount, 10)
+	}
+	unit := int64(math.Pow10(digits))
+	return fmt.Sprintf("%d.%0*d", amount/unit, digits, amount%unit)
 }
 
 func validatePairs(pairs map[string]string, p *Problems) {

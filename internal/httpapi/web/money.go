@@ -7,6 +7,8 @@ import (
 	"golang.org/x/text/currency"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Money is the format of a currency's amounts.
@@ -21,8 +23,8 @@ func moneyOf(code string) (Money, error) {
 	if err != nil {
 		return Money{}, fmt.Errorf("currency %q: %w", code, err)
 	}
-	digits, _ := currency.Standard.Rounding(unit)
-	return Money{Symbol: english().Sprint(currency.NarrowSymbol(unit)), Digits: digits}, nil
+	symbol := english().Sprint(currency.NarrowSymbol(unit))
+	return Money{Symbol: symbol, Digits: seckill.CurrencyDigits(code)}, nil
 }
 
 // Format formats an amount of the smallest unit: 199900 is ¥1,999.00. static/words.js must agree.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/currency"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // unit converts between this service's amounts and Stripe's. Both count a currency's smallest unit,
@@ -34,7 +36,7 @@ func unitOf(code string) (unit, error) {
 	if err != nil {
 		return unit{}, fmt.Errorf("currency %q: %w", code, err)
 	}
-	ours, _ := currency.Standard.Rounding(parsed)
+	ours := seckill.CurrencyDigits(code)
 	theirs := 2
 	switch {
 	case slices.Contains(zeroDecimal, parsed.String()):
