@@ -39,8 +39,10 @@ func shardedBy(table string) string {
 	switch table {
 	case "idempotency_keys":
 		return "actor_id"
-	case "event_head":
+	case "event_head", "webhook_endpoints":
 		return "id"
+	case "webhook_deliveries":
+		return "endpoint_id"
 	default:
 		return "goods_id"
 	}

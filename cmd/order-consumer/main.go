@@ -41,6 +41,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	up.Observers = app.Observers{
 		Writes: registry.Writes, Relayed: registry.Repairs.Relayed, Repairs: registry.Repairs,
 		Rebuilt: registry.Repairs.Rebuilt, LineMoved: registry.Lines.Moved,
+		Webhooks: registry.Webhooks,
 		Tracer: tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/auth"
@@ -19,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 // rememberedTokens bounds the cache of verified tokens, of about 300 bytes each. It holds the
@@ -61,11 +61,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	phoneKeys := slices.Clone(a.PhoneKeys)
-	for _, secret := range s.OrderSecrets {
-		phoneKeys = append(phoneKeys, auth.DerivedPhoneKey(secret))
-	}
-	phones, err := auth.NewPhones(phoneKeys...)
+	phones, err := s.sealer(a.PhoneKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +81,9 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	webhooks, _ := p.Provider.(httpapi.Webhooks) // nil: the provider sends none
 	handler := httpapi.New(httpapi.Deps{
+		Endpoints: &webhook.Service{
+			Store: p.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: s.WebhookAllow,
+		},
 		Events: &event.Feed{Store: p.Store, Currency: site.Currency()},
 		Sales:  services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
 		ErrorCounts: services.Counters, Catalog: services.Catalog, Rooms: services.Rooms,

@@ -1,13 +1,16 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
@@ -28,6 +31,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
+	"flashsale.dev/seckill/internal/webhook"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -79,6 +83,7 @@ type Observers struct {
 	Repairs      reconcile.Metrics
 	Rebuilt      func(rebuild.Result)
 	LineMoved    func(seckill.Sale, admission.State)
+	Webhooks     webhook.Metrics
 	Tracer       order.Tracer
 }
 
@@ -92,6 +97,20 @@ type Settings struct {
 	AdmissionTimeout time.Duration
 	BatchSize        int           // orders in one transaction at most
 	BatchLinger      time.Duration // longest wait for a batch to fill
+	// WebhookKeys seal the secrets of webhooks as the API's PhoneKeys do; keys derived from
+	// OrderSecrets are added.
+	WebhookKeys  []auth.PhoneKey
+	WebhookAllow webhook.Allow
+	Currency     string // of sales without one of their own, ISO 4217; "": CNY
+}
+
+// sealer returns the keys of phone numbers and of webhooks' secrets.
+func (s Settings) sealer(keys []auth.PhoneKey) (*auth.Phones, error) {
+	keys = slices.Clone(keys)
+	for _, secret := range s.OrderSecrets {
+		keys = append(keys, auth.DerivedPhoneKey(secret))
+	}
+	return auth.NewPhones(keys...)
 }
 
 // Services are the services behind the HTTP API.
@@ -221,6 +240,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		&retention.Worker{Store: p.Store, Log: p.Log},
 	}
 	workers = append(workers, p.renewers()...)
+	workers = append(workers, p.dispatchers(s)...)
 	if pages, ok := p.Provider.(payment.Pages); ok {
 		workers = append(workers, &payment.Poller{Store: p.Store, Pages: pages, Log: p.Log})
 	}
@@ -231,6 +251,20 @@ func NewWorkers(p Parts, s Settings) []Worker {
 			&orderwriter.Consumer{Writer: writer, Source: p.DeadLetters, BatchSize: 1})
 	}
 	return workers
+}
+
+// dispatchers returns the worker that sends events to webhooks.
+func (p Parts) dispatchers(s Settings) []Worker {
+	keys, err := s.sealer(s.WebhookKeys)
+	if err != nil {
+		p.Log.Error("no webhooks are sent: SECKILL_PHONE_KEYS", "err", err)
+		return nil
+	}
+	return []Worker{&webhook.Dispatcher{
+		Store: p.Store, Sender: webhook.NewSender(s.WebhookAllow, nil),
+		Feed:    &event.Feed{Store: p.Store, Currency: cmp.Or(s.Currency, defaultCurrency)},
+		Secrets: auth.WebhookSecrets{Keys: keys}, Metrics: p.Observers.Webhooks, Log: p.Log,
+	}}
 }
 
 // newQueues returns the relay's source of new queues; the zero value with the in-memory queue,

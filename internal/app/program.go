@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/logging"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 // Main runs a program. The first SIGTERM or SIGINT ends its context; the second kills the process.
@@ -105,12 +106,18 @@ func ParseFlags(flags *flag.FlagSet, args []string, help func()) error {
 // SettingsOf returns the services' part of a program's settings.
 func SettingsOf(cfg config.Config) (Settings, error) {
 	secrets, err := cfg.Auth.OrderKeys()
+	keys, keysErr := cfg.Auth.Phones()
+	allow, allowErr := webhook.ParseAllow(cfg.Webhook.Allow)
+	if allowErr != nil {
+		allowErr = fmt.Errorf("SECKILL_WEBHOOK_ALLOW: %w", allowErr)
+	}
 	return Settings{
+		WebhookKeys: keys, WebhookAllow: allow, Currency: cfg.HTTP.Currency,
 		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout,
 		AdmissionTimeout: cfg.Order.AdmissionTimeout,
 		PaymentTimeout:   cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),
 		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
-	}, err
+	}, errors.Join(err, keysErr, allowErr)
 }
 
 // Listen opens an address that a setting has. Its error names the setting and the address.

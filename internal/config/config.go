@@ -32,6 +32,7 @@ type Config struct {
 	Order   Order
 	Payment Payment
 	Limiter Limiter
+	Webhook Webhook
 	Program Process
 	Trace   Trace
 }
@@ -94,7 +95,7 @@ type Auth struct {
 	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
 	OrderSecret     Secret   `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
 	OldOrderSecrets []Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"dive,bytes=32" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
-	PhoneKeys       Secret   `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from each order secret, which always opens"`
+	PhoneKeys       Secret   `env:"SECKILL_PHONE_KEYS" in:"api consumer standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers and the secrets of webhooks, the same on every node; the first seals, all open; if empty, standalone generates one; key 0 is derived from each order secret and always opens"`
 	PaymentSecret   Secret   `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
 }
 
@@ -140,6 +141,11 @@ type Limiter struct {
 	GRPCAddr string        `env:"SECKILL_GRPC_ADDR" envDefault:"127.0.0.1:8081" in:"ratelimitd" unit:"host:port" validate:"addr" help:"address of Envoy's rate limit service; keep it private, because it authenticates nobody"`
 	Timeout  time.Duration `env:"SECKILL_RATELIMIT_TIMEOUT" envDefault:"50ms" in:"ratelimitd" unit:"duration" validate:"min=1ms,max=1m" help:"longest time of one decision in Redis; then the rule's onError decides"`
 	File     string        `env:"SECKILL_RATELIMIT_FILE" in:"api standalone ratelimitd" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and 20/s for each buyer"`
+}
+
+// Webhook holds what limits the webhooks of merchants.
+type Webhook struct {
+	Allow []string `env:"SECKILL_WEBHOOK_ALLOW" in:"api consumer standalone" unit:"comma list of hosts, addresses or CIDRs" help:"private hosts and networks that webhooks may be sent to, also by http; without it only public addresses by https; the same on every node"`
 }
 
 // Process holds a program's logging, operations address and shutdown.

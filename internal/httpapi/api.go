@@ -28,6 +28,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/ttlcache"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 // Deps are the services behind the API, and its settings. All services are required unless a
@@ -48,6 +49,7 @@ type Deps struct {
 	Statistics   *stats.Service
 	DeadLetters  *deadletter.Service
 	Events       *event.Feed
+	Endpoints    *webhook.Service
 	ErrorCounts  *stats.Counters
 	Notifier     *query.Notifier
 	Site         *web.Site

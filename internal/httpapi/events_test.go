@@ -31,9 +31,9 @@ func (h *fixture) events(who actor, after string, limit int) eventPage {
 	return dataOf[eventPage](h, h.want(200, h.as(who, "GET", target, "")))
 }
 
-// TestEvents_AreListedByPages checks what a merchant's program reads: every field, page by
+// TestEvents_ListsEachChangeByPages checks what a merchant's program reads: every field, page by
 // page, in order, and only of the merchant's own sales.
-func TestEvents_AreListedByPages(t *testing.T) {
+func TestEvents_ListsEachChangeByPages(t *testing.T) {
 	h := newFixture(t)
 	began := time.Now().Add(-time.Minute)
 	goods := h.sell(sale{"stock": 2, "externalId": "SKU-7", "currency": "EUR", "price": 150})

@@ -34,6 +34,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 type actor = seckill.Actor
@@ -64,9 +65,10 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	log := slog.New(slog.DiscardHandler)
 	up := must.Get(embedded.Start(t.Context(), t.TempDir(), 0, log))(t)
 	t.Cleanup(func() { require.NoError(t, up.Close()) })
+	allow := must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t)
 	settings := app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 30 * time.Second, PaymentTimeout: time.Hour,
-		BatchSize: 500, AdmissionTimeout: time.Hour,
+		BatchSize: 500, AdmissionTimeout: time.Hour, WebhookAllow: allow,
 	}
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Join(more, "")), 0o600))
@@ -84,6 +86,9 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Phones:    phones,
 		Shipping: &shipping.Service{
 			Orders: s.Orders, Store: up.Store, Sealer: auth.Addresses{Keys: phones},
+		},
+		Endpoints: &webhook.Service{
+			Store: up.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: allow,
 		},
 		Events:     &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,

@@ -47,6 +47,8 @@ const (
 	auditCursor      = "a"
 	deadLetterCursor = "d"
 	limiterCursor    = "l"
+	webhookCursor    = "w"
+	deliveryCursor   = "b"
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the first page.

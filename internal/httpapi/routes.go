@@ -18,6 +18,7 @@ type route struct {
 	webhook   bool          // signed in the provider's own way; the handler verifies the body
 	unchecked bool          // ignores query and body: probes and pages
 	fields    []string      // allowed in query, form and JSON body; dotted for nested members
+	lists     []string      // those of fields that are lists
 	extraTime time.Duration // added to callTimeout
 	unlimited bool          // no rate limit before the handler
 
@@ -58,6 +59,7 @@ func (a *api) routes() []route {
 		room        = "/sales/:goodsId/waiting-room"
 		limiter     = "/admin/limiters/:type/*key"
 		deadLetters = "/admin/dead-letters"
+		webhooks    = "/admin/webhooks"
 		session     = "/session"
 
 		managedOrder = "/admin/orders/:orderSn"
@@ -74,6 +76,8 @@ func (a *api) routes() []route {
 	ofAddress := []string{
 		"name", "phone", "email", "line1", "line2", "city", "postalCode", "country", "note",
 	}
+	ofWebhook := []string{"url", "eventTypes", "maxBatch", "maxPerSecond", "enabled"}
+	listed := []string{"eventTypes"}
 	ofLimiter := []string{
 		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
 		"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
@@ -157,6 +161,25 @@ func (a *api) routes() []route {
 		{
 			methods: read, path: "/admin/events", fields: []string{"after", "limit"},
 			handle: a.listEvents,
+		},
+		{
+			methods: post, path: webhooks, fields: ofWebhook, lists: listed,
+			handle: a.createWebhook,
+		},
+		{methods: read, path: webhooks, fields: page, handle: a.listWebhooks},
+		{methods: read, path: webhooks + "/:id", handle: a.showWebhook},
+		{
+			methods: patch, path: webhooks + "/:id", fields: append(ofWebhook, "rotateSecret"),
+			lists: listed, handle: a.changeWebhook,
+		},
+		{methods: remove, path: webhooks + "/:id", handle: a.deleteWebhook},
+		{
+			methods: read, path: webhooks + "/:id/deliveries", fields: append(page, "state"),
+			handle: a.listDeliveries,
+		},
+		{
+			methods: post, path: webhooks + "/:id/deliveries/:deliveryId/retry",
+			handle: a.retryDelivery,
 		},
 
 		{

@@ -23,13 +23,16 @@ type Consumer struct {
 	Writes     *Writes
 	Repairs    *Repairs
 	Lines      *Lines
+	Webhooks   *Webhooks
 	Publishing *Publishing
 }
 
 // NewConsumer makes a consumer's metrics. Registry.Connections adds those of its connections.
 func NewConsumer(version string) *Consumer {
 	r := New(version)
-	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newLines(), r.newPublishing()}
+	return &Consumer{
+		r, r.newWrites(), r.newRepairs(), r.newLines(), r.newWebhooks(), r.newPublishing(),
+	}
 }
 
 // LimitService holds the metrics of ratelimitd. All of them are among the API's.

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 // errDoesNotFit means that a value does not fit its column. The store checks first, because SQLite
@@ -39,7 +40,7 @@ func wrapError(op string, err error) error {
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
-		errDoesNotFit,
+		errDoesNotFit, webhook.ErrNoSuchEndpoint, webhook.ErrNoSuchDelivery, webhook.ErrLeaseLost,
 	} {
 		if errors.Is(err, answer) {
 			return true

@@ -73,12 +73,16 @@ func (s *Store) ForgetTombstones(
 	return found, goods[len(goods)-1], err
 }
 
-// ForgetEvents deletes events that happened before a moment, the first ones first. Positions grow
-// nearly with the time, so it stops at the first younger event.
+// ForgetEvents deletes events that happened before a moment and that every enabled webhook has, the
+// first ones first. Positions grow nearly with the time, so it stops at the first younger event.
 func (s *Store) ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error) {
+	last, err := s.deliveredTo(ctx)
 	var rows []eventRow
-	err := s.read(ctx).Select("goods_id", "id", "occurred_at").Where("position > 0").
-		Order("position").Limit(limit).Find(&rows).Error
+	if err == nil {
+		err = s.read(ctx).Select("goods_id", "id", "occurred_at").
+			Where("position > 0 AND position <= ?", last).
+			Order("position").Limit(limit).Find(&rows).Error
+	}
 	if err != nil {
 		return 0, wrapError("find old events", err)
 	}

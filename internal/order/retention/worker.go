@@ -29,8 +29,10 @@ type Store interface {
 	ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetBarriers deletes barriers that were reached before a moment.
 	ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetEvents deletes events that happened before a moment.
+	// ForgetEvents deletes events that happened before a moment and that every webhook has.
 	ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error)
+	// ForgetDeliveries deletes webhook deliveries that ended before a moment.
+	ForgetDeliveries(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetTombstones deletes tombstones without a message, of the next limit sales after a goods
 	// id that were retired before a moment. It returns also the last of these sales, or 0 if there
 	// was none.
@@ -65,6 +67,7 @@ func (w *Worker) runOnce(ctx context.Context) {
 		"cuts":       func() (int, error) { return w.Store.ForgetCuts(ctx, work, batch) },
 		"barriers":   func() (int, error) { return w.Store.ForgetBarriers(ctx, work, batch) },
 		"events":     func() (int, error) { return w.Store.ForgetEvents(ctx, work, batch) },
+		"deliveries": func() (int, error) { return w.Store.ForgetDeliveries(ctx, work, batch) },
 		"tombstones": func() (int, error) { return w.forgetTombstones(ctx, now) },
 	}
 	for len(kinds) > 0 && ctx.Err() == nil {

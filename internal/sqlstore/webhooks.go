@@ -1,0 +1,357 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/webhook"
+)
+
+// endpointRow is where events are sent.
+type endpointRow struct {
+	ID             string `gorm:"primaryKey"`
+	OwnerID        string
+	AllSales       bool
+	URL            string
+	EventTypes     []event.Type `gorm:"serializer:json"`
+	MaxBatch       int64
+	MaxPerSecond   int64
+	Enabled        bool
+	Secret         string
+	OldSecret      string
+	OldSecretUntil *int64
+	Position       int64
+	DueAt          int64
+	Lease          string
+	LeaseUntil     int64
+	FailingSince   *int64
+	Retries        int64
+	Created        int64 `gorm:"column:created_at"`
+	Updated        int64 `gorm:"column:updated_at"`
+}
+
+// TableName implements GORM's Tabler.
+func (endpointRow) TableName() string { return "webhook_endpoints" }
+
+func rowOfEndpoint(e webhook.Endpoint) endpointRow {
+	return endpointRow{
+		ID: e.ID, OwnerID: e.OwnerID, AllSales: e.AllSales, URL: e.URL, EventTypes: listOf(e.Types),
+		MaxBatch: e.MaxBatch, MaxPerSecond: e.MaxPerSecond, Enabled: e.Enabled, Secret: e.Secret,
+		OldSecret: e.OldSecret, OldSecretUntil: millis(e.OldSecretUntil), Position: e.Position,
+		DueAt: e.DueAt.UnixMilli(), FailingSince: millis(e.FailingSince),
+		Created: e.CreatedAt.UnixMilli(), Updated: e.UpdatedAt.UnixMilli(),
+	}
+}
+
+// endpoint converts the row.
+func (r endpointRow) endpoint() webhook.Endpoint {
+	return webhook.Endpoint{
+		ID: r.ID, OwnerID: r.OwnerID, AllSales: r.AllSales, URL: r.URL, Types: r.EventTypes,
+		MaxBatch: r.MaxBatch, MaxPerSecond: r.MaxPerSecond, Enabled: r.Enabled, Secret: r.Secret,
+		OldSecret: r.OldSecret, OldSecretUntil: timeOf(r.OldSecretUntil), Position: r.Position,
+		DueAt: timeOf(&r.DueAt), Lease: r.Lease, FailingSince: timeOf(r.FailingSince),
+		Retries: r.Retries, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
+	}
+}
+
+// deliveryRow is one batch of events for an endpoint.
+type deliveryRow struct {
+	EndpointID   string `gorm:"primaryKey"`
+	ID           string `gorm:"primaryKey"`
+	FirstAfter   int64
+	LastPosition int64
+	EventTypes   []event.Type `gorm:"serializer:json"`
+	Size         int64
+	State        webhook.State
+	Attempts     int64
+	Retried      bool
+	HTTPStatus   int
+	Problem      webhook.Problem
+	Created      int64 `gorm:"column:created_at"`
+	AttemptedAt  *int64
+	NextAt       *int64
+	EndedAt      *int64
+}
+
+// TableName implements GORM's Tabler.
+func (deliveryRow) TableName() string { return "webhook_deliveries" }
+
+func rowOfDelivery(d webhook.Delivery) deliveryRow {
+	return deliveryRow{
+		EndpointID: d.EndpointID, ID: d.ID, FirstAfter: d.After, LastPosition: d.To,
+		EventTypes: listOf(d.Types), Size: d.Events, State: d.State, Attempts: d.Attempts,
+		Retried: d.Retried, HTTPStatus: d.Status, Problem: d.Problem,
+		Created: d.CreatedAt.UnixMilli(), AttemptedAt: millis(d.LastAt), NextAt: millis(d.NextAt),
+		EndedAt: millis(d.EndedAt),
+	}
+}
+
+// delivery converts the row.
+func (r deliveryRow) delivery() webhook.Delivery {
+	return webhook.Delivery{
+		ID: r.ID, EndpointID: r.EndpointID, After: r.FirstAfter, To: r.LastPosition,
+		Types: r.EventTypes, Events: r.Size, State: r.State, Attempts: r.Attempts,
+		Retried: r.Retried, Status: r.HTTPStatus, Problem: r.Problem,
+		CreatedAt: timeOf(&r.Created), LastAt: timeOf(r.AttemptedAt), NextAt: timeOf(r.NextAt),
+		EndedAt: timeOf(r.EndedAt),
+	}
+}
+
+// listOf returns no nil, which GORM would store as NULL.
+func listOf(types []event.Type) []event.Type { return append([]event.Type{}, types...) }
+
+// CreateEndpoint stores an endpoint at the present end of the events.
+func (s *Store) CreateEndpoint(ctx context.Context, e webhook.Endpoint) error {
+	head, err := s.EventHead(ctx)
+	if err != nil {
+		return err
+	}
+	row := rowOfEndpoint(e)
+	row.Position = head
+	return wrapError("create a webhook", s.read(ctx).Create(&row).Error)
+}
+
+// FindEndpoint returns an endpoint, or webhook.ErrNoSuchEndpoint.
+func (s *Store) FindEndpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
+	row, err := findEndpoint(s.read(ctx), id)
+	return row.endpoint(), wrapError("find a webhook", err)
+}
+
+func findEndpoint(q *gorm.DB, id string) (endpointRow, error) {
+	return take[endpointRow](q.Where("id = ?", id), webhook.ErrNoSuchEndpoint)
+}
+
+// EndpointsOf lists at most limit endpoints of a merchant (empty: of all), oldest first, with ids
+// after the given one (empty: from the oldest).
+func (s *Store) EndpointsOf(
+	ctx context.Context, ownerID, after string, limit int,
+) ([]webhook.Endpoint, error) {
+	q := s.read(ctx).Where("id > ?", after)
+	if ownerID != "" {
+		q = q.Where("owner_id = ? AND all_sales = 0", ownerID)
+	}
+	return list("list webhooks", q.Order("id").Limit(limit), endpointRow.endpoint)
+}
+
+// ChangeEndpoint changes what the owner may set and makes the endpoint and its pending delivery due,
+// because the change may be the repair. It returns
+// webhook.ErrNoSuchEndpoint if there is none.
+func (s *Store) ChangeEndpoint(
+	ctx context.Context, id string, now time.Time, change func(*webhook.Endpoint),
+) (webhook.Endpoint, error) {
+	return inTx(ctx, s, "change a webhook", func(tx *gorm.DB) (webhook.Endpoint, error) {
+		row, err := findEndpoint(locked(tx), id)
+		if err != nil {
+			return webhook.Endpoint{}, err
+		}
+		e := row.endpoint()
+		change(&e)
+		e.UpdatedAt, e.DueAt = now, now
+		row = rowOfEndpoint(e)
+		err = tx.Exec(`UPDATE webhook_deliveries SET next_at = ? WHERE endpoint_id = ?
+			AND state = ?`, now.UnixMilli(), id, webhook.Pending).Error
+		if err != nil {
+			return webhook.Endpoint{}, err
+		}
+		return e, updateOne(tx.Model(&endpointRow{}).Where("id = ?", id).
+			Select("url", "event_types", "max_batch", "max_per_second", "enabled", "secret",
+				"old_secret", "old_secret_until", "failing_since", "due_at", "updated_at").
+			Updates(&row))
+	})
+}
+
+// DeleteEndpoint deletes an endpoint and its deliveries, or returns webhook.ErrNoSuchEndpoint.
+func (s *Store) DeleteEndpoint(ctx context.Context, id string) error {
+	return s.inTx(ctx, "delete a webhook", func(tx *gorm.DB) error {
+		res := tx.Where("id = ?", id).Delete(&endpointRow{})
+		if err := requireRows(res, 1, webhook.ErrNoSuchEndpoint); err != nil {
+			return err
+		}
+		return tx.Where("endpoint_id = ?", id).Delete(&deliveryRow{}).Error
+	})
+}
+
+// Deliveries lists at most limit deliveries of an endpoint in a state (empty: in all), newest first,
+// with ids below before (empty: from the newest).
+func (s *Store) Deliveries(
+	ctx context.Context, endpointID string, state webhook.State, before string, limit int,
+) ([]webhook.Delivery, error) {
+	q := s.read(ctx).Where("endpoint_id = ?", endpointID)
+	if state != "" {
+		q = q.Where("state = ?", state)
+	}
+	if before != "" {
+		q = q.Where("id < ?", before)
+	}
+	return list("list deliveries", q.Order("id DESC").Limit(limit), deliveryRow.delivery)
+}
+
+// RetryDelivery makes a dead delivery pending again. The error is webhook.ErrNoSuchDelivery, or
+// Conflict for a delivery in another state.
+func (s *Store) RetryDelivery(
+	ctx context.Context, endpointID, id string, now time.Time,
+) (webhook.Delivery, error) {
+	return inTx(ctx, s, "retry a delivery", func(tx *gorm.DB) (webhook.Delivery, error) {
+		if _, err := findEndpoint(locked(tx), endpointID); err != nil {
+			return webhook.Delivery{}, err
+		}
+		row, err := take[deliveryRow](tx.Where("endpoint_id = ? AND id = ?", endpointID, id),
+			webhook.ErrNoSuchDelivery)
+		if err != nil {
+			return webhook.Delivery{}, err
+		}
+		if row.State != webhook.Dead {
+			return webhook.Delivery{}, seckill.NewError(seckill.Conflict,
+				"only a dead delivery can be sent again")
+		}
+		row.State, row.Retried, row.NextAt, row.EndedAt = webhook.Pending, true, millis(now), nil
+		if err := saveDelivery(tx, row); err != nil {
+			return webhook.Delivery{}, err
+		}
+		return row.delivery(), tx.Exec(`UPDATE webhook_endpoints
+			SET retries = retries + 1, due_at = ? WHERE id = ?`, now.UnixMilli(), endpointID).Error
+	})
+}
+
+// saveDelivery inserts or updates a delivery.
+func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Error }
+
+// DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
+// longest due first. Each has new events, or a delivery to send again.
+func (s *Store) DueEndpoints(
+	ctx context.Context, now time.Time, limit int,
+) ([]webhook.Endpoint, error) {
+	head, err := s.EventHead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ms := now.UnixMilli()
+	q := s.read(ctx).Where("enabled = 1 AND due_at <= ? AND lease_until <= ?", ms, ms).
+		Where("(position < ? OR retries > 0)", head)
+	return list("list due webhooks", q.Order("due_at").Limit(limit), endpointRow.endpoint)
+}
+
+// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one gets
+// true: the lease that it read is still the last one. Nobody waits for a lock, as with SKIP LOCKED,
+// which TiDB does not have.
+func (s *Store) ClaimEndpoint(
+	ctx context.Context, e webhook.Endpoint, lease string, now, until time.Time,
+) (bool, error) {
+	res := s.read(ctx).Exec(`UPDATE webhook_endpoints SET lease = ?, lease_until = ?
+		WHERE id = ? AND lease = ? AND lease_until <= ? AND enabled = 1`, lease,
+		until.UnixMilli(), e.ID, e.Lease, now.UnixMilli())
+	return res.RowsAffected == 1, wrapError("claim a webhook", res.Error)
+}
+
+// LeasedEndpoint reads an endpoint that a lease still serves and that is enabled, else
+// webhook.ErrLeaseLost.
+func (s *Store) LeasedEndpoint(ctx context.Context, id, lease string) (webhook.Endpoint, error) {
+	row, err := leasedEndpoint(s.read(ctx), id, lease)
+	return row.endpoint(), wrapError("read a webhook", err)
+}
+
+func leasedEndpoint(q *gorm.DB, id, lease string) (endpointRow, error) {
+	return take[endpointRow](q.Where("id = ? AND lease = ? AND enabled = 1", id, lease),
+		webhook.ErrLeaseLost)
+}
+
+// PendingDelivery returns the next delivery to send: one to send again on demand, else the one at
+// the endpoint's position. It returns webhook.ErrNoSuchDelivery if there is none.
+func (s *Store) PendingDelivery(ctx context.Context, endpointID string) (webhook.Delivery, error) {
+	q := s.read(ctx).Where("endpoint_id = ? AND state = ?", endpointID, webhook.Pending)
+	row, err := take[deliveryRow](q.Order("retried DESC, id"), webhook.ErrNoSuchDelivery)
+	return row.delivery(), wrapError("find a pending delivery", err)
+}
+
+// SaveProgress stores the endpoint's position, due time, first failure and whether it is enabled,
+// and the delivery if it is not nil, in one transaction. It returns webhook.ErrLeaseLost, with
+// nothing stored, if the endpoint has another lease.
+func (s *Store) SaveProgress(
+	ctx context.Context, e webhook.Endpoint, d *webhook.Delivery,
+) error {
+	return s.inTx(ctx, "save a webhook's progress", func(tx *gorm.DB) error {
+		was, err := take[endpointRow](locked(tx).Where("id = ? AND lease = ?", e.ID, e.Lease),
+			webhook.ErrLeaseLost)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			if err := saveDelivery(tx, rowOfDelivery(*d)); err != nil {
+				return err
+			}
+			if d.Retried && d.State != webhook.Pending {
+				was.Retries--
+			}
+		}
+		if was.Retries > 0 { // they do not wait for the delivery at the endpoint's position
+			e.DueAt = e.UpdatedAt
+		}
+		// The owner may have disabled it meanwhile.
+		enabled := was.Enabled && e.Enabled
+		row := rowOfEndpoint(e)
+		return tx.Model(&endpointRow{}).Where("id = ?", e.ID).Updates(map[string]any{
+			"position": row.Position, "due_at": row.DueAt, "failing_since": row.FailingSince,
+			"enabled": enabled, "retries": was.Retries,
+		}).Error
+	})
+}
+
+// ReleaseEndpoint ends a lease. A lease that is lost is no error.
+func (s *Store) ReleaseEndpoint(ctx context.Context, id, lease string) error {
+	err := s.read(ctx).Exec(`UPDATE webhook_endpoints SET lease_until = 0
+		WHERE id = ? AND lease = ?`, id, lease).Error
+	return wrapError("release a webhook", err)
+}
+
+// CountDeadDeliveries counts the dead deliveries of all endpoints.
+func (s *Store) CountDeadDeliveries(ctx context.Context) (n int64, err error) {
+	err = s.read(ctx).Model(&deliveryRow{}).Where("state = ?", webhook.Dead).Count(&n).Error
+	return n, wrapError("count dead deliveries", err)
+}
+
+// ForgetDeliveries deletes deliveries that ended before a moment, at most limit in a call.
+func (s *Store) ForgetDeliveries(
+	ctx context.Context, before time.Time, limit int,
+) (int, error) {
+	var rows []deliveryRow
+	err := s.read(ctx).Select("endpoint_id", "id").Where("ended_at < ?", before.UnixMilli()).
+		Limit(limit).Find(&rows).Error
+	if err != nil {
+		return 0, wrapError("find old deliveries", err)
+	}
+	ids := make(map[string][]string)
+	for _, r := range rows {
+		ids[r.EndpointID] = append(ids[r.EndpointID], r.ID)
+	}
+	for endpoint, all := range ids {
+		for part := range slices.Chunk(all, chunkOf(s.db)) {
+			err := s.read(ctx).Where("endpoint_id = ? AND id IN ?", endpoint, part).
+				Where("ended_at < ?", before.UnixMilli()).Delete(&deliveryRow{}).Error
+			if err != nil {
+				return 0, wrapError("delete old deliveries", err)
+			}
+		}
+	}
+	return len(rows), nil
+}
+
+// deliveredTo returns the position up to which every enabled endpoint has the events or their
+// deliveries are dead; the head without endpoints.
+func (s *Store) deliveredTo(ctx context.Context) (int64, error) {
+	head, err := s.EventHead(ctx)
+	if err != nil {
+		return 0, err
+	}
+	first, err := take[endpointRow](s.read(ctx).Where("enabled = 1").Order("position"),
+		webhook.ErrNoSuchEndpoint)
+	if errors.Is(err, webhook.ErrNoSuchEndpoint) {
+		return head, nil
+	}
+	return min(head, first.Position), err
+}

@@ -1,0 +1,132 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Allow names private hosts and networks that endpoints may be in, with https or http. All others
+// must have public addresses and https. The zero value names none.
+type Allow struct {
+	hosts    map[string]bool
+	networks []netip.Prefix
+}
+
+// ParseAllow parses host names, addresses and CIDRs.
+func ParseAllow(entries []string) (Allow, error) {
+	a := Allow{hosts: make(map[string]bool)}
+	for _, text := range entries {
+		text = strings.TrimSpace(text)
+		network, err := netip.ParsePrefix(text)
+		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+			network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		switch {
+		case err == nil:
+			a.networks = append(a.networks, network.Masked())
+		case text == "" || strings.ContainsAny(text, "/: "):
+			return a, fmt.Errorf("%q is not a host, an address or a CIDR", text)
+		default:
+			a.hosts[strings.ToLower(text)] = true
+		}
+	}
+	return a, nil
+}
+
+// names reports whether a host of a URL is named, by its name or its address.
+func (a Allow) names(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return a.hosts[strings.ToLower(host)] || err == nil && a.contains(addr)
+}
+
+func (a Allow) contains(addr netip.Addr) bool {
+	return slices.ContainsFunc(a.networks, func(n netip.Prefix) bool {
+		return n.Contains(addr.Unmap())
+	})
+}
+
+// CheckURL refuses a URL that can't be an endpoint's, with a BadRequest for the field url.
+func (a Allow) CheckURL(raw string) error {
+	u, err := url.Parse(raw)
+	refuse := func(problem string) error { return seckill.NewFieldError("url", "%s", problem) }
+	switch {
+	case err != nil || u.Hostname() == "" || len(raw) > MaxURL || !isPrintable(raw):
+		return refuse(fmt.Sprintf("must be a URL of at most %d bytes", MaxURL))
+	case u.User != nil || u.Fragment != "" || strings.Contains(raw, "#"):
+		return refuse("must have no user and no fragment")
+	case u.Scheme != "https" && (u.Scheme != "http" || !a.names(u.Hostname())):
+		return refuse("must begin with https://")
+	}
+	// A name may resolve to anything, and is judged when it is dialed.
+	if addr, err := netip.ParseAddr(u.Hostname()); err == nil && !a.mayDial(addr) {
+		return refuse("must not have a private address")
+	}
+	return nil
+}
+
+func isPrintable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// dial connects to a public address, or to one that is named. It judges the address that the name
+// resolves to, at the last moment, so that a name cannot resolve to another one after a check.
+func (a Allow) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: attemptTimeout, Control: a.control}
+	if host, _, err := net.SplitHostPort(address); err == nil && a.hosts[strings.ToLower(host)] {
+		d.Control = nil
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+var errPrivateAddress = errors.New("the address is not public")
+
+func (a Allow) control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !a.mayDial(to.Addr()) {
+		return errPrivateAddress
+	}
+	return nil
+}
+
+func (a Allow) mayDial(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	return a.contains(addr) || isPublic(addr)
+}
+
+// isPublic reports whether an address is one of the public Internet. It refuses the special-purpose
+// networks of IANA's registries, and IPv6 forms that contain an IPv4 address.
+func isPublic(addr netip.Addr) bool {
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() &&
+		!slices.ContainsFunc(special, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT
+	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
+	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
+	netip.MustParsePrefix("192.88.99.0/24"),  // relays of 6to4
+	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
+	netip.MustParsePrefix("198.51.100.0/24"), // documentation
+	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
+	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
+	netip.MustParsePrefix("::/96"),           // IPv4 in IPv6
+	netip.MustParsePrefix("64:ff9b::/96"),    // NAT64
+	netip.MustParsePrefix("64:ff9b:1::/48"),  // NAT64 of a network's own
+	netip.MustParsePrefix("100::/64"),        // discarded
+	netip.MustParsePrefix("2001::/23"),       // protocol assignments, Teredo
+	netip.MustParsePrefix("2001:db8::/32"),   // documentation
+	netip.MustParsePrefix("2002::/16"),       // 6to4
+	netip.MustParsePrefix("3fff::/20"),       // documentation
+	netip.MustParsePrefix("5f00::/16"),       // segment routing
+	netip.MustParsePrefix("fec0::/10"),       // site-local
+}

@@ -1,0 +1,315 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+const (
+	pollInterval = 200 * time.Millisecond
+	// slots is how many endpoints a process serves at a time. Each mostly waits for its receiver.
+	slots = 64
+	// turn is how long an endpoint is served before others that are due get their turn.
+	turn = 10 * time.Second
+	// leaseTime is longer than a turn and the attempt at its end.
+	leaseTime = time.Minute
+	// countInterval is the time between two counts of dead deliveries.
+	countInterval = 10 * time.Second
+	// storeDeadline bounds what is stored after an attempt, also while the program stops.
+	storeDeadline = 5 * time.Second
+)
+
+// DispatchStore is what the dispatcher needs of the database.
+type DispatchStore interface {
+	order.Clock
+	// DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
+	// longest due first. Each has new events, or a delivery to send again.
+	DueEndpoints(ctx context.Context, now time.Time, limit int) ([]Endpoint, error)
+	// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one gets
+	// true.
+	ClaimEndpoint(ctx context.Context, e Endpoint, lease string, now, until time.Time) (bool, error)
+	// LeasedEndpoint reads an endpoint that a lease still serves and that is enabled, else
+	// ErrLeaseLost.
+	LeasedEndpoint(ctx context.Context, id, lease string) (Endpoint, error)
+	// PendingDelivery returns the next delivery to send: one to send again on demand, else the one
+	// at the endpoint's position. ErrNoSuchDelivery: there is none.
+	PendingDelivery(ctx context.Context, endpointID string) (Delivery, error)
+	// SaveProgress stores the endpoint's position, due time, first failure and whether it is
+	// enabled, and the delivery if it is not nil, in one transaction; else ErrLeaseLost.
+	SaveProgress(ctx context.Context, e Endpoint, d *Delivery) error
+	// ReleaseEndpoint ends a lease. A lease that is lost is no error.
+	ReleaseEndpoint(ctx context.Context, id, lease string) error
+	// EventHead returns the last position that was assigned.
+	EventHead(ctx context.Context) (int64, error)
+	// CountDeadDeliveries counts the dead deliveries of all endpoints.
+	CountDeadDeliveries(ctx context.Context) (int64, error)
+}
+
+// Metrics receives what the dispatcher counts.
+type Metrics interface {
+	// Attempted counts an attempt by its problem.
+	Attempted(p Problem)
+	// CountedDead receives the number of dead deliveries.
+	CountedDead(n int64)
+}
+
+// Opener decrypts the secret of an endpoint.
+type Opener interface {
+	Open(endpointID, sealed string) (string, error)
+}
+
+// Dispatcher is the worker that sends events. Any number may run.
+type Dispatcher struct {
+	Store   DispatchStore
+	Feed    *event.Feed
+	Secrets Opener
+	Sender  *Sender
+	Metrics Metrics // nil: nothing is counted
+	Log     *slog.Logger
+}
+
+// Run sends until ctx ends. It finishes attempts that have begun.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	defer d.Sender.Close()
+	free := make(chan bool, slots)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { _ = workers.Every(ctx, countInterval, d.countDead) })
+	return workers.Every(ctx, pollInterval, func(ctx context.Context) {
+		for _, e := range d.claim(ctx, cap(free)-len(free)) {
+			free <- true
+			running.Go(func() {
+				d.serve(ctx, e)
+				<-free
+			})
+		}
+	})
+}
+
+func (d *Dispatcher) countDead(ctx context.Context) {
+	n, err := d.Store.CountDeadDeliveries(ctx)
+	if err == nil && d.Metrics != nil {
+		d.Metrics.CountedDead(n)
+	}
+	d.warn(ctx, "cannot count dead webhook deliveries, retrying", err)
+}
+
+func (d *Dispatcher) warn(ctx context.Context, what string, err error, attrs ...any) {
+	if err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
+		d.Log.WarnContext(ctx, what, append(attrs, "err", err)...)
+	}
+}
+
+// claim takes the leases of at most limit due endpoints.
+func (d *Dispatcher) claim(ctx context.Context, limit int) (claimed []Endpoint) {
+	if limit == 0 {
+		return nil
+	}
+	now, err := d.Store.Now(ctx)
+	var due []Endpoint
+	if err == nil {
+		due, err = d.Store.DueEndpoints(ctx, now, limit)
+	}
+	for _, e := range due {
+		lease, won := uuid.NewString(), false
+		won, err = d.Store.ClaimEndpoint(ctx, e, lease, now, now.Add(leaseTime))
+		if err != nil {
+			break
+		}
+		if e.Lease = lease; won {
+			claimed = append(claimed, e)
+		}
+	}
+	d.warn(ctx, "cannot claim webhook endpoints, retrying", err)
+	return claimed
+}
+
+// serve sends an endpoint's deliveries one after the other until its turn ends, until none is left,
+// or until it must wait.
+func (d *Dispatcher) serve(ctx context.Context, claimed Endpoint) {
+	attrs := []any{"endpoint", claimed.ID}
+	began, goOn := time.Now(), true
+	for goOn && ctx.Err() == nil && time.Since(began) < turn {
+		sent := time.Now()
+		e, err := d.Store.LeasedEndpoint(ctx, claimed.ID, claimed.Lease)
+		if err == nil {
+			goOn, err = d.step(ctx, e)
+		}
+		if err != nil {
+			d.warn(ctx, "cannot serve a webhook endpoint, retrying", err, attrs...)
+			break
+		}
+		if goOn {
+			workers.Sleep(ctx, time.Second/time.Duration(e.MaxPerSecond)-time.Since(sent))
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeDeadline)
+	defer cancel()
+	err := d.Store.ReleaseEndpoint(ctx, claimed.ID, claimed.Lease)
+	d.warn(ctx, "cannot release a webhook endpoint", err, attrs...)
+}
+
+// step makes one attempt of the next delivery. It reports false if the endpoint must wait.
+func (d *Dispatcher) step(ctx context.Context, e Endpoint) (goOn bool, err error) {
+	now, err := d.Store.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	next, err := d.Store.PendingDelivery(ctx, e.ID)
+	if errors.Is(err, ErrNoSuchDelivery) {
+		next, err = d.newDelivery(ctx, e, now)
+	}
+	if errors.Is(err, ErrNoSuchDelivery) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if next.NextAt.After(now) { // an attempt on demand came before it
+		e.DueAt = next.NextAt
+		return false, d.Store.SaveProgress(ctx, e, nil)
+	}
+	return d.attempt(ctx, e, next, now)
+}
+
+// newDelivery stores the next delivery before its first attempt, so that every attempt has the same
+// id and the same events. ErrNoSuchDelivery: the endpoint has everything.
+func (d *Dispatcher) newDelivery(
+	ctx context.Context, e Endpoint, now time.Time,
+) (next Delivery, err error) {
+	// Read the head first: events that are placed after it are not passed over.
+	head, err := d.Store.EventHead(ctx)
+	if err != nil {
+		return next, err
+	}
+	items, err := d.Feed.Items(ctx, e.filter(e.Types, e.Position, head), int(e.MaxBatch))
+	if err != nil {
+		return next, err
+	}
+	if len(items) == 0 {
+		e.Position = head
+		if err := d.Store.SaveProgress(ctx, e, nil); err != nil {
+			return next, err
+		}
+		return next, ErrNoSuchDelivery
+	}
+	last, err := strconv.ParseInt(items[len(items)-1].ID, 10, 64)
+	if err != nil {
+		return next, err
+	}
+	next = Delivery{
+		ID: newDeliveryID(), EndpointID: e.ID, After: e.Position, To: last, Types: e.Types,
+		Events: int64(len(items)), State: Pending, CreatedAt: now, NextAt: now,
+	}
+	return next, d.Store.SaveProgress(ctx, e, &next)
+}
+
+// newDeliveryID makes an id that sorts by time.
+func newDeliveryID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// body is the body of a request.
+type body struct {
+	Type      string `json:"type"`      // always "events"
+	Timestamp string `json:"timestamp"` // when the delivery was made
+	Data      struct {
+		Items []event.Item `json:"items"`
+	} `json:"data"`
+}
+
+// attempt sends a delivery and stores the outcome. It reports whether the endpoint can be served
+// further.
+func (d *Dispatcher) attempt(
+	ctx context.Context, e Endpoint, next Delivery, now time.Time,
+) (goOn bool, err error) {
+	items, err := d.Feed.Items(ctx, e.filter(next.Types, next.After, next.To), int(next.Events)+1)
+	if err != nil {
+		return false, err
+	}
+	next.Attempts, next.LastAt, next.NextAt = next.Attempts+1, now, time.Time{}
+	if int64(len(items)) == next.Events {
+		next.Status, next.Problem = d.send(context.WithoutCancel(ctx), e, next, items, now)
+	} else {
+		next.Status, next.Problem = 0, EventsGone
+	}
+	if d.Metrics != nil {
+		d.Metrics.Attempted(next.Problem)
+	}
+	d.settle(&e, &next, now)
+	if next.State == Dead {
+		d.Log.WarnContext(ctx, "webhook delivery is dead", "endpoint", e.ID, "delivery", next.ID,
+			"problem", next.Problem, "attempts", next.Attempts)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeDeadline)
+	defer cancel()
+	return next.State == Delivered || next.Retried, d.Store.SaveProgress(ctx, e, &next)
+}
+
+func (d *Dispatcher) send(
+	ctx context.Context, e Endpoint, next Delivery, items []event.Item, now time.Time,
+) (int, Problem) {
+	secret, err := d.Secrets.Open(e.ID, e.Secret)
+	if err != nil {
+		return 0, BadSecret
+	}
+	secrets := []string{secret}
+	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {
+		if old, err := d.Secrets.Open(e.ID, e.OldSecret); err == nil {
+			secrets = append(secrets, old)
+		}
+	}
+	b := body{Type: "events", Timestamp: event.FormatTime(next.CreatedAt)}
+	b.Data.Items = items
+	text, err := json.Marshal(b)
+	if err != nil {
+		return 0, EventsGone
+	}
+	return d.Sender.send(ctx, message{
+		id: next.ID, url: e.URL, at: now, secrets: secrets, body: text,
+	})
+}
+
+// settle decides what follows an attempt.
+func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
+	if next.Problem == NoProblem {
+		next.State, next.EndedAt = Delivered, now
+		e.Position, e.FailingSince = max(e.Position, next.To), time.Time{}
+		return
+	}
+	if next.Retried { // it says nothing about the deliveries in their order
+		next.State, next.EndedAt = Dead, now
+		return
+	}
+	if e.FailingSince.IsZero() {
+		e.FailingSince = now
+	}
+	failing := now.Sub(e.FailingSince)
+	if failing < giveUpAfter && next.Problem != EventsGone {
+		next.NextAt = now.Add(pauseAfterAttempt(next.Attempts))
+		e.DueAt = next.NextAt
+		return
+	}
+	next.State, next.EndedAt = Dead, now
+	e.Position, e.DueAt = max(e.Position, next.To), now.Add(pauseAfterDeath)
+	if failing >= disableAfter { // else its backlog would keep old events for ever
+		e.Enabled = false
+	}
+}
+
+// pauseAfterAttempt doubles from attempt to attempt, from 5 s to an hour, and varies by a fifth, so
+// that the endpoints of one receiver do not ask in step.
+func pauseAfterAttempt(attempts int64) time.Duration {
+	pause := min(maxWait, firstPause<<min(attempts-1, 20))
+	return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64()))
+}

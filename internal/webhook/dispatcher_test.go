@@ -1,0 +1,352 @@
+package webhook_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/webhook"
+)
+
+// TestDispatcher_SendsSignedBatchesInOrder checks the request: method, headers, signature by the
+// library's own verifier at the real time, and the events of the endpoint's types in order.
+func TestDispatcher_SendsSignedBatchesInOrder(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	before := f.sale()
+	f.orders(before, 1)
+	r := newReceiver(t, nil)
+	types, batch := []event.Type{event.OrderCreated, event.OrderCancelled}, int64(4)
+	e, secret := f.endpoint(r.URL+"/hook?x=1", webhook.Change{Types: &types, MaxBatch: &batch})
+	sale := f.sale()
+	sns := f.orders(sale, 6)
+	f.cancel(sale, sns[:3])
+	f.run(func() bool { return len(r.items()) == 9 }, f.dispatcher(r))
+	for i, item := range r.items() {
+		want := append(append([]string{}, sns...), sns[:3]...)
+		if i < len(sns) {
+			require.Equal(t, sns[i], item.OrderSn)
+			require.Equal(t, event.OrderCreated, item.Type)
+		} else {
+			require.Contains(t, want[6:], item.OrderSn)
+			require.Equal(t, event.OrderCancelled, item.Type)
+		}
+		require.Equal(t, strconv.FormatInt(sale.GoodsID, 10), item.GoodsID)
+	}
+	key := must.Get(standardwebhooks.NewWebhook(secret))(t)
+	ids := map[string]bool{}
+	for i, g := range r.requests() {
+		require.NoError(t, key.Verify(g.raw, g.header))
+		require.Equal(t, "application/json", g.header.Get("Content-Type"))
+		require.Equal(t, "events", g.body.Type)
+		require.Len(t, g.body.Data.Items, []int{4, 4, 1}[i])
+		ids[g.header.Get("webhook-id")] = true
+		require.NotContains(t, fmt.Sprint(g.header)+string(g.raw), secret)
+	}
+	require.Len(t, ids, 3)
+	for _, d := range f.deliveries(e.ID) {
+		require.True(t, ids[d.ID])
+		require.Equal(t, []any{webhook.Delivered, int64(1), 204, webhook.NoProblem},
+			[]any{d.State, d.Attempts, d.Status, d.Problem})
+	}
+	kept := must.Get(f.store.FindEndpoint(t.Context(), e.ID))(t)
+	require.NotContains(t, kept.Secret, secret[len("whsec_"):])
+}
+
+// TestDispatcher_ReceiverDownForAnHour checks that nothing is lost: the same request is repeated with
+// growing pauses, and the rest follows in order once the receiver is back.
+func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	began := f.store.now
+	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
+	batch := int64(3)
+	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch})
+	r.expect(secret)
+	sns := f.orders(f.sale(), 7)
+	d := f.dispatcher(r)
+	for f.store.now.Sub(began) < time.Hour {
+		f.round(d)
+		f.store.pass(time.Second)
+	}
+	down := r.requests()
+	require.InDelta(t, 9, len(down), 4, "5 s, 10 s, 20 s, …, with jitter")
+	for _, g := range down {
+		require.Equal(t, down[0].raw, g.raw, "every attempt has the same body")
+		require.Equal(t, down[0].header.Get("webhook-id"), g.header.Get("webhook-id"))
+	}
+	failing := f.deliveries(e.ID)
+	require.Len(t, failing, 1)
+	require.Equal(t, []any{webhook.Pending, int64(len(down)), 500, webhook.BadStatus},
+		[]any{failing[0].State, failing[0].Attempts, failing[0].Status, failing[0].Problem})
+	require.True(t, failing[0].NextAt.After(f.store.now.Add(-time.Second)))
+	r.set(nil)
+	for range 90 {
+		f.store.pass(time.Minute)
+		f.round(d)
+	}
+	var orders []string
+	for _, item := range r.items() {
+		if item.Type == event.OrderCreated {
+			orders = append(orders, item.OrderSn)
+		}
+	}
+	require.Equal(t, sns, orders)
+	after := must.Get(f.store.FindEndpoint(t.Context(), e.ID))(t)
+	require.True(t, after.FailingSince.IsZero())
+	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
+}
+
+// TestDispatcher_GivesUpAfterADay checks that a delivery is dead after a day, that the next ones
+// follow, that dead ones are sent again on demand with one attempt, and that the endpoint is
+// disabled after five days.
+func TestDispatcher_GivesUpAfterADay(t *testing.T) {
+	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	r := newReceiver(t, answerStatus(http.StatusServiceUnavailable))
+	batch := int64(1)
+	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch})
+	sns := f.orders(f.sale(), 2)
+	d := f.dispatcher(r)
+	pass := func(days float64) {
+		for range int(days * 24 * 12) {
+			f.store.pass(5 * time.Minute)
+			f.round(d)
+		}
+	}
+	pass(0.95)
+	require.Equal(t, webhook.Pending, f.deliveries(e.ID)[0].State)
+	require.Zero(t, must.Get(f.store.CountDeadDeliveries(ctx))(t))
+	pass(0.2)
+	require.EqualValues(t, 3, must.Get(f.store.CountDeadDeliveries(ctx))(t),
+		"the exposure, and the orders behind it")
+	dead := must.Get(f.service.Deliveries(ctx, merchant(), e.ID, webhook.Dead, "", 10))(t)
+	require.Len(t, dead, 3)
+	id := dead[1].ID
+	require.Equal(t, webhook.Pending, must.Get(f.service.Retry(ctx, merchant(), e.ID, id))(t).State)
+	_, err := f.service.Retry(ctx, merchant(), e.ID, id)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	attempts := len(r.requests())
+	f.round(d)
+	require.Len(t, r.requests(), attempts+1, "one attempt")
+	require.EqualValues(t, 3, must.Get(f.store.CountDeadDeliveries(ctx))(t))
+	r.set(nil)
+	r.expect(secret)
+	must.Get(f.service.Retry(ctx, merchant(), e.ID, id))(t)
+	f.round(d)
+	require.EqualValues(t, 2, must.Get(f.store.CountDeadDeliveries(ctx))(t))
+	sent := r.requests()
+	require.Equal(t, sns[0], sent[len(sent)-1].body.Data.Items[0].OrderSn)
+	require.True(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).FailingSince.IsZero())
+	r.set(answerStatus(http.StatusServiceUnavailable))
+	f.orders(f.sale(), 1)
+	pass(1.1)
+	f.orders(f.sale(), 1)
+	require.True(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).Enabled)
+	pass(1)
+	f.store.pass(5 * 24 * time.Hour)
+	f.orders(f.sale(), 1)
+	f.round(d)
+	require.False(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).Enabled)
+	r.set(nil)
+	on := true
+	_, _, err = f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: &on})
+	require.NoError(t, err)
+	before := len(r.items())
+	f.round(d)
+	require.Greater(t, len(r.items()), before, "what followed the dead delivery is sent")
+}
+
+// TestDispatcher_SlowReceiverDelaysNoOther checks that endpoints whose receivers do not answer hold
+// up none that do.
+func TestDispatcher_SlowReceiverDelaysNoOther(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	release := make(chan bool)
+	slow := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
+	quick := newReceiver(t, nil)
+	for range 5 {
+		f.endpoint(slow.URL, webhook.Change{})
+	}
+	f.endpoint(quick.URL, webhook.Change{})
+	sale := f.sale()
+	d := f.dispatcher(slow, quick)
+	f.run(func() bool {
+		if n := len(quick.items()); n < 50 {
+			f.orders(sale, 10)
+			return false
+		}
+		return len(slow.requests()) >= 5
+	}, d)
+	close(release)
+	require.Len(t, slow.items(), len(slow.requests())*len(slow.requests()[0].body.Data.Items))
+}
+
+// TestDispatcher_TimesOut checks that an attempt ends while the receiver does not answer.
+func TestDispatcher_TimesOut(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	release := make(chan bool)
+	defer close(release)
+	slow := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
+	e, _ := f.endpoint(slow.URL, webhook.Change{})
+	f.orders(f.sale(), 1)
+	f.round(f.dispatcher(slow))
+	require.Equal(t, webhook.TimedOut, f.deliveries(e.ID)[0].Problem)
+	require.Zero(t, f.deliveries(e.ID)[0].Status)
+}
+
+// TestDispatcher_LeaksNothing checks that a redirect to a private address is not followed, and that
+// no connection is made to a private address, by its number or by its name.
+func TestDispatcher_LeaksNothing(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	var touched, followed atomic.Int64
+	inner := httptest.NewTLSServer(http.HandlerFunc(
+		func(_ http.ResponseWriter, req *http.Request) {
+			touched.Add(1)
+			if req.URL.Path == "/redirected" {
+				followed.Add(1)
+			}
+		}))
+	t.Cleanup(inner.Close)
+	redirects := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, inner.URL+"/redirected", http.StatusTemporaryRedirect)
+	})
+	private := must.Get(webhook.ParseAllow(nil))(t)
+	byRedirect, _ := f.endpoint(redirects.URL, webhook.Change{})
+	byName, _ := f.endpoint("https://localhost:"+inner.URL[len("https://127.0.0.1:"):], webhook.Change{})
+	f.allow = private // as after a restart with other settings
+	byNumber, _ := f.endpoint(inner.URL, webhook.Change{})
+	f.orders(f.sale(), 1)
+	d := f.dispatcher(redirects)
+	f.round(d)
+	require.Equal(t, webhook.PrivateAddress, f.deliveries(byName.ID)[0].Problem)
+	require.Equal(t, webhook.PrivateAddress, f.deliveries(byNumber.ID)[0].Problem)
+	require.Zero(t, touched.Load())
+	f.allow = f.service.Allow
+	f.store.now = time.Now().Add(time.Hour)
+	f.round(f.dispatcher(redirects))
+	redirected := f.deliveries(byRedirect.ID)[0]
+	require.Equal(t, []any{webhook.Redirected, 307, webhook.Pending},
+		[]any{redirected.Problem, redirected.Status, redirected.State})
+	require.Zero(t, followed.Load())
+	require.NotZero(t, touched.Load(), "the same server, where the settings allow it")
+}
+
+// TestDispatcher_UntrustedCertificate checks that a receiver must have a valid certificate.
+func TestDispatcher_UntrustedCertificate(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	r := newReceiver(t, nil)
+	e, _ := f.endpoint(r.URL, webhook.Change{})
+	f.orders(f.sale(), 1)
+	f.round(f.dispatcher())
+	require.Equal(t, webhook.BadTLS, f.deliveries(e.ID)[0].Problem)
+	require.Empty(t, r.requests())
+}
+
+// TestDispatcher_RotatedSecretsOverlap checks that requests verify with both secrets for a day after
+// a rotation, and then with the new one only.
+func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
+	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC()
+	r := newReceiver(t, nil)
+	e, old := f.endpoint(r.URL, webhook.Change{})
+	sale := f.sale()
+	f.orders(sale, 1)
+	d := f.dispatcher(r)
+	f.round(d)
+	_, fresh, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{RotateSecret: true})
+	require.NoError(t, err)
+	require.NotEqual(t, old, fresh)
+	f.orders(sale, 1)
+	f.round(d)
+	f.store.pass(webhook.SecretOverlap)
+	f.orders(sale, 1)
+	f.round(d)
+	sent := r.requests()
+	require.Len(t, sent, 3)
+	for i, want := range [][2]bool{{true, false}, {true, true}, {false, true}} {
+		require.Equal(t, want, [2]bool{verifies(old, sent[i]), verifies(fresh, sent[i])}, i)
+	}
+}
+
+// TestDispatcher_BacklogReachesAPacedReceiver checks on each database that a backlog arrives whole
+// and in order per sale, no faster than the endpoint's pace, while two dispatchers share it.
+func TestDispatcher_BacklogReachesAPacedReceiver(t *testing.T) {
+	for name, dsn := range map[string]func(testing.TB) string{
+		"SQLite":  sqliteFile,
+		"MariaDB": func(t testing.TB) string { return env.MariaDB(t).NewDatabase(t) },
+		"MySQL":   func(t testing.TB) string { return env.MySQL(t).NewDatabase(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, dsn(t))
+			r := newReceiver(t, nil)
+			const orders = 1000 // of each of two sales
+			batch, pace := int64(100), int64(20)
+			e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch, MaxPerSecond: &pace})
+			r.expect(secret)
+			want := map[string][]string{}
+			for range 2 {
+				sale := f.sale()
+				id := strconv.FormatInt(sale.GoodsID, 10)
+				sns := f.orders(sale, orders)
+				f.cancel(sale, sns[:100])
+				want[id] = append([]string{"sale.exposed "}, sns...)
+			}
+			total := 2 * (1 + orders + 100)
+			f.run(func() bool { return len(r.items()) >= total }, f.dispatcher(r), f.dispatcher(r))
+			items, last, created := r.items(), int64(0), map[string][]string{}
+			require.Len(t, items, total)
+			for _, item := range items {
+				id := must.Get(strconv.ParseInt(item.ID, 10, 64))(t)
+				require.Greater(t, id, last, "in order, and none twice")
+				last = id
+				switch item.Type {
+				case event.SaleExposed:
+					created[item.GoodsID] = append(created[item.GoodsID], "sale.exposed ")
+				case event.OrderCreated:
+					created[item.GoodsID] = append(created[item.GoodsID], item.OrderSn)
+				default:
+					require.Contains(t, created[item.GoodsID], item.OrderSn)
+				}
+			}
+			for goods, sns := range want {
+				require.Equal(t, sns[0], created[goods][0])
+				require.ElementsMatch(t, sns, created[goods])
+			}
+			sent := r.requests()
+			require.Len(t, sent, (total+int(batch)-1)/int(batch))
+			least := time.Duration(len(sent)-1) * time.Second / time.Duration(pace)
+			require.GreaterOrEqual(t, sent[len(sent)-1].at.Sub(sent[0].at), least*9/10)
+			require.Len(t, f.deliveries(e.ID), len(sent), "one attempt each")
+		})
+	}
+}
+
+// TestDispatcher_DisabledAndDeletedEndpointsGetNothing checks that both end the sending, and that a
+// disabled one goes on where it was.
+func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
+	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
+	r, gone := newReceiver(t, nil), newReceiver(t, nil)
+	off, on := false, true
+	e, _ := f.endpoint(r.URL, webhook.Change{Enabled: &off})
+	deleted, _ := f.endpoint(gone.URL, webhook.Change{})
+	sns := f.orders(f.sale(), 3)
+	require.NoError(t, f.service.Delete(ctx, merchant(), deleted.ID))
+	d := f.dispatcher(r, gone)
+	f.round(d)
+	require.Empty(t, append(r.requests(), gone.requests()...))
+	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: &on})
+	require.NoError(t, err)
+	f.round(d)
+	require.Len(t, r.items(), len(sns)+1)
+	_, err = f.service.Get(ctx, merchant(), deleted.ID)
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+}

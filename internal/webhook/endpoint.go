@@ -1,0 +1,121 @@
+package webhook
+
+import (
+	"errors"
+	"time"
+
+	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Bounds of an endpoint's fields, and the values of absent ones.
+const (
+	MaxURL              = 2000 // bytes
+	MaxBatch            = 500  // events in one request
+	DefaultBatch        = 100
+	MaxPerSecond        = 100 // requests
+	DefaultPerSecond    = 10
+	MaxEndpoints        = 20 // of one owner
+	SecretOverlap       = 24 * time.Hour
+	secretBytes         = 32
+	giveUpAfter         = 24 * time.Hour
+	disableAfter        = 5 * 24 * time.Hour
+	pauseAfterDeath     = time.Minute
+	firstPause, maxWait = 5 * time.Second, time.Hour
+)
+
+// Errors of look-ups.
+var (
+	ErrNoSuchEndpoint = errors.New("no such webhook endpoint")
+	ErrNoSuchDelivery = errors.New("no such webhook delivery")
+	// ErrLeaseLost means that another worker serves the endpoint by now, or that it was deleted.
+	ErrLeaseLost = errors.New("the lease of the webhook endpoint is lost")
+)
+
+// Endpoint is where events are sent, and how far that is.
+type Endpoint struct {
+	ID       string
+	OwnerID  string
+	AllSales bool // the owner is an operator; else the owner's sales only
+	URL      string
+	Types    []event.Type // empty: all
+	MaxBatch int64        // events in one request
+	// MaxPerSecond bounds the requests of one second.
+	MaxPerSecond   int64
+	Enabled        bool
+	Secret         string // sealed
+	OldSecret      string // sealed; "" for none
+	OldSecretUntil time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	// Position is the last event that was delivered or whose delivery is dead.
+	Position int64
+	DueAt    time.Time
+	Lease    string
+	// FailingSince is the first failure since the last success; zero for none.
+	FailingSince time.Time
+	Retries      int64 // deliveries that somebody asked to send again
+}
+
+// mayManage reports whether an actor may see and change the endpoint. One of all sales is an
+// operator's, even if a merchant has the same id.
+func (e Endpoint) mayManage(by seckill.Actor) bool {
+	return by.Role == seckill.Operator ||
+		by.Role == seckill.Merchant && by.ID == e.OwnerID && !e.AllSales
+}
+
+// filter chooses the endpoint's events with positions in (after, to]; to 0: all above.
+func (e Endpoint) filter(types []event.Type, after, to int64) event.Filter {
+	f := event.Filter{MerchantID: e.OwnerID, After: after, To: to}
+	if e.AllSales {
+		f.MerchantID = ""
+	}
+	if len(types) > 0 {
+		f.Types = types
+	}
+	return f
+}
+
+// State is the state of a delivery.
+type State string
+
+// The states of a delivery.
+const (
+	Pending   State = "pending" // to be sent, or sent again
+	Delivered State = "delivered"
+	Dead      State = "dead" // failed for too long; can be sent again on demand
+)
+
+// Problem is why an attempt failed. It says nothing about the receiver's network.
+type Problem string
+
+// The problems of attempts.
+const (
+	NoProblem      Problem = ""
+	BadStatus      Problem = "STATUS"   // the receiver's status is not 2xx
+	Redirected     Problem = "REDIRECT" // redirects are not followed
+	TimedOut       Problem = "TIMEOUT"
+	PrivateAddress Problem = "PRIVATE_ADDRESS"
+	BadTLS         Problem = "TLS"
+	NotConnected   Problem = "CONNECTION" // also a name that does not resolve
+	BadSecret      Problem = "SECRET"     // the secret was sealed with a key that is not here
+	EventsGone     Problem = "EVENTS_DELETED"
+)
+
+// Delivery is one batch of events for an endpoint.
+type Delivery struct {
+	ID         string // a UUIDv7; the webhook-id of every attempt
+	EndpointID string
+	After, To  int64        // positions in (After, To]
+	Types      []event.Type // the endpoint's filter when the delivery was made
+	Events     int64
+	State      State
+	Attempts   int64
+	Retried    bool // on demand: this attempt is the last one
+	Status     int  // of the last attempt's response; 0: none
+	Problem    Problem
+	CreatedAt  time.Time
+	LastAt     time.Time // of the last attempt
+	NextAt     time.Time // of the next one
+	EndedAt    time.Time
+}

@@ -1,0 +1,211 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Store keeps endpoints and deliveries.
+type Store interface {
+	order.Clock
+	// CreateEndpoint stores an endpoint at the present end of the events.
+	CreateEndpoint(ctx context.Context, e Endpoint) error
+	// FindEndpoint returns an endpoint, or ErrNoSuchEndpoint.
+	FindEndpoint(ctx context.Context, id string) (Endpoint, error)
+	// EndpointsOf lists at most limit endpoints of an owner ("": of all), oldest first, with ids
+	// after one ("": from the oldest).
+	EndpointsOf(ctx context.Context, ownerID, after string, limit int) ([]Endpoint, error)
+	// ChangeEndpoint changes what the owner may set and makes the endpoint due. It returns
+	// ErrNoSuchEndpoint, or the error of change with nothing stored.
+	ChangeEndpoint(
+		ctx context.Context, id string, now time.Time, change func(*Endpoint),
+	) (Endpoint, error)
+	// DeleteEndpoint deletes an endpoint and its deliveries, or returns ErrNoSuchEndpoint.
+	DeleteEndpoint(ctx context.Context, id string) error
+	// Deliveries lists at most limit deliveries of an endpoint in a state ("": in all), newest
+	// first, with ids below one ("": from the newest).
+	Deliveries(
+		ctx context.Context, endpointID string, state State, before string, limit int,
+	) ([]Delivery, error)
+	// RetryDelivery makes a dead delivery pending again. ErrNoSuchDelivery, or Conflict in another
+	// state.
+	RetryDelivery(ctx context.Context, endpointID, id string, now time.Time) (Delivery, error)
+}
+
+// Sealer encrypts the secret of an endpoint.
+type Sealer interface {
+	Seal(endpointID, secret string) string
+}
+
+// Service manages endpoints for merchants and operators. It is safe for concurrent use.
+type Service struct {
+	Store   Store
+	Secrets Sealer
+	Allow   Allow
+}
+
+// Change is what an owner sets; nil keeps a value.
+type Change struct {
+	URL                    *string
+	Types                  *[]event.Type
+	MaxBatch, MaxPerSecond *int64
+	Enabled                *bool
+	RotateSecret           bool
+}
+
+// Create makes an endpoint and returns it with its secret, which is shown only now. It is sent the
+// events from now on. A BadRequest names the field; Conflict: the merchant has too many.
+func (s *Service) Create(
+	ctx context.Context, by seckill.Actor, c Change,
+) (Endpoint, string, error) {
+	if c.URL == nil {
+		return Endpoint{}, "", seckill.NewFieldError("url", "is missing")
+	}
+	if err := s.Allow.CheckURL(*c.URL); err != nil {
+		return Endpoint{}, "", err
+	}
+	own, err := s.Store.EndpointsOf(ctx, by.ID, "", MaxEndpoints)
+	var now time.Time
+	if err == nil {
+		now, err = s.Store.Now(ctx)
+	}
+	if err != nil {
+		return Endpoint{}, "", unavailable(err)
+	}
+	if len(own) == MaxEndpoints {
+		return Endpoint{}, "", seckill.NewError(seckill.Conflict,
+			"you have %d webhooks, which is the most", MaxEndpoints)
+	}
+	e := Endpoint{
+		ID: newDeliveryID(), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
+		MaxBatch: DefaultBatch, MaxPerSecond: DefaultPerSecond, Enabled: true,
+		CreatedAt: now, UpdatedAt: now, DueAt: now,
+	}
+	secret := NewSecret()
+	e.Secret = s.Secrets.Seal(e.ID, secret)
+	c.apply(&e)
+	return e, secret, unavailable(s.Store.CreateEndpoint(ctx, e))
+}
+
+// apply sets the fields of a change, except for the secret.
+func (c Change) apply(e *Endpoint) {
+	set(&e.URL, c.URL)
+	set(&e.Types, c.Types)
+	set(&e.MaxBatch, c.MaxBatch)
+	set(&e.MaxPerSecond, c.MaxPerSecond)
+	if c.Enabled != nil && *c.Enabled && !e.Enabled {
+		e.FailingSince = time.Time{} // it has a day again
+	}
+	set(&e.Enabled, c.Enabled)
+}
+
+func set[T any](to *T, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+// Get returns an endpoint. The error is NotFound, or Forbidden for another owner's.
+func (s *Service) Get(ctx context.Context, by seckill.Actor, id string) (Endpoint, error) {
+	e, err := s.Store.FindEndpoint(ctx, id)
+	if err != nil {
+		return Endpoint{}, unavailable(err)
+	}
+	if !e.mayManage(by) {
+		return Endpoint{}, seckill.NewError(seckill.Forbidden, "this is somebody else's webhook")
+	}
+	return e, nil
+}
+
+// List pages through the actor's endpoints, oldest first. Operators see all endpoints.
+func (s *Service) List(
+	ctx context.Context, by seckill.Actor, after string, limit int,
+) ([]Endpoint, error) {
+	owner := by.ID
+	if by.Role == seckill.Operator {
+		owner = ""
+	}
+	list, err := s.Store.EndpointsOf(ctx, owner, after, limit)
+	return list, unavailable(err)
+}
+
+// Change changes an endpoint. With RotateSecret it returns the new secret, which is shown only now;
+// the one before signs too for SecretOverlap.
+func (s *Service) Change(
+	ctx context.Context, by seckill.Actor, id string, c Change,
+) (e Endpoint, secret string, err error) {
+	if c.URL != nil {
+		if err := s.Allow.CheckURL(*c.URL); err != nil {
+			return e, "", err
+		}
+	}
+	if _, err := s.Get(ctx, by, id); err != nil {
+		return e, "", err
+	}
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return e, "", unavailable(err)
+	}
+	if c.RotateSecret {
+		secret = NewSecret()
+	}
+	e, err = s.Store.ChangeEndpoint(ctx, id, now, func(e *Endpoint) {
+		c.apply(e)
+		if c.RotateSecret {
+			e.OldSecret, e.OldSecretUntil = e.Secret, now.Add(SecretOverlap)
+			e.Secret = s.Secrets.Seal(e.ID, secret)
+		}
+	})
+	return e, secret, unavailable(err)
+}
+
+// Delete deletes an endpoint and its deliveries.
+func (s *Service) Delete(ctx context.Context, by seckill.Actor, id string) error {
+	if _, err := s.Get(ctx, by, id); err != nil {
+		return err
+	}
+	return unavailable(s.Store.DeleteEndpoint(ctx, id))
+}
+
+// Deliveries pages through the deliveries of an endpoint, newest first.
+func (s *Service) Deliveries(
+	ctx context.Context, by seckill.Actor, id string, state State, before string, limit int,
+) ([]Delivery, error) {
+	if _, err := s.Get(ctx, by, id); err != nil {
+		return nil, err
+	}
+	list, err := s.Store.Deliveries(ctx, id, state, before, limit)
+	return list, unavailable(err)
+}
+
+// Retry sends a dead delivery again, with one attempt. Conflict: it is not dead.
+func (s *Service) Retry(
+	ctx context.Context, by seckill.Actor, id, delivery string,
+) (Delivery, error) {
+	if _, err := s.Get(ctx, by, id); err != nil {
+		return Delivery{}, err
+	}
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return Delivery{}, unavailable(err)
+	}
+	d, err := s.Store.RetryDelivery(ctx, id, delivery, now)
+	return d, unavailable(err)
+}
+
+// unavailable maps the errors of a Store.
+func unavailable(err error) error {
+	switch {
+	case errors.Is(err, ErrNoSuchEndpoint):
+		return seckill.NewError(seckill.NotFound, "there is no such webhook")
+	case errors.Is(err, ErrNoSuchDelivery):
+		return seckill.NewError(seckill.NotFound, "there is no such delivery")
+	default:
+		return seckill.OrUnavailable(err, "the webhooks can't be reached")
+	}
+}
