@@ -16,6 +16,8 @@ type call struct {
 	may                string // of "buyer", "merchant", "operator"; "" for all
 }
 
+const hook = `{"url":"https://example.org/events"}`
+
 // TestRoutes_RefuseEveryWrongCaller calls every route that needs a token as each caller without the
 // right to it. It runs on the real services.
 func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
@@ -24,6 +26,8 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	sn := h.buys(buyer(1), goods, "1")
 	_, deadLetter := h.dies(goods, 5, 1)
 	sale, own := "/admin/sales/"+goods, "/orders/"+sn
+	webhook := "/admin/webhooks/" + dataOf[struct{ ID string }](t,
+		h.as(merchant(), "POST", "/admin/webhooks", hook)).ID
 	calls := []call{
 		{"GET", own, "", "buyer"},
 		{"GET", own + "/events", "", "buyer"},
@@ -49,6 +53,16 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", sale + "/audit", "", "merchant operator"},
 		{"GET", "/admin/events", "", "merchant operator another merchant " +
 			"the buyer's number as a merchant"}, // each sees events of own sales
+		{"GET", webhook, "", "merchant operator"},
+		{"PATCH", webhook, `{"maxBatch":1}`, "merchant operator"},
+		{"GET", webhook + "/deliveries", "", "merchant operator"},
+		{
+			"POST", webhook + "/deliveries/01a1fc15-9a10-78e6-83a6-b45fac893a06/retry", "",
+			"merchant operator",
+		},
+		{"DELETE", webhook, "", "merchant operator"},
+		{"GET", "/admin/webhooks", "", "merchant operator another merchant " +
+			"the buyer's number as a merchant"}, // each sees own ones
 		{"GET", "/admin/dead-letters", "", "operator"},
 		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator"},
 		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator"},
@@ -83,6 +97,8 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		require.Equal(t, "UNAUTHENTICATED", r.Reason, "%s: %s", name, r.raw)
 	}
 	h.refuses("FORBIDDEN", buyer(1), "GET", "/admin/sales", "")
+	h.refuses("FORBIDDEN", buyer(1), "POST", "/admin/webhooks", hook)
+	h.refuses("UNAUTHENTICATED", seckill.Actor{}, "POST", "/admin/webhooks", hook)
 	h.refuses("FORBIDDEN", merchant(), "POST", "/randomPath?goodsId="+goods, "")
 	h.becomes(buyer(1), sn, "created")
 	require.Len(t, h.deadLetters(), 1, "a refused call changed the dead letters")

@@ -295,7 +295,7 @@ func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
 		e.FailingSince = now
 	}
 	failing := now.Sub(e.FailingSince)
-	if failing < giveUpAfter && next.Problem != EventsGone {
+	if failing < deadAfter && next.Problem != EventsGone {
 		next.NextAt = now.Add(pauseAfterAttempt(next.Attempts))
 		e.DueAt = next.NextAt
 		return

@@ -106,10 +106,10 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
 }
 
-// TestDispatcher_GivesUpAfterADay checks that a delivery is dead after a day, that the next ones
+// TestDispatcher_DeadAfterADay checks that a delivery is dead after a day, that the next ones
 // follow, that dead ones are sent again on demand with one attempt, and that the endpoint is
 // disabled after five days.
-func TestDispatcher_GivesUpAfterADay(t *testing.T) {
+func TestDispatcher_DeadAfterADay(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	r := newReceiver(t, answerStatus(http.StatusServiceUnavailable))
@@ -277,9 +277,9 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 	}
 }
 
-// TestDispatcher_BacklogReachesAPacedReceiver checks on each database that a backlog arrives whole
-// and in order per sale, no faster than the endpoint's pace, while two dispatchers share it.
-func TestDispatcher_BacklogReachesAPacedReceiver(t *testing.T) {
+// TestDispatcher_BacklogReachesALimitedReceiver checks on each database that a backlog arrives whole
+// and in order per sale, no faster than the endpoint's rate, while two dispatchers share it.
+func TestDispatcher_BacklogReachesALimitedReceiver(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{
 		"SQLite":  sqliteFile,
 		"MariaDB": func(t testing.TB) string { return env.MariaDB(t).NewDatabase(t) },
@@ -289,8 +289,8 @@ func TestDispatcher_BacklogReachesAPacedReceiver(t *testing.T) {
 			f := newFixture(t, dsn(t))
 			r := newReceiver(t, nil)
 			const orders = 1000 // of each of two sales
-			batch, pace := int64(100), int64(20)
-			e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch, MaxPerSecond: &pace})
+			batch, rate := int64(100), int64(20)
+			e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch, MaxPerSecond: &rate})
 			r.expect(secret)
 			want := map[string][]string{}
 			for range 2 {
@@ -323,7 +323,7 @@ func TestDispatcher_BacklogReachesAPacedReceiver(t *testing.T) {
 			}
 			sent := r.requests()
 			require.Len(t, sent, (total+int(batch)-1)/int(batch))
-			least := time.Duration(len(sent)-1) * time.Second / time.Duration(pace)
+			least := time.Duration(len(sent)-1) * time.Second / time.Duration(rate)
 			require.GreaterOrEqual(t, sent[len(sent)-1].at.Sub(sent[0].at), least*9/10)
 			require.Len(t, f.deliveries(e.ID), len(sent), "one attempt each")
 		})

@@ -18,7 +18,7 @@ const (
 	MaxEndpoints        = 20 // of one owner
 	SecretOverlap       = 24 * time.Hour
 	secretBytes         = 32
-	giveUpAfter         = 24 * time.Hour
+	deadAfter           = 24 * time.Hour
 	disableAfter        = 5 * 24 * time.Hour
 	pauseAfterDeath     = time.Minute
 	firstPause, maxWait = 5 * time.Second, time.Hour

@@ -39,6 +39,7 @@ func drills() []drill {
 		{[]string{"SeckillLedgerUnbalanced"}, loseAUnit},
 		{[]string{"SeckillBacklogOld"}, holdTheGoods},
 		{[]string{"SeckillDeadLetters"}, sendGarbage},
+		{[]string{"SeckillWebhooksDead"}, killADelivery},
 		{[]string{"SeckillRedisMemory"}, fillRedis},
 		{[]string{"SeckillErrorRatio"}, killRedis},
 		{[]string{"SeckillBrokerDown", "SeckillGateClosed"}, loseRedisWithoutRabbit},
@@ -121,6 +122,14 @@ func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
 			call(t, r.Operator(t), http.MethodDelete, "/admin/dead-letters/"+deadLetter.ID, nil)
 		}
 	}
+}
+
+// killADelivery stores a dead delivery, which takes a day otherwise.
+func killADelivery(t *testing.T, r *installation.Installation, _ string) func() {
+	r.SQLDo(t, `INSERT INTO webhook_deliveries (endpoint_id, id, first_after, last_position,
+		event_types, size, state, attempts, retried, http_status, problem, created_at)
+		VALUES ('e', 'd', 0, 1, '[]', 1, 'dead', 30, 0, 500, 'STATUS', 0)`)
+	return func() { r.SQLDo(t, "DELETE FROM webhook_deliveries") }
 }
 
 func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {
