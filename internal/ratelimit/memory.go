@@ -182,12 +182,12 @@ func (h *memoryShard) with(s *entry, t *Params, now int64) *entry {
 	if *s.params == *t {
 		return s
 	}
-	t = h.shared(t)
-	if s.params.family() != t.family() {
-		return &entry{params: t, engine: newEngine(t, now)}
+	own := h.shared(t) // storing t itself would put each request on the heap
+	if s.params.family() != own.family() {
+		return &entry{params: own, engine: newEngine(own, now)}
 	}
-	s.engine.set(t, now)
-	s.params = t
+	s.engine.set(own, now)
+	s.params = own
 	return s
 }
 
