@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help generate services test test-browser shots test-unit test-store lint fmt bench bench-record calibrate profile build demo faults model history loadtest fuzz release release-check compose-test
+.PHONY: help generate services test test-browser shots test-unit test-store lint fmt bench bench-ratelimit bench-record calibrate profile build demo faults model history loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -11,6 +11,9 @@ SERVERLESS = $(shell scripts/serverless)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+bench-ratelimit: ## compare the rate limiter with others; print a table
+	cd test/bench-ratelimit && $(GO) test -count=1 -run TestTable -v .
 
 services: ## install what the tests need on Debian or Ubuntu; starts no daemon
 	@scripts/services

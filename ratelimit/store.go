@@ -5,12 +5,14 @@ import "github.com/redis/go-redis/v9"
 // Store is the place of the permits: this process' memory, or a Redis that processes share.
 type Store struct{ client redis.UniversalClient }
 
-// Memory keeps up to 500,000 keys of each Limiter in this process, and then drops some early. It
-// drops keys that are full again. Two limiters never share permits.
+// Memory keeps the permits in this process. Each Limiter takes up to 128 MB, which is some 500,000
+// keys, and then drops some early. It drops keys that are full again. Two limiters never share
+// permits.
 func Memory() Store { return Store{} }
 
 // Redis keeps the permits in a Redis 6.2 or later, or in a Redis Cluster. A key expires when it is
-// full again. Limiters with the same prefix share the permits of a key.
+// full again. Limiters with the same prefix share the permits of a key. A Limiter has up to 100,000 keys
+// in Redis at once, and decides about further ones by its share of the limit (Processes).
 //
 // The client needs ContextTimeoutEnabled, so that Timeout applies, and MaxRetries: -1, because a
 // repeated call takes permits again. The Limiter does not close the client.

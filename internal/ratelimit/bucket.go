@@ -26,11 +26,11 @@ type bucketState struct{ tat, r, scale, writtenAt, cost, free, taken, share, see
 type level struct{ d, r, taken, share int64 }
 
 // changed reports whether other params wrote the state.
-func (s bucketState) changed(t Params) bool {
+func (s bucketState) changed(t *Params) bool {
 	return s != (bucketState{}) && (s.cost != t.Cost || s.scale != t.Scale || s.free != t.Free)
 }
 
-func (s bucketState) reanchor(t Params, now int64) bucketState {
+func (s bucketState) reanchor(t *Params, now int64) bucketState {
 	shift := s.shift(now)
 	if s.writtenAt-now > backStep {
 		s.seen = max(s.seen, s.writtenAt)
@@ -65,7 +65,7 @@ func (s bucketState) shift(now int64) int64 {
 // their share of the burst. The level is the larger of both. So no change refills, and a drained bucket stays drained.
 // But the number counts up to free only: a smaller limit does not deny until all permits of a larger
 // one have drained. The level above free is waits that callers were promised. These keep their time.
-func (s bucketState) convert(t Params, at level) level {
+func (s bucketState) convert(t *Params, at level) level {
 	if t.Kind == KindBursty { // Guava keeps the time
 		r := scaled(at.r, t.Scale, s.scale)
 		return t.levelOf(at.d+r/t.Scale, r%t.Scale)
@@ -85,7 +85,7 @@ func (s bucketState) convert(t Params, at level) level {
 }
 
 // levelOf is a level without a trace of other params.
-func (t Params) levelOf(d, r int64) level {
+func (t *Params) levelOf(d, r int64) level {
 	ticks := min(MaxTicks, sum(product(d, t.Scale), r))
 	return level{d, r, ticks, ticks}
 }
@@ -107,7 +107,7 @@ func scaled(n, to, from int64) int64 {
 // bucketOf is the state of a level. A full bucket has none, because Redis stores none. A
 // bucket of Guava's has one, because a new one of these is not full, and one whose clock repeats a
 // time.
-func (t Params) bucketOf(at level, now, seen int64) bucketState {
+func (t *Params) bucketOf(at level, now, seen int64) bucketState {
 	if seen <= now || seen-now > maxSwing {
 		seen = 0
 	}
@@ -119,7 +119,7 @@ func (t Params) bucketOf(at level, now, seen int64) bucketState {
 
 // level reads the state at the time now. A missing state is a full bucket, except for
 // Guava's, which starts without stored permits.
-func (s bucketState) level(t Params, now int64) level {
+func (s bucketState) level(t *Params, now int64) level {
 	if s == (bucketState{}) {
 		if t.Kind == KindBursty {
 			return t.levelOf(t.Free/t.Scale, t.Free%t.Scale)
@@ -147,7 +147,7 @@ func (s bucketState) drainedAt() int64 {
 }
 
 // capFor is the highest level for a caller that waits at most maxWait µs.
-func (t Params) capFor(maxWait int64) int64 {
+func (t *Params) capFor(maxWait int64) int64 {
 	if maxWait >= ceilDiv(t.Cap-t.Free, t.Scale) {
 		return t.Cap
 	}
@@ -156,25 +156,29 @@ func (t Params) capFor(maxWait int64) int64 {
 
 // LargestRequest is the most permits that one request of a bucket gets if it waits maxWait at most.
 // Guava charges the next caller.
-func (t Params) LargestRequest(maxWait time.Duration) int64 {
+func (t *Params) LargestRequest(maxWait time.Duration) int64 {
+	return t.largestFor(max(0, maxWait.Microseconds()))
+}
+
+func (t *Params) largestFor(wait int64) int64 {
 	if t.Kind == KindBursty {
 		return t.MaxPermits
 	}
-	return t.capFor(max(0, maxWait.Microseconds())) / t.Cost
+	return t.capFor(wait) / t.Cost
 }
 
 // decide compares d with (limit − r − n·Cost)/Scale instead of multiplying the level, so that the
 // doubles of Lua are exact too.
-func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decision) {
-	at, most, least := s.level(t, now), t.capFor(a.waitMicros()), a.least()
-	fits, largest := at.fitting(t, most), t.LargestRequest(a.MaxWait)
+func (s bucketState) decide(t *Params, now int64, a ask) (bucketState, Decision) {
+	at, most, least := s.level(t, now), t.capFor(a.wait), a.least
+	fits, largest := at.fitting(t, most), t.largestFor(a.wait)
 	if t.Kind == KindBursty {
 		fits = 0
 		if at.retry(t, 0, most) <= 0 {
 			fits = largest
 		}
 	}
-	granted := min(a.N, fits)
+	granted := min(a.n, fits)
 	if granted < least {
 		return s, at.status(t).denied(least > largest, at.retry(t, least, most))
 	}
@@ -188,7 +192,7 @@ func (s bucketState) decide(t Params, now int64, a Request) (bucketState, Decisi
 // returns only the last permits. Later ones stand on those before them: their callers wait for
 // moments that follow, so other permits at these moments would exceed the rate. Permits that were
 // taken under other params do not come back.
-func (s bucketState) refund(t Params, now, fullAt, n int64) bucketState {
+func (s bucketState) refund(t *Params, now, fullAt, n int64) bucketState {
 	if s == (bucketState{}) || s.changed(t) {
 		return s
 	}
@@ -209,7 +213,7 @@ func (s bucketState) refund(t Params, now, fullAt, n int64) bucketState {
 // refundable is how many ticks of permits come back after which the bucket is full in ahead µs. The
 // last permits come back whole. Others come back while nobody waits, as far as their time has not
 // passed. Marks are rounded up by less than 2 µs.
-func (at level) refundable(t Params, ahead int64) int64 {
+func (at level) refundable(t *Params, ahead int64) int64 {
 	if at.over(0, t.Scale) <= ahead {
 		return MaxTicks
 	}
@@ -224,7 +228,7 @@ func (at level) refundable(t Params, ahead int64) int64 {
 
 // retry is how many µs pass until the level has room for n permits below most ticks; ≤ 0 is now.
 // Guava decides by the level before the request, so n does not count.
-func (at level) retry(t Params, n, most int64) int64 {
+func (at level) retry(t *Params, n, most int64) int64 {
 	if t.Kind == KindBursty {
 		n = 0
 	}
@@ -232,7 +236,7 @@ func (at level) retry(t Params, n, most int64) int64 {
 }
 
 // fitting is how many permits fit below most ticks.
-func (at level) fitting(t Params, most int64) int64 {
+func (at level) fitting(t *Params, most int64) int64 {
 	if at.d > most/t.Scale {
 		return 0
 	}
@@ -240,7 +244,7 @@ func (at level) fitting(t Params, most int64) int64 {
 }
 
 // charge adds the ticks of n permits to the level.
-func (at level) charge(t Params, n int64) level {
+func (at level) charge(t *Params, n int64) level {
 	ticks := at.r + n*t.Cost
 	return level{
 		at.d + ticks/t.Scale, ticks % t.Scale, min(MaxTicks, at.taken+n*t.Cost),
@@ -249,7 +253,7 @@ func (at level) charge(t Params, n int64) level {
 }
 
 // status returns the permits available without a wait, and the time until the bucket is full.
-func (at level) status(t Params) Decision {
+func (at level) status(t *Params) Decision {
 	return Decision{
 		Remaining: at.fitting(t, t.Free), ResetAfter: micros(at.over(0, t.Scale)),
 	}

@@ -3,15 +3,15 @@ package ratelimit
 // engine is an algorithm with the state of one limiter. It has no clock and no lock.
 // Times are µs.
 type engine interface {
-	decide(now int64, a Request) Decision
+	decide(now int64, a ask) Decision
 	// refund returns n permits. mark is Params.RefundMark of the decision that took them.
 	refund(now, mark, n int64)
 	// set changes the params at the time now and keeps the permits taken.
-	set(t Params, now int64)
+	set(t *Params, now int64)
 }
 
 // newEngine returns the engine of the limit's algorithm.
-func newEngine(t Params, now int64) engine {
+func newEngine(t *Params, now int64) engine {
 	switch t.limit.Algorithm {
 	case FixedWindow:
 		return &stateEngine[fixedState]{params: t}
@@ -20,7 +20,7 @@ func newEngine(t Params, now int64) engine {
 	case SubWindows, SlidingLog:
 		return &logEngine{params: t}
 	case SmoothWarmingUp:
-		return newWarmEngine(t, now)
+		return newWarmEngine(*t, now)
 	}
 	return &stateEngine[bucketState]{params: t}
 }
@@ -31,21 +31,21 @@ type state[S any] interface {
 	// reanchor moves the state to another clock, as far ahead of it as before, and to other params.
 	// The result is stored even after a denial. Otherwise the limiter would not drain until the new
 	// clock reaches the old one, or would drain at the old rate.
-	reanchor(t Params, now int64) S
+	reanchor(t *Params, now int64) S
 	// decide returns the state to store; a denial changes nothing.
-	decide(t Params, now int64, a Request) (S, Decision)
-	refund(t Params, now, mark, n int64) S
+	decide(t *Params, now int64, a ask) (S, Decision)
+	refund(t *Params, now, mark, n int64) S
 }
 
 // stateEngine holds in memory the same state as Redis.
 type stateEngine[S state[S]] struct {
-	params Params
+	params *Params
 	state  S
 }
 
-func (e *stateEngine[S]) set(t Params, _ int64) { e.params = t }
+func (e *stateEngine[S]) set(t *Params, _ int64) { e.params = t }
 
-func (e *stateEngine[S]) decide(now int64, a Request) (d Decision) {
+func (e *stateEngine[S]) decide(now int64, a ask) (d Decision) {
 	e.state, d = e.state.reanchor(e.params, now).decide(e.params, now, a)
 	return d
 }

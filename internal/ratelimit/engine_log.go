@@ -12,7 +12,7 @@ import (
 // has one entry for each part, like LeapArray of Alibaba Sentinel. No window exceeds the limit, and
 // a permit returns up to one part late.
 type logEngine struct {
-	params  Params
+	params  *Params
 	entries []logged
 	count   int64
 	newest  int64 // when the entries were last changed
@@ -20,7 +20,7 @@ type logEngine struct {
 
 type logged struct{ at, n int64 }
 
-func (e *logEngine) set(t Params, _ int64) { e.params = t }
+func (e *logEngine) set(t *Params, _ int64) { e.params = t }
 
 // entryAt is the time under which permits of the time now are recorded.
 func (e *logEngine) entryAt(now int64) int64 {
@@ -63,9 +63,9 @@ func (e *logEngine) step(now int64) int64 {
 	return max(now, e.newest)
 }
 
-func (e *logEngine) decide(now int64, a Request) Decision {
-	v, least := e.view(now), a.least()
-	granted := min(a.N, e.params.Free-v.count)
+func (e *logEngine) decide(now int64, a ask) Decision {
+	v, least := e.view(now), a.least
+	granted := min(a.n, e.params.Free-v.count)
 	if granted < least {
 		return e.status(v).denied(least > e.params.Free, e.retry(v, least))
 	}

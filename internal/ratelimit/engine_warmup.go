@@ -38,13 +38,13 @@ func (e *warmEngine) shape(t Params) {
 	}
 }
 
-func (e *warmEngine) set(t Params, now int64) {
+func (e *warmEngine) set(t *Params, now int64) {
 	e.settle(now)
 	share := 0.0
 	if e.most > 0 {
 		share = e.stored / e.most
 	}
-	e.shape(t)
+	e.shape(*t)
 	e.stored = share * e.most
 }
 
@@ -66,17 +66,17 @@ func (e *warmEngine) settle(now int64) {
 // perStored is the idle time in µs that stores one permit.
 func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.most }
 
-func (e *warmEngine) decide(now int64, a Request) Decision {
+func (e *warmEngine) decide(now int64, a ask) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
-	longest := min(a.waitMicros(), e.params.limit.MaxWaitMillis*1000)
-	if never := a.N > e.params.MaxPermits; never || wait > longest {
+	longest := min(a.wait, e.params.limit.MaxWaitMillis*1000)
+	if never := a.n > e.params.MaxPermits; never || wait > longest {
 		return e.status(now).denied(never, wait-longest)
 	}
-	spend := min(float64(a.N), e.stored)
-	e.nextFree += e.slow(spend) + int64((float64(a.N)-spend)*e.stable)
+	spend := min(float64(a.n), e.stored)
+	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
 	e.stored -= spend
-	d := e.status(now).allowed(a.N)
+	d := e.status(now).allowed(a.n)
 	d.Wait = micros(wait)
 	return d
 }

@@ -55,18 +55,22 @@ type Request struct {
 }
 
 // Validate returns ErrPermits for a request that no limiter can decide.
-func (r Request) Validate() error {
+func (r *Request) Validate() error {
 	if r.N < 1 || r.Min < 0 || r.Min > r.N {
 		return ErrPermits
 	}
 	return nil
 }
 
-func (r Request) least() int64 {
-	if r.Min == 0 {
-		return r.N
-	}
-	return r.Min
-}
+// ask is the part of a request that an engine decides by: permits, those that suffice, and the
+// longest wait in µs. An engine gets it by value, because a pointer would put each request on the
+// heap.
+type ask struct{ n, least, wait int64 }
 
-func (r Request) waitMicros() int64 { return max(0, r.MaxWait.Microseconds()) }
+func (r *Request) ask() ask {
+	a := ask{n: r.N, least: r.Min, wait: max(0, r.MaxWait.Microseconds())}
+	if a.least == 0 {
+		a.least = r.N
+	}
+	return a
+}

@@ -5,18 +5,21 @@ import (
 	"slices"
 )
 
+// A rate is rounded by one of so many at most.
+const precision = 1_000_000_000
+
 // rounded lists the fractions that may stand for x, the closest first: x itself and its convergents,
 // the closest fractions that are as short. None differs from x by more than a billionth of x, and
 // none has a number above MaxTicks. 1000/3 as a decimal of 16 digits becomes 3000 µs again. The list
 // is empty if x is too large.
-func rounded(x *big.Rat) (close []*big.Rat) {
-	maxRounding := new(big.Rat).Mul(big.NewRat(1, 1_000_000_000), x)
+func rounded(x *big.Rat) (near []*big.Rat) {
+	most := new(big.Rat).Quo(x, big.NewRat(precision, 1))
 	add := func(y *big.Rat) {
 		off := new(big.Rat).Sub(y, x)
 		fits := y.Num().IsInt64() && y.Denom().IsInt64() &&
 			y.Num().Int64() <= MaxTicks && y.Denom().Int64() <= MaxTicks
-		if fits && off.Abs(off).Cmp(maxRounding) <= 0 {
-			close = append(close, y)
+		if fits && off.Abs(off).Cmp(most) <= 0 {
+			near = append(near, y)
 		}
 	}
 	// The convergents of a continued fraction, by Euclid's algorithm. The last one is x.
@@ -31,6 +34,6 @@ func rounded(x *big.Rat) (close []*big.Rat) {
 		}
 		num, den = den, rest
 	}
-	slices.Reverse(close)
-	return close
+	slices.Reverse(near)
+	return near
 }

@@ -3,7 +3,7 @@ package ratelimit
 // fixedState is a window that begins with its first request; start is in µs.
 type fixedState struct{ start, count int64 }
 
-func (s fixedState) reanchor(_ Params, now int64) fixedState {
+func (s fixedState) reanchor(_ *Params, now int64) fixedState {
 	if s.start-now > backStep {
 		s.start = now
 	}
@@ -12,16 +12,16 @@ func (s fixedState) reanchor(_ Params, now int64) fixedState {
 
 // at is the window at the time now. A new one begins as soon as the old one ends, independent of
 // the key's expiry in Redis.
-func (s fixedState) at(t Params, now int64) fixedState {
+func (s fixedState) at(t *Params, now int64) fixedState {
 	if now-s.start >= t.Cost*1000 {
 		return fixedState{start: now}
 	}
 	return s
 }
 
-func (s fixedState) decide(t Params, now int64, a Request) (fixedState, Decision) {
-	at, least := s.at(t, now), a.least()
-	granted := min(a.N, t.Free-at.count)
+func (s fixedState) decide(t *Params, now int64, a ask) (fixedState, Decision) {
+	at, least := s.at(t, now), a.least
+	granted := min(a.n, t.Free-at.count)
 	if granted < least {
 		return s, s.status(t, now).denied(least > t.Free, at.start+t.Cost*1000-now)
 	}
@@ -29,7 +29,7 @@ func (s fixedState) decide(t Params, now int64, a Request) (fixedState, Decision
 	return at, at.status(t, now).allowed(granted)
 }
 
-func (s fixedState) status(t Params, now int64) Decision {
+func (s fixedState) status(t *Params, now int64) Decision {
 	at := s.at(t, now)
 	d := Decision{Remaining: max(0, t.Free-at.count)}
 	if at.count > 0 {
@@ -39,7 +39,7 @@ func (s fixedState) status(t Params, now int64) Decision {
 }
 
 // refund credits the window only if it was the one charged, at the time booked.
-func (s fixedState) refund(t Params, now, booked, n int64) fixedState {
+func (s fixedState) refund(t *Params, now, booked, n int64) fixedState {
 	at := s.reanchor(t, now).at(t, now)
 	if booked >= at.start {
 		at.count -= n
@@ -58,7 +58,7 @@ type slidingState struct{ start, interval, count, last int64 }
 // at advances the windows to the time now. After a change of the interval all permits count for the
 // current window, so that none is granted early. Counts are clipped to the range in which count ×
 // interval is exact.
-func (s slidingState) at(t Params, now int64) slidingState {
+func (s slidingState) at(t *Params, now int64) slidingState {
 	now /= 1000
 	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
 	old := s
@@ -88,7 +88,7 @@ func (s slidingState) stored() slidingState {
 	return s
 }
 
-func (s slidingState) reanchor(t Params, now int64) slidingState {
+func (s slidingState) reanchor(t *Params, now int64) slidingState {
 	ms := now / 1000
 	if s.start-ms <= backStep/1000 {
 		return s
@@ -98,10 +98,10 @@ func (s slidingState) reanchor(t Params, now int64) slidingState {
 }
 
 // left is how many ms of the current window remain at the time now.
-func (s slidingState) left(t Params, now int64) int64 { return t.Cost - max(0, now/1000-s.start) }
+func (s slidingState) left(t *Params, now int64) int64 { return t.Cost - max(0, now/1000-s.start) }
 
 // used is the weight of both windows, in permit-milliseconds.
-func (s slidingState) used(t Params, now int64) int64 {
+func (s slidingState) used(t *Params, now int64) int64 {
 	return s.last*s.left(t, now) + s.count*t.Cost
 }
 
@@ -113,9 +113,9 @@ func (s slidingState) in(now, ms int64) int64 {
 
 // decide admits while last × remaining time + count × interval stays within
 // limit × interval, in permit-milliseconds.
-func (s slidingState) decide(t Params, now int64, a Request) (slidingState, Decision) {
-	at, least := s.at(t, now), a.least()
-	granted := min(a.N, max(0, t.Free*t.Cost-at.used(t, now))/t.Cost)
+func (s slidingState) decide(t *Params, now int64, a ask) (slidingState, Decision) {
+	at, least := s.at(t, now), a.least
+	granted := min(a.n, max(0, t.Free*t.Cost-at.used(t, now))/t.Cost)
 	if granted < least {
 		if least > t.Free {
 			return s, s.status(t, now).denied(true, 0)
@@ -128,7 +128,7 @@ func (s slidingState) decide(t Params, now int64, a Request) (slidingState, Deci
 
 // retry is the ms until n permits fit: in this window while the weight of the last one
 // falls, or else in the next window.
-func (s slidingState) retry(t Params, now, n int64) int64 {
+func (s slidingState) retry(t *Params, now, n int64) int64 {
 	left, room := s.left(t, now), (t.Free-s.count-n)*t.Cost
 	if room >= 0 {
 		return left - room/s.last
@@ -136,7 +136,7 @@ func (s slidingState) retry(t Params, now, n int64) int64 {
 	return left + max(0, t.Cost-(t.Free-n)*t.Cost/s.count)
 }
 
-func (s slidingState) status(t Params, now int64) Decision {
+func (s slidingState) status(t *Params, now int64) Decision {
 	at := s.at(t, now)
 	left := at.left(t, now)
 	d := Decision{Remaining: max(0, t.Free*t.Cost-at.used(t, now)) / t.Cost}
@@ -150,7 +150,7 @@ func (s slidingState) status(t Params, now int64) Decision {
 }
 
 // refund credits the window that was charged, at the time booked, if it still counts.
-func (s slidingState) refund(t Params, now, booked, n int64) slidingState {
+func (s slidingState) refund(t *Params, now, booked, n int64) slidingState {
 	at := s.reanchor(t, now).at(t, now)
 	switch booked /= 1000; {
 	case booked >= at.start:

@@ -22,7 +22,7 @@ func (g *Gate) Credit(
 	if err := g.storeOf(rule, params).Refund(ctx, before, req); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	g.keys.with(key, g.opts.Now(), func(k *keyState) { k.until = time.Time{} })
+	g.keys.update(key, func(k *keyState) { k.until = time.Time{} })
 	return g.Peek(ctx, rule, key, params)
 }
 

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -10,6 +11,9 @@ import (
 
 // degradedPrefix begins the in-memory keys of decisions that a node makes without Redis.
 const degradedPrefix = "local:"
+
+// errManyKeys means that this node has as many limiters in Redis as it may.
+var errManyKeys = errors.New("ratelimit: too many keys in redis")
 
 // take decides in this node's memory or in Redis, by the rule's scope. If Redis does not decide in
 // time, the rule's onError applies.
@@ -20,6 +24,10 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Req
 	d, err := g.takeShared(ctx, rule, req)
 	if err == nil {
 		return Result{Decision: d, request: req, gate: g, shared: true}
+	}
+	if errors.Is(err, errManyKeys) {
+		g.opts.Count(rule.Name, EventManyKeys)
+		return g.takeShare(req)
 	}
 	g.opts.Count(rule.Name, EventError)
 	switch rule.OnError {
@@ -35,11 +43,11 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Req
 
 // takeLocal decides in this node's memory.
 func (g *Gate) takeLocal(req ratelimit.Request) Result {
-	decisions, err := g.memory.TakeEach(context.Background(), req)
+	d, err := g.memory.Take(&req)
 	if err != nil { // only a malformed request fails, and this one was checked
 		return Result{Unavailable: true, request: req}
 	}
-	return Result{Decision: decisions[0], request: req, gate: g}
+	return Result{Decision: d, request: req, gate: g}
 }
 
 // takeDegraded decides by this node's share of the limit: all nodes together admit the limit, or one
@@ -47,10 +55,7 @@ func (g *Gate) takeLocal(req ratelimit.Request) Result {
 // window has no debt, because its permits are soon void. So up to twice the limit passes in a window
 // in which Redis fails.
 func (g *Gate) takeDegraded(req ratelimit.Request) Result {
-	part := req
-	part.Key = degradedPrefix + req.Key
-	part.Params = req.Params.Share(int64(g.opts.Nodes()))
-	r := g.takeLocal(part)
+	r := g.takeShare(req)
 	r.Degraded = true
 	if r.Allowed {
 		debt := req // the address of req itself would put each request on the heap
@@ -58,6 +63,13 @@ func (g *Gate) takeDegraded(req ratelimit.Request) Result {
 		g.addDebt(req, req.N)
 	}
 	return r
+}
+
+// takeShare decides in this node's memory by its share of the limit.
+func (g *Gate) takeShare(req ratelimit.Request) Result {
+	req.Key = degradedPrefix + req.Key
+	req.Params = req.Params.Share(int64(g.opts.Nodes()))
+	return g.takeLocal(req)
 }
 
 // addDebt adds n permits to the debt of a key; a negative n subtracts them.

@@ -37,7 +37,7 @@ func New(book *rules.Rulebook, shared Store, opts Options) *Gate {
 	memory := ratelimit.NewMemory(opts.Now)
 	opts = opts.withDefaults()
 	return &Gate{
-		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(),
+		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(opts.MaxKeys),
 		params: map[ratelimit.Limit]*ratelimit.Params{}, batcher: newBatcher(shared, opts),
 		draining: make(chan struct{}),
 	}

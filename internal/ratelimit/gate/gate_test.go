@@ -53,7 +53,7 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
 const unhurried = 10 * time.Second
 
 // counters sum events over all rules.
-type counters [gate.EventRedisCall + 1]atomic.Int64
+type counters [gate.EventManyKeys + 1]atomic.Int64
 
 func (c *counters) count(_ string, event gate.Event) { c[event].Add(1) }
 

@@ -43,6 +43,8 @@ type keyState struct {
 	owed       int64
 	debtExpiry time.Time
 
+	fullAt time.Time // until then Redis has the key
+
 	call     *call // in flight, or nil
 	waiting  int64 // callers that wait for it
 	size     int64 // permits of the last call without its debt
@@ -64,7 +66,7 @@ type cached struct {
 
 func (k *keyState) idle(now time.Time) bool {
 	return k.call == nil && k.waiting == 0 && k.debt(now) == 0 && now.After(k.until) &&
-		(k.leased == 0 || now.After(k.expires))
+		now.After(k.fullAt) && (k.leased == 0 || now.After(k.expires))
 }
 
 // setParams drops what was cached under other parameters.
@@ -155,6 +157,9 @@ func (k *keyState) callSize(now time.Time, lease int64) int64 {
 func (k *keyState) update(
 	now time.Time, req ratelimit.Request, d ratelimit.Decision, lease int64,
 ) (surplus int64) {
+	if d.Allowed {
+		k.fullAt = now.Add(d.ResetAfter)
+	}
 	if k.params != req.Params {
 		return d.Granted
 	}

@@ -21,7 +21,8 @@ import (
 type crowd struct {
 	gate.Store
 	gate    *gate.Gate
-	pending atomic.Int64 // callers without a decision
+	own     *ratelimit.Limit // in place of the rule's
+	pending atomic.Int64     // callers without a decision
 	calls   atomic.Int64
 }
 
@@ -51,7 +52,7 @@ func (c *crowd) rush(t testing.TB, callers int) []gate.Result {
 	c.pending.Store(int64(callers))
 	for range callers {
 		all.Go(func() {
-			out, err := c.gate.Decide(context.Background(), goods(1), gate.Check{Rule: "r"})
+			out, err := c.gate.Decide(context.Background(), goods(1), gate.Check{Rule: "r", Own: c.own})
 			c.pending.Add(-1)
 			mu.Lock()
 			defer mu.Unlock()

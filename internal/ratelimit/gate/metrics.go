@@ -22,6 +22,8 @@ const (
 	EventError
 	// EventRedisCall: one call to Redis, counted for the first rule of the batch.
 	EventRedisCall
+	// EventManyKeys: decided by this node's share, because it has Options.MaxKeys in Redis.
+	EventManyKeys
 	eventCount
 )
 
@@ -29,7 +31,7 @@ const (
 func (e Event) String() string {
 	return [...]string{
 		"allowed", "denied", "near_limit", "waited", "dry_run", "lease", "denial_cache", "error",
-		"redis_call",
+		"redis_call", "many_keys",
 	}[e]
 }
 

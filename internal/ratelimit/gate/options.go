@@ -24,6 +24,10 @@ type Options struct {
 	Waiters int64
 	// Nodes is how many nodes share Redis, for onError: local. 1.
 	Nodes func() int
+	// MaxKeys is how many limiters this node may have in Redis at once, 100,000. It decides about
+	// further keys alone, by its share of their limits. Redis often holds the stock too, and must
+	// not be filled by keys that callers invent.
+	MaxKeys int
 	// Cluster: the keys of one call must share a hash tag.
 	Cluster bool
 	// Count counts one event of a rule. Every decision calls it, from many goroutines. Nil counts
@@ -36,6 +40,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(o.Deadline, 50*time.Millisecond)
 	o.Waiters = cmp.Or(o.Waiters, 10_000)
+	o.MaxKeys = cmp.Or(o.MaxKeys, 100_000)
 	if o.Nodes == nil {
 		o.Nodes = func() int { return 1 }
 	}

@@ -13,7 +13,10 @@ import (
 func (g *Gate) takeShared(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
-	hit, inFlight := g.takeCached(rule, req, false)
+	hit, inFlight, room := g.takeCached(rule, req, false)
+	if !room {
+		return ratelimit.Decision{}, errManyKeys
+	}
 	if hit.ok {
 		g.opts.Count(rule.Name, hit.event)
 		return hit.decision, nil
@@ -25,10 +28,10 @@ func (g *Gate) takeShared(
 	}
 	for !hit.ok {
 		if err := g.await(ctx, req.Key, inFlight, timer.C); err != nil {
-			g.keys.with(req.Key, g.opts.Now(), func(k *keyState) { k.waiting-- })
+			g.keys.update(req.Key, func(k *keyState) { k.waiting-- })
 			return ratelimit.Decision{}, err
 		}
-		hit, inFlight = g.takeCached(rule, req, true)
+		hit, inFlight, _ = g.takeCached(rule, req, true) // a key that is waited for has its place
 	}
 	return hit.decision, nil
 }
@@ -52,15 +55,15 @@ func (g *Gate) await(
 // one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
 // before, so requests must not be merged. It returns neither for several permits, because the cache
 // has leases and denials of one. A caller stops waiting as soon as it has an answer, because callSize
-// counts the waiting callers.
+// counts the waiting callers. Without room for a new key it does nothing.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req ratelimit.Request, waiting bool,
-) (hit cached, inFlight *call) {
-	if req.N > 1 {
-		return cached{}, nil
-	}
+) (hit cached, inFlight *call, room bool) {
 	now := g.opts.Now()
-	g.keys.with(req.Key, now, func(k *keyState) {
+	room = g.keys.with(req.Key, now, func(k *keyState) {
+		if req.N > 1 {
+			return
+		}
 		k.setParams(req.Params)
 		if hit = k.cached(now, req); hit.ok {
 			if waiting {
@@ -80,7 +83,7 @@ func (g *Gate) takeCached(
 		}
 		inFlight = k.call
 	})
-	return hit, inFlight
+	return hit, inFlight, room
 }
 
 // start begins a call for size permits. Redis may grant any part of them.
@@ -89,7 +92,7 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, size int64, c 
 	g.running.Go(func() {
 		d, err := g.batcher.take(item{rule.Name, req})
 		now, surplus := g.opts.Now(), int64(0)
-		g.keys.with(req.Key, now, func(k *keyState) {
+		g.keys.update(req.Key, func(k *keyState) {
 			if c.err = err; err == nil {
 				surplus = k.update(now, req, d, leaseSize(rule.Leases, req.Params))
 			}
@@ -122,13 +125,16 @@ func (g *Gate) takeDirect(
 		})
 		return ratelimit.Decision{}, err
 	}
-	if !d.Allowed && req.N == 1 {
-		now := g.opts.Now()
-		g.keys.with(req.Key, now, func(k *keyState) {
+	now := g.opts.Now()
+	g.keys.with(req.Key, now, func(k *keyState) {
+		switch {
+		case d.Allowed:
+			k.fullAt = now.Add(d.ResetAfter)
+		case req.N == 1:
 			k.setParams(req.Params)
 			k.update(now, req, d, leaseSize(rule.Leases, req.Params))
-		})
-	}
+		}
+	})
 	return d, nil
 }
 
@@ -141,5 +147,5 @@ func (g *Gate) refund(req ratelimit.Request, d ratelimit.Decision) {
 	if g.shared.Refund(ctx, d, req) != nil {
 		return // unused permits drain like used ones
 	}
-	g.keys.with(req.Key, g.opts.Now(), func(k *keyState) { k.until = time.Time{} })
+	g.keys.update(req.Key, func(k *keyState) { k.until = time.Time{} })
 }

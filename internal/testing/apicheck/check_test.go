@@ -60,7 +60,7 @@ func TestCheck_AcceptsDocumentedRoundTrips(t *testing.T) {
 		"no content type": func(x *RoundTrip) { x.Header = nil },
 		"in the query":    asked("POST", "/0f/decrStock?goodsId=7&decrStock=2", ""),
 		"refused as malformed": func(x *RoundTrip) {
-			answered(400, "BAD_REQUEST", `{"field":"x"}`)(x)
+			answered(400, "BAD_REQUEST", `{"field":"x","errors":[{"field":"x","message":"m"}]}`)(x)
 			x.Sent = []byte("{")
 		},
 		"sold out":          answered(409, "SOLD_OUT", `{"available":0}`),
