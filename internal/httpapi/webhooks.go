@@ -30,7 +30,7 @@ type endpointResponse struct {
 
 func newEndpointResponse(e webhook.Endpoint) endpointResponse {
 	return endpointResponse{
-		ID: e.ID, OwnerID: e.OwnerID, URL: e.URL, EventTypes: slices.Concat([]event.Type{}, e.Types),
+		ID: e.ID, OwnerID: e.OwnerID, URL: e.URL, EventTypes: append([]event.Type{}, e.Types...),
 		MaxBatch: e.MaxBatch, MaxPerSecond: e.MaxPerSecond, Enabled: e.Enabled,
 		Position: e.Position, FailingSince: timestamp(e.FailingSince),
 		OldSecretUntil: timestamp(e.OldSecretUntil), CreatedAt: timestamp(e.CreatedAt),

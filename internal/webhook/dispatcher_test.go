@@ -1,10 +1,13 @@
 package webhook_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -203,41 +206,95 @@ func TestDispatcher_TimesOut(t *testing.T) {
 	require.Zero(t, f.deliveries(e.ID)[0].Status)
 }
 
-// TestDispatcher_LeaksNothing checks that a redirect to a private address is not followed, and that
-// no connection is made to a private address, by its number or by its name.
+// TestDispatcher_LeaksNothing checks that no connection is made to a private address, by its number
+// or by its name, and that a redirect is not followed, not even to an address that is allowed.
 func TestDispatcher_LeaksNothing(t *testing.T) {
-	f := newFixture(t, sqliteFile(t))
-	var touched, followed atomic.Int64
-	inner := httptest.NewTLSServer(http.HandlerFunc(
-		func(_ http.ResponseWriter, req *http.Request) {
-			touched.Add(1)
-			if req.URL.Path == "/redirected" {
-				followed.Add(1)
-			}
-		}))
+	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
+	var connections atomic.Int64
+	inner := httptest.NewUnstartedServer(http.NotFoundHandler())
+	inner.Config.ConnState = func(net.Conn, http.ConnState) { connections.Add(1) }
+	inner.StartTLS()
 	t.Cleanup(inner.Close)
-	redirects := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
-		http.Redirect(w, req, inner.URL+"/redirected", http.StatusTemporaryRedirect)
-	})
-	private := must.Get(webhook.ParseAllow(nil))(t)
-	byRedirect, _ := f.endpoint(redirects.URL, webhook.Change{})
-	byName, _ := f.endpoint("https://localhost:"+inner.URL[len("https://127.0.0.1:"):], webhook.Change{})
-	f.allow = private // as after a restart with other settings
 	byNumber, _ := f.endpoint(inner.URL, webhook.Change{})
+	byName, _ := f.endpoint(strings.Replace(inner.URL, "127.0.0.1", "localhost", 1),
+		webhook.Change{})
+	f.allow = webhook.Allow{} // as after a restart with other settings
 	f.orders(f.sale(), 1)
-	d := f.dispatcher(redirects)
-	f.round(d)
-	require.Equal(t, webhook.PrivateAddress, f.deliveries(byName.ID)[0].Problem)
-	require.Equal(t, webhook.PrivateAddress, f.deliveries(byNumber.ID)[0].Problem)
-	require.Zero(t, touched.Load())
+	f.round(f.dispatcher())
+	for _, e := range []webhook.Endpoint{byNumber, byName} {
+		require.Equal(t, webhook.PrivateAddress, f.deliveries(e.ID)[0].Problem, e.URL)
+		require.NoError(t, f.service.Delete(ctx, merchant(), e.ID))
+	}
 	f.allow = f.service.Allow
-	f.store.now = time.Now().Add(time.Hour)
+	redirects := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, inner.URL, http.StatusTemporaryRedirect)
+	})
+	e, _ := f.endpoint(redirects.URL, webhook.Change{})
+	f.orders(f.sale(), 1)
 	f.round(f.dispatcher(redirects))
-	redirected := f.deliveries(byRedirect.ID)[0]
+	d := f.deliveries(e.ID)[0]
 	require.Equal(t, []any{webhook.Redirected, 307, webhook.Pending},
-		[]any{redirected.Problem, redirected.Status, redirected.State})
-	require.Zero(t, followed.Load())
-	require.NotZero(t, touched.Load(), "the same server, where the settings allow it")
+		[]any{d.Problem, d.Status, d.State})
+	require.Zero(t, connections.Load())
+}
+
+// TestDispatcher_StopsAfterTheAttempt checks that a dispatcher that is stopped during a request
+// finishes it and stores its outcome, and that the next dispatcher goes on behind it at once.
+func TestDispatcher_StopsAfterTheAttempt(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	entered, release := make(chan bool, 10), make(chan bool)
+	r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+		entered <- true
+		<-release
+	})
+	batch := int64(2)
+	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch})
+	r.expect(secret)
+	sns := f.orders(f.sale(), 5) // with the exposure 6 events, 3 requests
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	first, second := f.dispatcher(r), f.dispatcher(r)
+	go func() { ended <- first.Run(ctx) }()
+	<-entered
+	stop()
+	close(release)
+	require.NoError(t, <-ended)
+	sent := f.deliveries(e.ID)
+	require.Len(t, sent, 1)
+	require.Equal(t, webhook.Delivered, sent[0].State)
+	f.round(second)
+	require.Len(t, r.requests(), 3, "none twice")
+	var got []string
+	for _, item := range r.items()[1:] {
+		got = append(got, item.OrderSn)
+	}
+	require.Equal(t, sns, got)
+}
+
+// TestDispatcher_KilledAfterTheRequest checks that a delivery whose outcome was not stored is sent
+// again with the same id and body when the lease has ended, and that a dispatcher whose lease is
+// lost stores nothing.
+func TestDispatcher_KilledAfterTheRequest(t *testing.T) {
+	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	r := newReceiver(t, nil)
+	e, _ := f.endpoint(r.URL, webhook.Change{})
+	f.orders(f.sale(), 3)
+	d := f.dispatcher(r)
+	r.setOnce(func(http.ResponseWriter, *http.Request) {
+		f.store.pass(2 * time.Minute) // this request took longer than the lease
+		f.round(d)
+	})
+	f.round(d)
+	sent := r.requests()
+	require.Len(t, sent, 2)
+	require.Equal(t, sent[0].raw, sent[1].raw)
+	require.Equal(t, sent[0].header.Get("webhook-id"), sent[1].header.Get("webhook-id"))
+	all := f.deliveries(e.ID)
+	require.Len(t, all, 1)
+	require.EqualValues(t, 1, all[0].Attempts)
+	after := must.Get(f.store.FindEndpoint(ctx, e.ID))(t)
+	require.Equal(t, must.Get(f.store.EventHead(ctx))(t), after.Position)
 }
 
 // TestDispatcher_UntrustedCertificate checks that a receiver must have a valid certificate.
@@ -288,8 +345,8 @@ func TestDispatcher_BacklogReachesALimitedReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, dsn(t))
 			r := newReceiver(t, nil)
-			const orders = 1000 // of each of two sales
-			batch, rate := int64(100), int64(20)
+			const orders = 10_000 // of each of two sales
+			batch, rate := int64(webhook.MaxBatch), int64(20)
 			e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch, MaxPerSecond: &rate})
 			r.expect(secret)
 			want := map[string][]string{}

@@ -1,12 +1,18 @@
 package webhook
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // Body is the body of a request.
 type Body = body
 
-// Claim is one poll of the dispatcher.
-func (d *Dispatcher) Claim(ctx context.Context) []Endpoint { return d.claim(ctx, slots) }
-
-// Serve is one turn of an endpoint.
-func (d *Dispatcher) Serve(ctx context.Context, e Endpoint) { d.serve(ctx, e) }
+// Round serves every endpoint that is due, and returns when all are served.
+func (d *Dispatcher) Round(ctx context.Context) {
+	var g sync.WaitGroup
+	for _, e := range d.claim(ctx, slots) {
+		g.Go(func() { d.serve(ctx, e) })
+	}
+	g.Wait()
+}

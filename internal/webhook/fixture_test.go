@@ -105,13 +105,7 @@ func (f *fixture) dispatcher(trusted ...*receiver) *webhook.Dispatcher {
 }
 
 // round serves every endpoint that is due, and waits until all are served.
-func (f *fixture) round(d *webhook.Dispatcher) {
-	var g sync.WaitGroup
-	for _, e := range d.Claim(f.t.Context()) {
-		g.Go(func() { d.Serve(f.t.Context(), e) })
-	}
-	g.Wait()
-}
+func (f *fixture) round(d *webhook.Dispatcher) { d.Round(f.t.Context()) }
 
 // run runs dispatchers until the test has what it waits for.
 func (f *fixture) run(until func() bool, dispatchers ...*webhook.Dispatcher) {
@@ -158,17 +152,18 @@ func (f *fixture) sale() seckill.Sale {
 		rebuild.Times{Now: now, PayBy: now.Add(time.Hour)}))(f.t)
 }
 
-// orders writes orders in batches of 100, and places their events. It returns their numbers.
+// orders writes orders in batches of 500, and places their events. It returns their numbers.
 func (f *fixture) orders(sale seckill.Sale, n int) (sns []string) {
 	f.t.Helper()
 	now, keys := time.Now().UTC(), ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
 	for len(sns) < n {
 		b := orderwriter.Batch{GoodsID: sale.GoodsID, Now: now, PayBy: now.Add(time.Hour)}
-		for range min(100, n-len(sns)) {
-			sn := keys.Issue(sale.GoodsID, "1", now.Add(-time.Duration(len(sns))*time.Millisecond)).String()
+		for range min(500, n-len(sns)) {
+			buyer, at := strconv.Itoa(len(sns)+1), now.Add(-time.Duration(len(sns))*time.Millisecond)
+			sn := keys.Issue(sale.GoodsID, buyer, at).String()
 			sns = append(sns, sn)
 			b.Lines = append(b.Lines, reservation.OrderLine{
-				OrderSn: sn, BuyerID: strconv.Itoa(len(sns)), Quantity: 1, Epoch: sale.Epoch,
+				OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: sale.Epoch,
 			})
 		}
 		require.Len(f.t, must.Get(f.store.WriteBatch(f.t.Context(), b))(f.t).Created, len(b.Lines))
@@ -206,6 +201,7 @@ type receiver struct {
 
 	mu     sync.Mutex
 	secret string
+	last   bool // the answer is that of one request only
 	all    []got
 }
 
@@ -227,6 +223,9 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	r.all = append(r.all, g)
 	secret, answer := r.secret, r.answer
+	if r.last {
+		r.answer = nil
+	}
 	r.mu.Unlock()
 	if secret != "" {
 		if !verifies(secret, g) {
@@ -251,6 +250,14 @@ func (r *receiver) set(answer http.HandlerFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
+}
+
+// setOnce sets the answer of the next request; those after it get 204.
+func (r *receiver) setOnce(answer http.HandlerFunc) {
+	r.set(answer)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = true
 }
 
 func (r *receiver) expect(secret string) {
