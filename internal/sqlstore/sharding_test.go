@@ -22,6 +22,7 @@ import (
 func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, at most once a second: an index on each shard"
 	const forget = "once a minute, on each shard"
+	const hook = "webhooks live on shards of their own, by their ids, with their deliveries"
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged, or a lookup",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
@@ -50,11 +51,18 @@ func crossShardMethods() map[string]string {
 		"ForgetEvents":     forget,
 		"Events":           "a merchant's own list: an index on each shard, merged",
 		"EventHead":        "one row on one shard",
-		"PlaceEvents":      "a few times a second: positions of events of all shards",
-		"CreateSale":       "the key of the request lives by actor_id; all else by the goods",
-		"Change":           "the same",
-		"DeleteDraft":      "the same",
-		"EndCut":           "the same",
+		"CreateEndpoint":   hook, "FindEndpoint": hook, "ChangeEndpoint": hook,
+		"DeleteEndpoint": hook, "Deliveries": hook, "RetryDelivery": hook,
+		"ClaimEndpoint": hook, "LeasedEndpoint": hook, "PendingDelivery": hook,
+		"SaveProgress": hook, "ReleaseEndpoint": hook, "ForgetDeliveries": forget,
+		"EndpointsOf":         "an owner's own list: an index on each shard, merged",
+		"DueEndpoints":        "a few times a second: an index on each shard, merged",
+		"CountDeadDeliveries": "every ten seconds: an index on each shard, added",
+		"PlaceEvents":         "a few times a second: positions of events of all shards",
+		"CreateSale":          "the key of the request lives by actor_id; all else by the goods",
+		"Change":              "the same",
+		"DeleteDraft":         "the same",
+		"EndCut":              "the same",
 	}
 }
 

@@ -1,0 +1,220 @@
+package sqlstore
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/webhook"
+)
+
+// endpoint creates an endpoint of merchant 1 that is due.
+func (h fixture) endpoint(id string) webhook.Endpoint {
+	h.t.Helper()
+	e := webhook.Endpoint{
+		ID: id, OwnerID: "1", URL: "https://shop.example/" + id, Types: []event.Type{},
+		MaxBatch: 10, MaxPerSecond: 5, Enabled: true, Secret: "sealed", CreatedAt: today,
+		UpdatedAt: today, DueAt: today,
+	}
+	require.NoError(h.t, h.CreateEndpoint(h.t.Context(), e))
+	return must.Get(h.FindEndpoint(h.t.Context(), id))(h.t)
+}
+
+// claim takes the lease of an endpoint for a minute.
+func (h fixture) claim(e webhook.Endpoint, lease string, now time.Time) webhook.Endpoint {
+	h.t.Helper()
+	require.True(h.t, must.Get(h.ClaimEndpoint(h.t.Context(), e, lease, now,
+		now.Add(time.Minute)))(h.t))
+	return must.Get(h.LeasedEndpoint(h.t.Context(), e.ID, lease))(h.t)
+}
+
+// pending stores a pending delivery of an endpoint.
+func (h fixture) pending(e webhook.Endpoint, id string) webhook.Delivery {
+	h.t.Helper()
+	d := webhook.Delivery{
+		ID: id, EndpointID: e.ID, After: e.Position, To: e.Position + 1, Types: []event.Type{},
+		Events: 1, State: webhook.Pending, CreatedAt: today, NextAt: today,
+	}
+	require.NoError(h.t, h.SaveProgress(h.t.Context(), e, &d))
+	return d
+}
+
+// dead stores a dead delivery of an endpoint that ended at a moment.
+func (h fixture) dead(e webhook.Endpoint, id string, ended time.Time) webhook.Delivery {
+	h.t.Helper()
+	d := h.pending(e, id)
+	d.State, d.Attempts, d.Status, d.Problem = webhook.Dead, 30, 500, webhook.BadStatus
+	d.LastAt, d.NextAt, d.EndedAt = ended, time.Time{}, ended
+	require.NoError(h.t, h.SaveProgress(h.t.Context(), e, &d))
+	return d
+}
+
+// TestEndpoints_AreStoredAndListedByOwner checks each field, the pages of an owner and of all, the
+// change of an endpoint, and its end together with its deliveries.
+func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
+	ctx := t.Context()
+	h.exposed(3, 1)
+	h.placeEvents()
+	made := webhook.Endpoint{
+		ID: "e2", OwnerID: "auth0|m", URL: "https://shop.example/?a=1",
+		Types: []event.Type{event.OrderPaid}, MaxBatch: 7, MaxPerSecond: 3, Enabled: true,
+		Secret: "sealed", CreatedAt: today, UpdatedAt: minutes(1), DueAt: minutes(2),
+	}
+	require.NoError(t, h.CreateEndpoint(ctx, made))
+	made.Position = must.Get(h.EventHead(ctx))(t) // it gets what happens from now on
+	require.EqualValues(t, 1, made.Position)
+	require.Equal(t, made, must.Get(h.FindEndpoint(ctx, "e2"))(t))
+	first, last := h.endpoint("e1"), h.endpoint("e3")
+	ids := func(owner, after string, limit int) (list []string) {
+		for _, e := range must.Get(h.EndpointsOf(ctx, owner, after, limit))(t) {
+			list = append(list, e.ID)
+		}
+		return list
+	}
+	require.Equal(t, []string{"e1", "e3"}, ids("1", "", 10))
+	require.Equal(t, []string{"e3"}, ids("1", "e1", 10))
+	require.Equal(t, []string{"e1", "e2"}, ids("", "", 2))
+	h.pending(h.claim(first, "l", today), "d1")
+	changed := must.Get(h.ChangeEndpoint(ctx, "e1", minutes(3), func(e *webhook.Endpoint) {
+		e.URL, e.OldSecret, e.OldSecretUntil = "https://other.example/", e.Secret, minutes(60)
+		e.Secret, e.Enabled = "sealed anew", false
+	}))(t)
+	kept := must.Get(h.FindEndpoint(ctx, "e1"))(t)
+	require.Equal(t, changed, kept)
+	require.Equal(t, []any{
+		"https://other.example/", "sealed anew", "sealed", minutes(60), false,
+		minutes(3),
+	}, []any{
+		kept.URL, kept.Secret, kept.OldSecret, kept.OldSecretUntil,
+		kept.Enabled, kept.DueAt,
+	})
+	require.Equal(t, minutes(3), must.Get(h.PendingDelivery(ctx, "e1"))(t).NextAt,
+		"the change may be the repair")
+	require.NoError(t, h.DeleteEndpoint(ctx, "e1"))
+	require.ErrorIs(t, h.DeleteEndpoint(ctx, "e1"), webhook.ErrNoSuchEndpoint)
+	_, err := h.FindEndpoint(ctx, "e1")
+	require.ErrorIs(t, err, webhook.ErrNoSuchEndpoint)
+	_, err = h.ChangeEndpoint(ctx, "e1", today, func(*webhook.Endpoint) {})
+	require.ErrorIs(t, err, webhook.ErrNoSuchEndpoint)
+	_, err = h.RetryDelivery(ctx, "e1", "d1", today)
+	require.ErrorIs(t, err, webhook.ErrNoSuchEndpoint)
+	require.Empty(t, must.Get(h.Deliveries(ctx, "e1", "", "", 10))(t))
+	require.Equal(t, last, must.Get(h.FindEndpoint(ctx, "e3"))(t))
+}
+
+// TestDueEndpoints_HaveSomethingToSend checks which endpoints a dispatcher gets.
+func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
+	ctx := t.Context()
+	e, off, later := h.endpoint("e"), h.endpoint("off"), h.endpoint("later")
+	due := func(now time.Time) (list []string) {
+		for _, e := range must.Get(h.DueEndpoints(ctx, now, 10))(t) {
+			list = append(list, e.ID)
+		}
+		return list
+	}
+	must.Get(h.ChangeEndpoint(ctx, off.ID, today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
+	must.Get(h.ChangeEndpoint(ctx, later.ID, minutes(5), func(*webhook.Endpoint) {}))(t)
+	require.Empty(t, due(today), "nothing happened")
+	h.exposed(3, 1)
+	h.placeEvents()
+	require.Equal(t, []string{"e"}, due(today))
+	require.Equal(t, []string{"e", "later"}, due(minutes(5)))
+	leased := h.claim(e, "l", today)
+	require.Empty(t, due(today), "somebody serves it")
+	require.Equal(t, []string{"e"}, due(minutes(1)), "the lease has ended")
+	leased.Position = must.Get(h.EventHead(ctx))(t)
+	d := h.dead(leased, "d", today)
+	require.NoError(t, h.ReleaseEndpoint(ctx, e.ID, "l"))
+	require.Empty(t, due(today), "it has everything")
+	must.Get(h.RetryDelivery(ctx, e.ID, d.ID, today))(t)
+	require.Equal(t, []string{"e"}, due(today), "a delivery to send again")
+}
+
+// TestClaimEndpoint_OneOfManyWins checks that of concurrent dispatchers one serves an endpoint, and
+// that one whose lease is lost stores nothing.
+func (h fixture) TestClaimEndpoint_OneOfManyWins(t *testing.T) {
+	ctx, e := t.Context(), h.endpoint("e")
+	var won atomic.Int64
+	var g sync.WaitGroup
+	for i := range 8 {
+		g.Go(func() {
+			ok, err := h.ClaimEndpoint(ctx, e, fmt.Sprint("lease", i), today, minutes(1))
+			if err == nil && ok {
+				won.Add(1)
+			}
+		})
+	}
+	g.Wait()
+	require.EqualValues(t, 1, won.Load())
+	was := must.Get(h.FindEndpoint(ctx, "e"))(t)
+	now := h.claim(was, "next", minutes(1))
+	was.Position = 9
+	require.ErrorIs(t, h.SaveProgress(ctx, was, &webhook.Delivery{ID: "d", EndpointID: "e"}),
+		webhook.ErrLeaseLost)
+	_, err := h.LeasedEndpoint(ctx, "e", was.Lease)
+	require.ErrorIs(t, err, webhook.ErrLeaseLost)
+	require.NoError(t, h.ReleaseEndpoint(ctx, "e", was.Lease), "no error")
+	require.Equal(t, now, must.Get(h.LeasedEndpoint(ctx, "e", "next"))(t))
+	require.Empty(t, must.Get(h.Deliveries(ctx, "e", "", "", 10))(t))
+}
+
+// TestDeliveries_AreListedRetriedAndForgotten checks the states of deliveries: which one is sent
+// next, which one can be sent again, and that old ones are deleted.
+func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
+	ctx := t.Context()
+	e := h.claim(h.endpoint("e"), "l", today)
+	_, err := h.PendingDelivery(ctx, "e")
+	require.ErrorIs(t, err, webhook.ErrNoSuchDelivery)
+	first, second := h.dead(e, "d1", minutes(1)), h.dead(e, "d2", minutes(2))
+	next := h.pending(e, "d3")
+	list := func(state webhook.State, before string, limit int) []webhook.Delivery {
+		return must.Get(h.Deliveries(ctx, "e", state, before, limit))(t)
+	}
+	require.Equal(t, []webhook.Delivery{next, second, first}, list("", "", 10))
+	require.Equal(t, []webhook.Delivery{first}, list("", "d2", 10))
+	require.Equal(t, []webhook.Delivery{second}, list(webhook.Dead, "", 1))
+	require.EqualValues(t, 2, must.Get(h.CountDeadDeliveries(ctx))(t))
+	require.Equal(t, next, must.Get(h.PendingDelivery(ctx, "e"))(t))
+	again := must.Get(h.RetryDelivery(ctx, "e", "d1", minutes(3)))(t)
+	require.Equal(t, []any{webhook.Pending, true, minutes(3)},
+		[]any{again.State, again.Retried, again.NextAt})
+	require.Equal(t, again, must.Get(h.PendingDelivery(ctx, "e"))(t), "before the others")
+	_, err = h.RetryDelivery(ctx, "e", "d1", minutes(3))
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	_, err = h.RetryDelivery(ctx, "e", "none", minutes(3))
+	require.ErrorIs(t, err, webhook.ErrNoSuchDelivery)
+	again.State, again.EndedAt = webhook.Delivered, minutes(4)
+	require.NoError(t, h.SaveProgress(ctx, e, &again))
+	require.Zero(t, must.Get(h.FindEndpoint(ctx, "e"))(t).Retries)
+	require.Zero(t, must.Get(h.ForgetDeliveries(ctx, minutes(2), 10))(t))
+	require.Equal(t, 1, must.Get(h.ForgetDeliveries(ctx, minutes(9), 1))(t))
+	require.Equal(t, 1, must.Get(h.ForgetDeliveries(ctx, minutes(9), 10))(t))
+	require.Equal(t, []webhook.Delivery{next}, list("", "", 10), "it has not ended")
+}
+
+// TestForgetEvents_KeepsWhatAnEndpointLacks checks that events remain until each enabled endpoint has
+// them.
+func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
+	ctx := t.Context()
+	e := h.endpoint("e")
+	h.exposed(3, 1)
+	h.placeEvents()
+	old := minutes(24 * 60)
+	require.Zero(t, must.Get(h.ForgetEvents(ctx, old, 10))(t))
+	e = h.claim(e, "l", today)
+	e.Position = 1
+	require.NoError(t, h.SaveProgress(ctx, e, nil))
+	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, old, 10))(t))
+	h.exposed(3, 1)
+	h.placeEvents()
+	require.Zero(t, must.Get(h.ForgetEvents(ctx, old, 10))(t))
+	must.Get(h.ChangeEndpoint(ctx, "e", today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
+	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, old, 10))(t), "a disabled one keeps none")
+}
