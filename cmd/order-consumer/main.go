@@ -42,7 +42,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		Writes: registry.Writes, Relayed: registry.Repairs.Relayed, Repairs: registry.Repairs,
 		Rebuilt: registry.Repairs.Rebuilt, LineMoved: registry.Lines.Moved,
 		Webhooks: registry.Webhooks,
-		Tracer: tracer.Orders(),
+		Tracer:   tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)

@@ -66,7 +66,7 @@ func (a Allow) CheckURL(raw string) error {
 	case u.Scheme != "https" && (u.Scheme != "http" || !a.names(u.Hostname())):
 		return refuse("must begin with https://")
 	}
-	// A name may resolve to anything, and is judged when it is dialed.
+	// A name may resolve to anything, and is judged when it is dialled.
 	if addr, err := netip.ParseAddr(u.Hostname()); err == nil && !a.mayDial(addr) {
 		return refuse("must not have a private address")
 	}
