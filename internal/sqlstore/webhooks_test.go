@@ -19,7 +19,7 @@ import (
 func (h fixture) endpoint(id string) webhook.Endpoint {
 	h.t.Helper()
 	e := webhook.Endpoint{
-		ID: id, OwnerID: "1", URL: "https://shop.example/" + id, Types: []event.Type{},
+		ID: id, OwnerID: "1", URL: "https://example.org/" + id, Types: []event.Type{},
 		MaxBatch: 10, MaxPerSecond: 5, Enabled: true, Secret: "sealed", CreatedAt: today,
 		UpdatedAt: today, DueAt: today,
 	}
@@ -63,7 +63,7 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	h.exposed(3, 1)
 	h.placeEvents()
 	made := webhook.Endpoint{
-		ID: "e2", OwnerID: "auth0|m", URL: "https://shop.example/?a=1",
+		ID: "e2", OwnerID: "auth0|m", URL: "https://example.org/?a=1",
 		Types: []event.Type{event.OrderPaid}, MaxBatch: 7, MaxPerSecond: 3, Enabled: true,
 		Secret: "sealed", CreatedAt: today, UpdatedAt: minutes(1), DueAt: minutes(2),
 	}
