@@ -83,6 +83,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	handler := httpapi.New(httpapi.Deps{
 		Endpoints: &webhook.Service{
 			Store: p.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: s.WebhookAllow,
+			Log: p.Log,
 		},
 		Events: &event.Feed{Store: p.Store, Currency: site.Currency()},
 		Sales:  services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,

@@ -88,7 +88,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 			Orders: s.Orders, Store: up.Store, Sealer: auth.Addresses{Keys: phones},
 		},
 		Endpoints: &webhook.Service{
-			Store: up.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: allow,
+			Store: up.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: allow, Log: log,
 		},
 		Events:     &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,

@@ -322,6 +322,11 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 	_, fresh, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{RotateSecret: true})
 	require.NoError(t, err)
 	require.NotEqual(t, old, fresh)
+	require.Contains(t, f.log.String(), `msg="webhook changed" endpoint=`+e.ID+
+		" fields=[secret] actor_id=70 role=merchant")
+	for _, secret := range []string{old, fresh, r.URL} {
+		require.NotContains(t, f.log.String(), secret)
+	}
 	f.orders(sale, 1)
 	f.round(d)
 	f.store.pass(webhook.SecretOverlap)

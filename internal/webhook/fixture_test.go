@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -66,6 +67,7 @@ type fixture struct {
 	service *webhook.Service
 	keys    auth.WebhookSecrets
 	allow   webhook.Allow
+	log     bytes.Buffer // the service's
 }
 
 func merchant() seckill.Actor { return seckill.Actor{ID: "70", Role: seckill.Merchant} }
@@ -86,7 +88,7 @@ func newFixture(t testing.TB, dsn string) *fixture {
 		t: t, store: &store{Store: db}, keys: keys,
 		allow: must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t),
 	}
-	f.service = &webhook.Service{Store: f.store, Secrets: keys, Allow: f.allow}
+	f.service = &webhook.Service{Store: f.store, Secrets: keys, Allow: f.allow, Log: slog.New(slog.NewTextHandler(&f.log, nil))}
 	return f
 }
 

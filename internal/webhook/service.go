@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"flashsale.dev/seckill/internal/event"
@@ -47,6 +48,7 @@ type Service struct {
 	Store   Store
 	Secrets Sealer
 	Allow   Allow
+	Log     *slog.Logger // gets an entry for each change, with its actor
 }
 
 // Change is what an owner sets; nil keeps a value.
@@ -89,7 +91,38 @@ func (s *Service) Create(
 	secret := NewSecret()
 	e.Secret = s.Secrets.Seal(e.ID, secret)
 	c.apply(&e)
-	return e, secret, unavailable(s.Store.CreateEndpoint(ctx, e))
+	err = s.Store.CreateEndpoint(ctx, e)
+	s.record(ctx, err, "webhook created", by, "endpoint", e.ID, "fields", c.fields())
+	return e, secret, unavailable(err)
+}
+
+// record logs a change that was made. URLs stay out, because they may contain tokens.
+func (s *Service) record(
+	ctx context.Context, err error, what string, by seckill.Actor, attrs ...any,
+) {
+	if err == nil {
+		s.Log.InfoContext(ctx, what, append(attrs, "actor_id", by.ID, "role", by.Role)...)
+	}
+}
+
+// fields names what a change sets.
+func (c Change) fields() (names []string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"url", c.URL != nil},
+		{"eventTypes", c.Types != nil},
+		{"maxBatch", c.MaxBatch != nil},
+		{"maxPerSecond", c.MaxPerSecond != nil},
+		{"enabled", c.Enabled != nil},
+		{"secret", c.RotateSecret},
+	} {
+		if f.set {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // apply sets the fields of a change, except for the secret.
@@ -161,6 +194,7 @@ func (s *Service) Change(
 			e.Secret = s.Secrets.Seal(e.ID, secret)
 		}
 	})
+	s.record(ctx, err, "webhook changed", by, "endpoint", id, "fields", c.fields())
 	return e, secret, unavailable(err)
 }
 
@@ -169,7 +203,9 @@ func (s *Service) Delete(ctx context.Context, by seckill.Actor, id string) error
 	if _, err := s.Get(ctx, by, id); err != nil {
 		return err
 	}
-	return unavailable(s.Store.DeleteEndpoint(ctx, id))
+	err := s.Store.DeleteEndpoint(ctx, id)
+	s.record(ctx, err, "webhook deleted", by, "endpoint", id)
+	return unavailable(err)
 }
 
 // Deliveries pages through the deliveries of an endpoint, newest first.
@@ -195,6 +231,7 @@ func (s *Service) Retry(
 		return Delivery{}, unavailable(err)
 	}
 	d, err := s.Store.RetryDelivery(ctx, id, delivery, now)
+	s.record(ctx, err, "webhook delivery sent again", by, "endpoint", id, "delivery", delivery)
 	return d, unavailable(err)
 }
 
