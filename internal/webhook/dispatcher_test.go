@@ -176,8 +176,10 @@ func TestDispatcher_SlowReceiverDelaysNoOther(t *testing.T) {
 	release := make(chan bool)
 	slow := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
 	quick := newReceiver(t, nil)
+	var waiting []webhook.Endpoint
 	for range 5 {
-		f.endpoint(slow.URL, webhook.Change{})
+		e, _ := f.endpoint(slow.URL, webhook.Change{})
+		waiting = append(waiting, e)
 	}
 	f.endpoint(quick.URL, webhook.Change{})
 	sale := f.sale()
@@ -187,10 +189,14 @@ func TestDispatcher_SlowReceiverDelaysNoOther(t *testing.T) {
 			f.orders(sale, 10)
 			return false
 		}
-		return len(slow.requests()) >= 5
+		return len(slow.requests()) >= len(waiting)
 	}, d)
 	close(release)
-	require.Len(t, slow.items(), len(slow.requests())*len(slow.requests()[0].body.Data.Items))
+	for _, e := range waiting {
+		sent := f.deliveries(e.ID)
+		require.Len(t, sent, 1)
+		require.Equal(t, webhook.Pending, sent[0].State)
+	}
 }
 
 // TestDispatcher_TimesOut checks that an attempt ends while the receiver does not answer.
