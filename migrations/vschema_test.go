@@ -39,7 +39,7 @@ func shardedBy(table string) string {
 	switch table {
 	case "idempotency_keys":
 		return "actor_id"
-	case "event_head":
+	case "event_head", "api_keys":
 		return "id"
 	default:
 		return "goods_id"

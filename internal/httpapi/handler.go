@@ -71,6 +71,7 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 		return r, nil
 	}
 	r.Fields = params.New(rt.fields)
+	r.AllowLists(rt.lists)
 	for _, p := range c.Params {
 		r.AddPath(p.Key, p.Value)
 	}

@@ -18,6 +18,7 @@ type route struct {
 	webhook   bool          // signed in the provider's own way; the handler verifies the body
 	unchecked bool          // ignores query and body: probes and pages
 	fields    []string      // allowed in query, form and JSON body; dotted for nested members
+	lists     []string      // those of fields that are lists
 	extraTime time.Duration // added to callTimeout
 	unlimited bool          // no rate limit before the handler
 

@@ -19,6 +19,7 @@ const (
 	quoted              // JSON string
 	number              // JSON number, in its original digits
 	boolean             // JSON true or false
+	array               // JSON array of strings, joined by commas
 )
 
 type field struct {
@@ -29,6 +30,7 @@ type field struct {
 // Fields holds the fields of one request. It is not safe for concurrent use.
 type Fields struct {
 	allowed  []string
+	lists    []string // those that may be a JSON array
 	objects  []string // of a JSON body, by their names
 	fields   []field
 	first    [3]field // room for the fields of a purchase
@@ -42,6 +44,9 @@ func New(allowed []string) *Fields {
 	f.fields = f.first[:0]
 	return f
 }
+
+// AllowLists allows fields to be a list of strings.
+func (f *Fields) AllowLists(names []string) { f.lists = names }
 
 // AddPath adds a parameter of the route's pattern. The router has matched it, so its name needs no
 // check; its text may still be any bytes.

@@ -62,6 +62,9 @@ func (f *Fields) readMember(dec *jsontext.Decoder, name string) error {
 	if !f.allows(name) {
 		return f.add(field{name: name})
 	}
+	if slices.Contains(f.lists, name) && dec.PeekKind() == '[' {
+		return f.readList(dec, name)
+	}
 	k, ok := kindOf(dec.PeekKind())
 	if !ok {
 		return wrongType(dec, name)
@@ -71,6 +74,31 @@ func (f *Fields) readMember(dec *jsontext.Decoder, name string) error {
 		return err
 	}
 	return f.add(field{name: name, text: token.String(), kind: k})
+}
+
+// readList reads an array of strings. An element with a comma would become two.
+func (f *Fields) readList(dec *jsontext.Decoder, name string) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	var all []string
+	for dec.PeekKind() != ']' {
+		if dec.PeekKind() != '"' {
+			return wrongType(dec, name)
+		}
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		if strings.Contains(token.String(), ",") || token.String() == "" {
+			return seckill.NewFieldError(name, "has an element that is empty or has a comma")
+		}
+		all = append(all, token.String())
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	return f.add(field{name: name, text: strings.Join(all, ","), kind: array})
 }
 
 // isObject reports whether an allowed field is a member of the object with this name.

@@ -81,6 +81,18 @@ func (f *Fields) Text(name string) string {
 	return v.text
 }
 
+// List takes strings: a JSON array, or a comma list outside of JSON.
+func (f *Fields) List(name string) []string {
+	v := f.require(name)
+	if v.kind != array && v.kind != plain {
+		f.Reject(name, "must be a list of strings")
+	}
+	if v.text == "" {
+		return nil
+	}
+	return strings.Split(v.text, ",")
+}
+
 // OneOf takes one of the given words, or the default where the field is absent.
 func (f *Fields) OneOf(name, otherwise string, words ...string) string {
 	if !f.Has(name) {

@@ -44,6 +44,10 @@ func (s *fakeStore) ForgetEvents(_ context.Context, before time.Time, limit int)
 	return s.forget("events", before, limit)
 }
 
+func (s *fakeStore) ForgetAPIKeys(_ context.Context, before time.Time, limit int) (int, error) {
+	return s.forget("API keys", before, limit)
+}
+
 func (s *fakeStore) ForgetTombstones(
 	_ context.Context, before time.Time, above int64, limit int,
 ) (int, int64, error) {
@@ -77,6 +81,7 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 		s := &fakeStore{
 			rows: map[string]int{
 				"keys": 1, "moves": 10*batch + 1, "cuts": batch, "events": 1, "tombstones": 0,
+				"API keys": 1,
 			},
 			before: map[string]time.Time{},
 		}
@@ -84,16 +89,18 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 		w.runOnce(t.Context())
 		require.Equal(t, map[string]int{
 			"keys": 0, "moves": 0, "cuts": 0, "events": 0, "tombstones": 0,
+			"API keys": 0,
 		}, s.rows)
 		require.ElementsMatch(t,
-			[]string{"keys", "moves", "cuts", "barriers", "events", "tombstones"},
-			s.calls[:6], "each kind once before any a second time")
-		require.Len(t, s.calls, 1+11+2+1+1+1)
+			[]string{"keys", "moves", "cuts", "barriers", "events", "API keys", "tombstones"},
+			s.calls[:7], "each kind once before any a second time")
+		require.Len(t, s.calls, 1+11+2+1+1+1+1)
 		now := time.Now()
 		require.Equal(t, map[string]time.Time{
 			"keys":  now.Add(-salechange.IdempotencyTTL),
 			"moves": now.Add(-KeepWork), "cuts": now.Add(-KeepWork),
 			"events":     now.Add(-KeepWork),
+			"API keys":   now.Add(-KeepRevokedKeys),
 			"tombstones": now.Add(-KeepTombstones),
 		}, s.before)
 	})
