@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/event"
@@ -32,6 +33,7 @@ type API struct {
 	Limits   *Limits
 	Notifier *query.Notifier
 	Counters *stats.Counters
+	keys     *apikey.Verifier
 	renewers []Worker
 }
 
@@ -80,6 +82,10 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
+	keys, err := apikey.NewVerifier(p.Store, time.Now, p.Log)
+	if err != nil {
+		return nil, err
+	}
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	webhooks, _ := p.Provider.(httpapi.Webhooks) // nil: the provider sends none
@@ -91,6 +97,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
+		APIKeys: &apikey.Service{Store: p.Store, Now: time.Now}, KeyVerifier: keys,
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
@@ -98,7 +105,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
-		Counters: services.Counters, renewers: p.renewers(),
+		Counters: services.Counters, keys: keys, renewers: p.renewers(),
 	}, nil
 }
 
@@ -124,7 +131,7 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 
 // Workers returns the workers that the API needs beside its server.
 func (a *API) Workers() []Worker {
-	return append([]Worker{a.Limits, a.Notifier, a.Counters}, a.renewers...)
+	return append([]Worker{a.Limits, a.Notifier, a.Counters, a.keys}, a.renewers...)
 }
 
 // Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay

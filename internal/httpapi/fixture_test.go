@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/auth"
@@ -78,10 +79,12 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Sales: s.Sales, Catalog: s.Catalog, Rooms: s.Rooms, Limiter: httpapi.NewRuleLimiter(book, g),
 		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil),
 		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
-		Callbacks:  must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
-		Phones:     must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
-		Events:     &event.Feed{Store: up.Store, Currency: "CNY"},
-		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
+		Callbacks:   must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
+		Phones:      must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t),
+		Events:      &event.Feed{Store: up.Store, Currency: "CNY"},
+		APIKeys:     &apikey.Service{Store: up.Store, Now: time.Now},
+		KeyVerifier: must.Get(apikey.NewVerifier(up.Store, time.Now, log))(t),
+		Statistics:  s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),
 		Site:     must.Get(web.New("CNY"))(t),
 		Tokens:   must.Get(auth.New(secret, 40_000, time.Now))(t),
@@ -91,7 +94,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	workers := append(app.NewWorkers(up.Parts, settings), h.Notifier)
+	workers := append(app.NewWorkers(up.Parts, settings), h.Notifier, h.KeyVerifier)
 	go func() { ended <- app.Run(ctx, time.Minute, workers) }()
 	t.Cleanup(func() {
 		cancel()

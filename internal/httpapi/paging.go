@@ -47,6 +47,7 @@ const (
 	auditCursor      = "a"
 	deadLetterCursor = "d"
 	limiterCursor    = "l"
+	apiKeyCursor     = "k"
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the first page.
