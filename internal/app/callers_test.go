@@ -1,11 +1,14 @@
 package app_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -13,7 +16,8 @@ import (
 // to the test's merchant.
 type call struct {
 	method, path, body string
-	may                string // of "buyer", "merchant", "operator"; "" for all
+	may                string       // of "buyer", "merchant", "operator"; "" for all
+	scope              apikey.Scope // that an API key of the merchant needs; "": none may
 }
 
 // TestRoutes_RefuseEveryWrongCaller calls every route that needs a token as each caller without the
@@ -24,31 +28,38 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	sn := h.buys(buyer(1), goods, "1")
 	_, deadLetter := h.dies(goods, 5, 1)
 	sale, own := "/admin/sales/"+goods, "/orders/"+sn
+	own70 := h.newKey(merchant().ID, apikey.SalesRead)
 	calls := []call{
-		{"GET", own, "", "buyer"},
-		{"GET", own + "/events", "", "buyer"},
-		{"POST", own + "/pay", "", "buyer"},
-		{"POST", own + "/cancel", "", "buyer"},
-		{"GET", sale, "", "merchant operator"},
-		{"PATCH", sale, `{"perBuyerLimit":9}`, "merchant operator"},
-		{"DELETE", sale, "", "merchant operator"},
-		{"POST", sale + "/expose", "", "merchant operator"},
-		{"POST", sale + "/close", "", "merchant operator"},
-		{"GET", sale + "/ledger", "", "merchant operator"},
-		{"GET", sale + "/figures", "", "merchant operator"},
-		{"GET", sale + "/events", "", "merchant operator"},
-		{"GET", sale + "/orders", "", "merchant operator"},
-		{"GET", sale + "/orders?format=csv", "", "merchant operator"},
-		{"GET", sale + "/audit", "", "merchant operator"},
+		{"GET", own, "", "buyer", ""},
+		{"GET", own + "/events", "", "buyer", ""},
+		{"POST", own + "/pay", "", "buyer", ""},
+		{"POST", own + "/cancel", "", "buyer", ""},
+		{"GET", sale, "", "merchant operator", apikey.SalesRead},
+		{"PATCH", sale, `{"perBuyerLimit":9}`, "merchant operator", apikey.SalesWrite},
+		{"DELETE", sale, "", "merchant operator", apikey.SalesWrite},
+		{"POST", sale + "/expose", "", "merchant operator", apikey.SalesWrite},
+		{"POST", sale + "/close", "", "merchant operator", apikey.SalesWrite},
+		{"GET", sale + "/ledger", "", "merchant operator", apikey.SalesRead},
+		{"GET", sale + "/figures", "", "merchant operator", apikey.SalesRead},
+		{"GET", sale + "/events", "", "merchant operator", apikey.SalesRead},
+		{"GET", sale + "/orders", "", "merchant operator", apikey.OrdersRead},
+		{"GET", sale + "/orders?format=csv", "", "merchant operator", apikey.OrdersRead},
+		{"GET", sale + "/audit", "", "merchant operator", apikey.SalesRead},
 		{"GET", "/admin/events", "", "merchant operator another merchant " +
-			"the buyer's number as a merchant"}, // each sees events of own sales
-		{"GET", "/admin/dead-letters", "", "operator"},
-		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator"},
-		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator"},
-		{"GET", "/admin/limiters", "", "operator"},
-		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator"},
-		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator"},
-		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator"},
+			"the buyer's number as a merchant", apikey.OrdersRead}, // each sees events of own sales
+		{
+			"POST", "/admin/api-keys", `{"name":"x","scopes":["sales:read"],"merchantId":"70"}`,
+			"merchant operator", "",
+		},
+		{"GET", "/admin/api-keys?merchantId=70", "", "merchant operator", ""},
+		{"DELETE", "/admin/api-keys/" + own70.ID, "", "merchant operator", ""},
+		{"GET", "/admin/dead-letters", "", "operator", ""},
+		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator", ""},
+		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator", ""},
+		{"GET", "/admin/limiters", "", "operator", ""},
+		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator", ""},
+		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator", ""},
+		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator", ""},
 	}
 	people := map[string]seckill.Actor{
 		"another buyer": buyer(2), "another merchant": {ID: "71", Role: seckill.Merchant},
@@ -57,11 +68,29 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		"buyer":                            buyer(1), "merchant": merchant(),
 		"operator": operator(),
 	}
+	keys, all := map[string]string{}, apikey.Scopes()
+	for i, s := range all {
+		keys[string(s)] = h.newKey(merchant().ID, s).text
+		others := slices.Delete(slices.Clone(all), i, i+1)
+		keys[strings.Trim(fmt.Sprint(others), "[]")] = h.newKey(merchant().ID, others...).text
+	}
+	foreign := h.newKey("71", all...).text
 	for _, c := range calls {
 		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c.method, c.path, c.body)
 		bad := h.as(seckill.Actor{}, c.method, c.path, c.body, "Authorization",
 			"Bearer e30.e30.e30")
 		require.Equal(t, "UNAUTHENTICATED", bad.Reason, "%s %s", c.method, c.path)
+		for name, key := range keys {
+			if c.scope == "" || !strings.Contains(" "+name+" ", " "+string(c.scope)+" ") {
+				r := h.with(key, c.method, c.path, c.body)
+				require.Equal(t, "FORBIDDEN", r.Reason, "%s %s with %s", c.method, c.path, name)
+				require.Contains(t, r.raw, string(c.scope))
+			}
+		}
+		if c.path != "/admin/events" { // where each sees events of own sales
+			r := h.with(foreign, c.method, c.path, c.body)
+			require.Equal(t, "FORBIDDEN", r.Reason, "%s %s as another merchant", c.method, c.path)
+		}
 		for name, who := range people {
 			if !strings.Contains(" "+c.may+" ", " "+name+" ") {
 				h.refuses("FORBIDDEN", who, c.method, c.path, c.body)
