@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/apikey"
+	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -109,7 +110,8 @@ func TestRoutes_ScopesFitTheirMethods(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_HasEveryScope checks that the document names the scope of each call.
+// TestOpenAPI_HasEveryScope checks that the document names the scope of each call, and that the
+// document and the page of keys list all scopes.
 func TestOpenAPI_HasEveryScope(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range newAPI(Deps{}).routes() {
@@ -123,4 +125,12 @@ func TestOpenAPI_HasEveryScope(t *testing.T) {
 		require.Equal(t, r.scope, found, r.path)
 	}
 	require.Equal(t, apikey.Scopes(), words[apikey.Scope](t, doc, "ApiKeyScope"))
+	var offered []apikey.Scope
+	for _, s := range (web.Page{}).Scopes() {
+		offered = append(offered, apikey.Scope(s))
+		for _, lang := range web.Langs() {
+			require.NotEmpty(t, site(t).Words(lang)["keyScope."+s], "%s: %s", lang, s)
+		}
+	}
+	require.Equal(t, apikey.Scopes(), offered, "on the page of keys")
 }
