@@ -90,10 +90,24 @@ func (v *Verifier) Verify(ctx context.Context, text string) (Key, error) {
 	case f.key == nil || !f.key.has(secret):
 		return Key{}, errNotValid()
 	case !f.key.RevokedAt.IsZero():
-		return Key{}, seckill.NewError(seckill.Unauthenticated, "the API key has been revoked")
+		return Key{}, errRevoked()
 	}
 	v.noteUse(f.key)
 	return *f.key, nil
+}
+
+// Check refuses, as Verify does, a key that was verified before and is not valid any more. It is
+// for responses that last.
+func (v *Verifier) Check(ctx context.Context, id string) error {
+	f, err := v.find(ctx, id)
+	if err == nil && (f.key == nil || !f.key.RevokedAt.IsZero()) {
+		err = errRevoked()
+	}
+	return err
+}
+
+func errRevoked() error {
+	return seckill.NewError(seckill.Unauthenticated, "the API key has been revoked")
 }
 
 func errNotValid() error {

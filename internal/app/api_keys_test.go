@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"bufio"
+	"io"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -121,4 +123,28 @@ func TestAPIKeys_NeverInLogs(t *testing.T) {
 	require.Contains(t, log, "API keys can't be checked")
 	require.NotContains(t, log, secret)
 	require.NotContains(t, down.raw, secret)
+}
+
+// TestAPIKeys_StreamEndsWithItsKey checks that a stream of figures ends after its key was revoked.
+func TestAPIKeys_StreamEndsWithItsKey(t *testing.T) {
+	h := open(t)
+	goods, k := h.exposed("5", "1"), h.newKey(merchant().ID, apikey.SalesRead)
+	res := must.Get(h.client.Do(h.request(seckill.Actor{}, "GET",
+		"/admin/sales/"+goods+"/events", "", "Authorization", "Bearer "+k.text)))(t)
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() && lines.Text() != "event: picture" {
+	}
+	h.does(merchant(), "DELETE", "/admin/api-keys/"+k.ID, "")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, res.Body)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(time.Minute):
+		t.Fatal("the stream goes on")
+	}
 }
