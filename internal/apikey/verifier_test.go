@@ -25,6 +25,7 @@ type memory struct {
 	reads [][]string
 	uses  [][]string
 	takes time.Duration // of a read, after it has seen the keys
+	deaf  bool          // a read ignores its deadline
 	err   error
 }
 
@@ -47,6 +48,10 @@ func (m *memory) APIKeysByID(ctx context.Context, ids []string) (all []Key, err 
 	}
 	err = m.err
 	m.mu.Unlock()
+	if m.deaf {
+		time.Sleep(m.takes)
+		return all, err
+	}
 	select {
 	case <-time.After(m.takes):
 		return all, err
@@ -151,6 +156,9 @@ func TestVerify_RefusesWhatItCannotCheck(t *testing.T) {
 		m.takes = MaxAge + 1
 		_, err := v.Verify(t.Context(), text)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+		m.deaf = true
+		_, err = v.Verify(t.Context(), text)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "it has read the key too long ago")
 		m.takes, m.err = 0, errors.New("down")
 		_, err = v.Verify(t.Context(), text)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
