@@ -39,7 +39,7 @@ func shardedBy(table string) string {
 	switch table {
 	case "idempotency_keys":
 		return "actor_id"
-	case "event_head", "webhook_endpoints":
+	case "event_head", "webhook_endpoints", "api_keys":
 		return "id"
 	case "webhook_deliveries":
 		return "endpoint_id"

@@ -1,5 +1,5 @@
 // Command seckillctl is the operator's command line: migrations, tokens, ledgers, rebuilds, dead
-// letters, limiters, draws and plans.
+// letters, limiters, API keys, draws and plans.
 package main
 
 import (
@@ -33,6 +33,7 @@ type commands struct {
 	Rebuild     rebuildCmd     `cmd:"" help:"Shut a sale's gate, write all reservations in flight, and rebuild the sale in Redis."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
 	Limiter     limiterCmd     `cmd:"" help:"Read and change rate limiters while they run, on every node."`
+	APIKey      apiKeyCmd      `cmd:"" name:"api-key" help:"Make, list and revoke keys of merchants' back ends."`
 	Draw        drawCmd        `cmd:"" help:"Check the draw of a waiting room."`
 	Plan        planCmd        `cmd:"" help:"Print what a sale costs: counts of work, multiplied by measured costs. It contacts no server."`
 	Health      healthCmd      `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/event"
@@ -33,6 +34,7 @@ type API struct {
 	Limits   *Limits
 	Notifier *query.Notifier
 	Counters *stats.Counters
+	keys     *apikey.Verifier
 	renewers []Worker
 }
 
@@ -77,6 +79,10 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
+	keys, err := apikey.NewVerifier(p.Store, time.Now, p.Log)
+	if err != nil {
+		return nil, err
+	}
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	webhooks, _ := p.Provider.(httpapi.Webhooks) // nil: the provider sends none
@@ -95,6 +101,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Shipping: &shipping.Service{
 			Orders: services.Orders, Store: p.Store, Sealer: auth.Addresses{Keys: phones},
 		},
+		APIKeys: &apikey.Service{Store: p.Store, Now: time.Now}, KeyVerifier: keys,
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
@@ -102,7 +109,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	})
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
-		Counters: services.Counters, renewers: p.renewers(),
+		Counters: services.Counters, keys: keys, renewers: p.renewers(),
 	}, nil
 }
 
@@ -128,7 +135,7 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 
 // Workers returns the workers that the API needs beside its server.
 func (a *API) Workers() []Worker {
-	return append([]Worker{a.Limits, a.Notifier, a.Counters}, a.renewers...)
+	return append([]Worker{a.Limits, a.Notifier, a.Counters, a.keys}, a.renewers...)
 }
 
 // Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/web"
@@ -52,6 +53,8 @@ type Deps struct {
 	Endpoints    *webhook.Service
 	ErrorCounts  *stats.Counters
 	Notifier     *query.Notifier
+	APIKeys      *apikey.Service
+	KeyVerifier  *apikey.Verifier
 	Site         *web.Site
 	Tokens       *auth.Tokens
 	Ready        Readiness

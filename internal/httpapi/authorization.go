@@ -1,15 +1,21 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"strings"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // authenticate verifies the bearer token. It uses the session cookie only without an Authorization
 // header. A program that sends a bad token must get an error, even from a browser with a session.
-func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
+//
+// It is also the only place that checks the scope of an API key, which depends on the route alone. A
+// key without the scope is refused before anything of the request is read.
+func (a *api) authenticate(r *http.Request, scope apikey.Scope) (seckill.Actor, error) {
 	if r.Header["Authorization"] == nil {
 		return a.cookieActor(r)
 	}
@@ -17,7 +23,31 @@ func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 	if err != nil {
 		return seckill.Actor{}, err
 	}
+	if apikey.Is(token) {
+		return a.keyActor(r.Context(), token, scope)
+	}
 	return a.Tokens.Verify(token)
+}
+
+// keyActor returns the merchant of an API key with the scope. Failed attempts are limited by
+// address.
+func (a *api) keyActor(
+	ctx context.Context, token string, scope apikey.Scope,
+) (seckill.Actor, error) {
+	key, err := a.KeyVerifier.Verify(ctx, token)
+	switch {
+	case seckill.ReasonOf(err) == seckill.Unauthenticated:
+		return seckill.Actor{}, cmp.Or(a.Limiter.LimitFailedKey(ctx), err)
+	case err != nil:
+		return seckill.Actor{}, err
+	case scope == "":
+		return seckill.Actor{}, seckill.NewError(seckill.Forbidden,
+			"an API key may not do this; sign in with a token")
+	case !key.Allows(scope):
+		return seckill.Actor{}, seckill.NewError(seckill.Forbidden,
+			"the API key lacks the scope %s", scope)
+	}
+	return key.Actor(), nil
 }
 
 // bearer returns the token of the Authorization header. It refuses two headers, because a reverse

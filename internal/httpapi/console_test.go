@@ -20,6 +20,8 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 		{"/console/sales/43", seller, 200},
 		{"/console/sales/x", seller, 404},
 		{"/console/sales/-1", seller, 404},
+		{"/console/keys", seller, 200},
+		{"/console/keys", h.cookie(buyer()), 403},
 		{"/console/operations", seller, 403},
 		{"/console/operations", h.cookie(operator()), 200},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/auth"
@@ -90,8 +91,10 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Endpoints: &webhook.Service{
 			Store: up.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: allow, Log: log,
 		},
-		Events:     &event.Feed{Store: up.Store, Currency: "CNY"},
-		Statistics: s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
+		APIKeys:     &apikey.Service{Store: up.Store, Now: time.Now},
+		KeyVerifier: must.Get(apikey.NewVerifier(up.Store, time.Now, log))(t),
+		Events:      &event.Feed{Store: up.Store, Currency: "CNY"},
+		Statistics:  s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),
 		Site:     must.Get(web.New("CNY"))(t),
 		Tokens:   must.Get(auth.New(secret, 40_000, time.Now))(t),
@@ -101,7 +104,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	workers := append(app.NewWorkers(up.Parts, settings), h.Notifier)
+	workers := append(app.NewWorkers(up.Parts, settings), h.Notifier, h.KeyVerifier)
 	go func() { ended <- app.Run(ctx, time.Minute, workers) }()
 	t.Cleanup(func() {
 		cancel()

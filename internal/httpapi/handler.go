@@ -61,7 +61,7 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	}
 	r := &request{gin: c, header: c.Request.Header}
 	if !rt.public {
-		actor, err := a.authenticate(c.Request)
+		actor, err := a.authenticate(c.Request, rt.scope)
 		if err != nil {
 			return nil, err
 		}

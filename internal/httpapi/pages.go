@@ -29,6 +29,7 @@ func (a *api) pages() []route {
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
+		show("/console/keys", a.consolePage("keys")),
 		show("/console/operations", a.consolePage("operations")),
 		show(web.AssetPath+":version/:name", a.asset),
 	}

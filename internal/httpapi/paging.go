@@ -49,6 +49,7 @@ const (
 	limiterCursor    = "l"
 	webhookCursor    = "w"
 	deliveryCursor   = "b"
+	apiKeyCursor     = "k"
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the first page.

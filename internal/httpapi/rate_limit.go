@@ -21,6 +21,8 @@ import (
 const (
 	PathRule  = "randomPath"
 	pathRoute = "/randomPath"
+	// failedKeyRule limits requests with an API key that is not valid. It belongs to no route.
+	failedKeyRule = "failedApiKey"
 )
 
 // RuleLimiter applies the rate limit rules to requests. A request that waits for a permit holds no
@@ -60,6 +62,14 @@ func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.
 		return nil
 	}
 	return l.acquire(ctx, attributes(c, c.FullPath(), goodsID, by), wants)
+}
+
+// LimitFailedKey applies the rule of API keys that are not valid. Rules may be replaced, but the
+// default ones always exist.
+func (l *RuleLimiter) LimitFailedKey(ctx context.Context) error {
+	c := requestContextOf(ctx).gin
+	attrs := attributes(c, c.FullPath(), 0, seckill.Actor{})
+	return l.acquire(ctx, attrs, []gate.Check{{Rule: failedKeyRule}})
 }
 
 // CountsByGoods reports whether a rule of the request's route counts by goods.

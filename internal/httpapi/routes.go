@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -19,6 +20,7 @@ type route struct {
 	unchecked bool          // ignores query and body: probes and pages
 	fields    []string      // allowed in query, form and JSON body; dotted for nested members
 	lists     []string      // those of fields that are lists
+	scope     apikey.Scope  // that an API key needs; "": the call refuses API keys
 	extraTime time.Duration // added to callTimeout
 	unlimited bool          // no rate limit before the handler
 
@@ -51,7 +53,8 @@ const (
 // routes are the calls of the API. It has no rules before the handler of /randomPath, because
 // issuePath applies them after the check of the sale's state. Limiters are not limited themselves:
 // an operator could not correct a limit that is too low. Their key is a wildcard because an IPv6
-// network contains a slash. Signing in needs no session, and signing out accepts an expired one.
+// network contains a slash. A key could make itself stronger keys, so no key may call the routes of
+// API keys. Signing in needs no session, and signing out accepts an expired one.
 func (a *api) routes() []route {
 	const (
 		sales, sale = "/admin/sales", "/admin/sales/:goodsId"
@@ -60,6 +63,7 @@ func (a *api) routes() []route {
 		limiter     = "/admin/limiters/:type/*key"
 		deadLetters = "/admin/dead-letters"
 		webhooks    = "/admin/webhooks"
+		apiKeys     = "/admin/api-keys"
 		session     = "/session"
 
 		managedOrder = "/admin/orders/:orderSn"
@@ -120,67 +124,89 @@ func (a *api) routes() []route {
 		},
 		{methods: remove, path: session, public: true, handle: a.deleteSession},
 
-		{methods: post, path: sales, fields: append(ofSale, "stock"), handle: a.createSale},
-		{methods: read, path: sales, fields: page, handle: a.listMerchantSales},
-		{methods: read, path: sale, handle: a.withSale(a.Sales.Get)},
-		{methods: patch, path: sale, fields: append(ofSale, "stockDelta"), handle: a.changeSale},
-		{methods: remove, path: sale, handle: a.deleteSale},
-		{methods: read, path: sale + "/audit", fields: page, handle: a.auditOfSale},
 		{
-			methods: post, path: sale + "/expose", extraTime: exposeTime,
+			methods: post, path: sales, scope: apikey.SalesWrite, fields: append(ofSale, "stock"),
+			handle: a.createSale,
+		},
+		{
+			methods: read, path: sales, scope: apikey.SalesRead, fields: page,
+			handle: a.listMerchantSales,
+		},
+		{methods: read, path: sale, scope: apikey.SalesRead, handle: a.withSale(a.Sales.Get)},
+		{
+			methods: patch, path: sale, scope: apikey.SalesWrite,
+			fields: append(ofSale, "stockDelta"), handle: a.changeSale,
+		},
+		{methods: remove, path: sale, scope: apikey.SalesWrite, handle: a.deleteSale},
+		{
+			methods: read, path: sale + "/audit", scope: apikey.SalesRead, fields: page,
+			handle: a.auditOfSale,
+		},
+		{
+			methods: post, path: sale + "/expose", scope: apikey.SalesWrite, extraTime: exposeTime,
 			handle: a.withSale(a.Sales.Expose),
 		},
 		{
-			methods: post, path: sale + "/close", extraTime: exposeTime,
+			methods: post, path: sale + "/close", scope: apikey.SalesWrite, extraTime: exposeTime,
 			handle: a.withSale(a.Sales.Close),
 		},
-		{methods: read, path: sale + "/ledger", handle: a.saleLedger},
-		{methods: read, path: sale + "/figures", handle: a.saleStatistics},
-		{methods: stream, path: sale + "/events", handle: a.saleEvents},
+		{methods: read, path: sale + "/ledger", scope: apikey.SalesRead, handle: a.saleLedger},
 		{
-			methods: read, path: sale + "/orders", fields: append(page, "status", "format"),
-			handle: a.ordersOfSale,
+			methods: read, path: sale + "/figures", scope: apikey.SalesRead,
+			handle: a.saleStatistics,
+		},
+		{methods: stream, path: sale + "/events", scope: apikey.SalesRead, handle: a.saleEvents},
+		{
+			methods: read, path: sale + "/orders", scope: apikey.OrdersRead,
+			fields: append(page, "status", "format"), handle: a.ordersOfSale,
 		},
 		{
-			methods: read, path: "/admin/orders", fields: []string{"orderSn"},
+			methods: read, path: "/admin/orders", scope: apikey.OrdersRead, fields: []string{"orderSn"},
 			handle: a.findManagedOrder,
 		},
 		{
-			methods: post, path: managedOrder + "/cancel",
+			methods: post, path: managedOrder + "/cancel", scope: apikey.OrdersWrite,
 			handle: a.withManagedOrder(a.Payments.CancelForMerchant),
 		},
 		{
-			methods: post, path: managedOrder + "/refund",
+			methods: post, path: managedOrder + "/refund", scope: apikey.OrdersWrite,
 			handle: a.withManagedOrder(a.Payments.Refund),
 		},
 		{
-			methods: post, path: managedOrder + "/ship",
+			methods: post, path: managedOrder + "/ship", scope: apikey.OrdersWrite,
 			fields: []string{"carrier", "trackingNumber"}, handle: a.shipOrder,
 		},
-		{methods: post, path: managedOrder + "/reveal", handle: a.revealOrder},
+		{methods: post, path: managedOrder + "/reveal", scope: apikey.OrdersWrite, handle: a.revealOrder},
 		{
-			methods: read, path: "/admin/events", fields: []string{"after", "limit"},
+			methods: read, path: "/admin/events", scope: apikey.OrdersRead, fields: []string{"after", "limit"},
 			handle: a.listEvents,
 		},
 		{
-			methods: post, path: webhooks, fields: ofWebhook, lists: listed,
+			methods: post, path: webhooks, scope: apikey.WebhooksWrite, fields: ofWebhook, lists: listed,
 			handle: a.createWebhook,
 		},
-		{methods: read, path: webhooks, fields: page, handle: a.listWebhooks},
-		{methods: read, path: webhooks + "/:id", handle: a.showWebhook},
+		{methods: read, path: webhooks, scope: apikey.WebhooksWrite, fields: page, handle: a.listWebhooks},
+		{methods: read, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.showWebhook},
 		{
-			methods: patch, path: webhooks + "/:id", fields: append(ofWebhook, "rotateSecret"),
+			methods: patch, path: webhooks + "/:id", scope: apikey.WebhooksWrite, fields: append(ofWebhook, "rotateSecret"),
 			lists: listed, handle: a.changeWebhook,
 		},
-		{methods: remove, path: webhooks + "/:id", handle: a.deleteWebhook},
+		{methods: remove, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.deleteWebhook},
 		{
-			methods: read, path: webhooks + "/:id/deliveries", fields: append(page, "state"),
+			methods: read, path: webhooks + "/:id/deliveries", scope: apikey.WebhooksWrite, fields: append(page, "state"),
 			handle: a.listDeliveries,
 		},
 		{
-			methods: post, path: webhooks + "/:id/deliveries/:deliveryId/retry",
+			methods: post, path: webhooks + "/:id/deliveries/:deliveryId/retry", scope: apikey.WebhooksWrite,
 			handle: a.retryDelivery,
 		},
+
+		{
+			methods: post, path: apiKeys, fields: []string{"name", "scopes", "merchantId"},
+			lists: []string{"scopes"}, handle: a.createAPIKey,
+		},
+		{methods: read, path: apiKeys, fields: append(page, "merchantId"), handle: a.listAPIKeys},
+		{methods: remove, path: apiKeys + "/:id", handle: a.revokeAPIKey},
 
 		{
 			methods: read, path: "/admin/limiters", unlimited: true, fields: page,

@@ -76,17 +76,28 @@ type auditResponse struct {
 	ID        string            `json:"id"`
 	ActorID   string            `json:"actorId"`
 	ActorRole seckill.Role      `json:"actorRole"`
+	APIKey    *auditedKey       `json:"apiKey,omitzero"` // nil: a person, or the system
 	Action    salechange.Action `json:"action"`
 	From      map[string]any    `json:"from"`
 	To        map[string]any    `json:"to"`
 	At        timestamp         `json:"at"`
 }
 
+// auditedKey is the API key that made a change, with its name at that time.
+type auditedKey struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
 func newAuditResponse(e salechange.AuditEntry) auditResponse {
-	return auditResponse{
+	r := auditResponse{
 		ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action,
 		From: e.Was, To: e.Became, At: timestamp(e.At),
 	}
+	if e.APIKey.ID != "" {
+		r.APIKey = &auditedKey{ID: e.APIKey.ID, Name: e.APIKey.Name}
+	}
+	return r
 }
 
 // auditOfSale is GET /admin/sales/{goodsId}/audit.

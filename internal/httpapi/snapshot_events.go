@@ -44,7 +44,7 @@ func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 	interval := time.NewTicker(snapshotInterval)
 	defer interval.Stop()
-	for {
+	for s.keyIsValid(ctx, r.actor) {
 		event, err := s.snapshots.Get(ctx, r.ID("goodsId"),
 			func(ctx context.Context) (string, error) { return s.snapshotEvent(ctx, r), nil })
 		if err != nil || !s.write(event) { // an error means that the client has left
@@ -58,6 +58,12 @@ func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 			return
 		}
 	}
+}
+
+// keyIsValid reports whether the caller uses no API key, or one that is still valid. A stream ends
+// with its key; the client that connects again gets the reason.
+func (a *api) keyIsValid(ctx context.Context, by seckill.Actor) bool {
+	return by.APIKey.ID == "" || a.KeyVerifier.Check(ctx, by.APIKey.ID) == nil
 }
 
 // snapshotEvent returns a snapshot as an event, or an event with the reason for its absence. The

@@ -18,6 +18,14 @@ type Actor struct {
 	Role  Role
 	Name  string // for the order; may be empty
 	Phone string // for the order; may be empty
+	// APIKey is the key with which a merchant's program called; zero for a person.
+	APIKey APIKey
+}
+
+// APIKey names a key in the audit log.
+type APIKey struct {
+	ID   string
+	Name string
 }
 
 // MayManage reports whether the actor may see and change a merchant's sales.

@@ -13,14 +13,16 @@ import (
 // auditRow is one change of a sale. The database has Was and Became as JSON, so a new field of a
 // sale needs no migration.
 type auditRow struct {
-	GoodsID   int64  `gorm:"primaryKey;autoIncrement:false"`
-	ID        string `gorm:"primaryKey"`
-	ActorID   string
-	ActorRole seckill.Role
-	Action    salechange.Action
-	Was       map[string]any `gorm:"serializer:json"`
-	Became    map[string]any `gorm:"serializer:json"`
-	MadeAt    int64
+	GoodsID    int64  `gorm:"primaryKey;autoIncrement:false"`
+	ID         string `gorm:"primaryKey"`
+	ActorID    string
+	ActorRole  seckill.Role
+	APIKeyID   string `gorm:"column:api_key_id"`
+	APIKeyName string `gorm:"column:api_key_name"`
+	Action     salechange.Action
+	Was        map[string]any `gorm:"serializer:json"`
+	Became     map[string]any `gorm:"serializer:json"`
+	MadeAt     int64
 }
 
 // TableName implements GORM's Tabler.
@@ -42,7 +44,8 @@ func (s *Store) AuditOf(
 func (r auditRow) entry() salechange.AuditEntry {
 	return salechange.AuditEntry{
 		ID: r.ID, GoodsID: r.GoodsID, ActorID: r.ActorID, Role: r.ActorRole, Action: r.Action,
-		Was: r.Was, Became: r.Became, At: timeOf(&r.MadeAt),
+		APIKey: seckill.APIKey{ID: r.APIKeyID, Name: r.APIKeyName},
+		Was:    r.Was, Became: r.Became, At: timeOf(&r.MadeAt),
 	}
 }
 
@@ -53,7 +56,7 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 	by := seckill.ActorOf(tx.Statement.Context)
 	return tx.Create(&auditRow{
 		GoodsID: max(was.GoodsID, became.GoodsID), ID: newID(), ActorID: by.ID,
-		ActorRole: by.Role, Action: action, Was: from, Became: to, MadeAt: now.UnixMilli(),
+		ActorRole: by.Role, APIKeyID: by.APIKey.ID, APIKeyName: by.APIKey.Name, Action: action, Was: from, Became: to, MadeAt: now.UnixMilli(),
 	}).Error
 }
 

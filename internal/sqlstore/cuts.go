@@ -22,6 +22,8 @@ type cutRow struct {
 	Wanted         salechange.Change `gorm:"serializer:json"`
 	ActorID        string
 	ActorRole      seckill.Role
+	APIKeyID       string `gorm:"column:api_key_id"`
+	APIKeyName     string `gorm:"column:api_key_name"`
 	IdempotencyKey string
 	State          inventory.CutState
 	MadeAt         int64
@@ -34,7 +36,10 @@ func (cutRow) TableName() string { return "stock_cuts" }
 func (r cutRow) cut() inventory.StockCut {
 	return inventory.StockCut{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, Wanted: r.Wanted,
-		By:  seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
+		By: seckill.Actor{
+			ID: r.ActorID, Role: r.ActorRole,
+			APIKey: seckill.APIKey{ID: r.APIKeyID, Name: r.APIKeyName},
+		},
 		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
 }
@@ -47,7 +52,8 @@ func beginCut(
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
 		GoodsID: sale.GoodsID, ID: newID(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
-		Wanted: c, ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key,
+		Wanted: c, ActorID: by.ID, ActorRole: by.Role, APIKeyID: by.APIKey.ID,
+		APIKeyName: by.APIKey.Name, IdempotencyKey: once.Key,
 		State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
 	if err := tx.Create(&row).Error; err != nil {

@@ -19,7 +19,7 @@ type oldRows struct {
 // ForgetKeys deletes idempotency keys made before a moment, at most limit in a call, as the methods
 // below do. It returns how many it found.
 func (s *Store) ForgetKeys(ctx context.Context, before time.Time, limit int) (int, error) {
-	return s.forget(ctx, oldRows{
+	return forget[string](ctx, s, oldRows{
 		table: "idempotency_keys", shard: "actor_id", id: "idempotency_key", where: "made_at < ?",
 		args: []any{before.UnixMilli()},
 	}, limit)
@@ -27,7 +27,7 @@ func (s *Store) ForgetKeys(ctx context.Context, before time.Time, limit int) (in
 
 // ForgetMoves deletes stock moves that were released before a moment.
 func (s *Store) ForgetMoves(ctx context.Context, before time.Time, limit int) (int, error) {
-	return s.forget(ctx, oldRows{
+	return forget[int64](ctx, s, oldRows{
 		table: "stock_moves", shard: "goods_id", id: "id", where: "given_at < ?",
 		args: []any{before.UnixMilli()},
 	}, limit)
@@ -35,7 +35,7 @@ func (s *Store) ForgetMoves(ctx context.Context, before time.Time, limit int) (i
 
 // ForgetCuts deletes stock cuts that were made before a moment and have ended.
 func (s *Store) ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error) {
-	return s.forget(ctx, oldRows{
+	return forget[int64](ctx, s, oldRows{
 		table: "stock_cuts", shard: "goods_id", id: "id", where: "state IN ? AND made_at < ?",
 		args: []any{
 			[]inventory.CutState{inventory.CutDone, inventory.CutUndone}, before.UnixMilli(),
@@ -45,8 +45,16 @@ func (s *Store) ForgetCuts(ctx context.Context, before time.Time, limit int) (in
 
 // ForgetBarriers deletes barriers that were reached before a moment. No rebuild waits for them.
 func (s *Store) ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error) {
-	return s.forget(ctx, oldRows{
+	return forget[int64](ctx, s, oldRows{
 		table: "barriers", shard: "goods_id", id: "token", where: "reached_at < ?",
+		args: []any{before.UnixMilli()},
+	}, limit)
+}
+
+// ForgetAPIKeys deletes API keys that were revoked before a moment.
+func (s *Store) ForgetAPIKeys(ctx context.Context, before time.Time, limit int) (int, error) {
+	return forget[string](ctx, s, oldRows{
+		table: "api_keys", shard: "id", id: "id", where: "revoked_at < ?",
 		args: []any{before.UnixMilli()},
 	}, limit)
 }
@@ -64,7 +72,7 @@ func (s *Store) ForgetTombstones(
 	if err != nil || len(goods) == 0 {
 		return 0, 0, wrapError("find retired sales", err)
 	}
-	found, err = s.forget(ctx, oldRows{
+	found, err = forget[int64](ctx, s, oldRows{
 		table: "orders", shard: "goods_id", id: "order_sn",
 		where: `goods_id IN ? AND status = ? AND quantity = 0 AND failure_reason = ?
 			AND closed_at < ?`,
@@ -97,15 +105,18 @@ func (s *Store) ForgetEvents(ctx context.Context, before time.Time, limit int) (
 		ids[r.GoodsID] = append(ids[r.GoodsID], r.ID)
 	}
 	old := oldRows{table: "events", shard: "goods_id", id: "id", where: "position > 0"}
-	return len(rows), wrapError("delete old events", s.remove(ctx, old, ids))
+	return len(rows), wrapError("delete old events", remove(ctx, s, old, ids))
 }
 
 // forget finds old rows and deletes them by their keys, because Vitess deletes by no limit. It
 // checks the condition again: a row may have changed.
-func (s *Store) forget(ctx context.Context, old oldRows, limit int) (int, error) {
+// The shard's column has the type K.
+func forget[K int64 | string](
+	ctx context.Context, s *Store, old oldRows, limit int,
+) (int, error) {
 	op := "delete old rows of " + old.table
 	var found []struct {
-		Shard int64
+		Shard K
 		ID    string
 	}
 	err := s.read(ctx).Table(old.table).Select(old.shard+" AS shard, "+old.id+" AS id").
@@ -113,16 +124,18 @@ func (s *Store) forget(ctx context.Context, old oldRows, limit int) (int, error)
 	if err != nil {
 		return 0, wrapError(op, err)
 	}
-	ids := make(map[int64][]string)
+	ids := make(map[K][]string)
 	for _, row := range found {
 		ids[row.Shard] = append(ids[row.Shard], row.ID)
 	}
-	return len(found), wrapError(op, s.remove(ctx, old, ids))
+	return len(found), wrapError(op, remove(ctx, s, old, ids))
 }
 
 // remove deletes the rows with these keys, by the column that names the shard, to which the
 // condition still applies.
-func (s *Store) remove(ctx context.Context, old oldRows, ids map[int64][]string) error {
+func remove[K int64 | string](
+	ctx context.Context, s *Store, old oldRows, ids map[K][]string,
+) error {
 	for shard, all := range ids {
 		for part := range slices.Chunk(all, chunkOf(s.db)) {
 			err := s.read(ctx).Exec("DELETE FROM "+old.table+" WHERE "+old.shard+" = ? AND "+old.id+

@@ -38,12 +38,18 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 		require.NoError(t, h.RecordBarrier(ctx, sale.GoodsID, bar, today))
 	}
 	for i := range 5 {
-		once := salechange.IdempotencyKey{ActorID: "1", Key: fmt.Sprint(i), Hash: "h"}
+		once := salechange.IdempotencyKey{ActorID: "auth0|A", Key: fmt.Sprint(i), Hash: "h"}
 		cut := must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -1}, once,
 			today))(t).Cut
 		if i < 4 {
 			_, _, err := h.EndCut(ctx, *cut, order.MoveApplied, today)
 			require.NoError(t, err)
+		}
+	}
+	for i := range 5 {
+		k := h.addAPIKey("70", fmt.Sprint(i), today)
+		if i < 4 {
+			require.NoError(t, h.RevokeAPIKey(ctx, k.ID, "70", today))
 		}
 	}
 	for table, c := range map[string]struct {
@@ -54,6 +60,7 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 		"barriers":         {h.ForgetBarriers, 0},
 		"stock_cuts":       {h.ForgetCuts, 1},
 		"idempotency_keys": {h.ForgetKeys, 0},
+		"api_keys":         {h.ForgetAPIKeys, 1},
 	} {
 		before := h.count(table)
 		require.Zero(t, must.Get(c.forget(ctx, today, 3))(t), "%s: not old yet", table)

@@ -21,6 +21,7 @@ import (
 // calls.
 func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, at most once a second: an index on each shard"
+	const byKey = "the keys live on shards of their own (id)"
 	const forget = "once a minute, on each shard"
 	const hook = "webhooks live on shards of their own, by their ids, with their deliveries"
 	return map[string]string{
@@ -49,6 +50,13 @@ func crossShardMethods() map[string]string {
 		"ForgetBarriers":   forget,
 		"ForgetTombstones": forget,
 		"ForgetEvents":     forget,
+		"AddAPIKey":        byKey,
+		"APIKeysByID":      byKey,
+		"UseAPIKeys":       byKey,
+		"RevokeAPIKey":     byKey,
+		"APIKeys":          "a list for people: an index on each shard, merged",
+		"CountAPIKeys":     "when a key is made: an index on each shard",
+		"ForgetAPIKeys":    forget,
 		"Events":           "a merchant's own list: an index on each shard, merged",
 		"EventHead":        "one row on one shard",
 		"CreateEndpoint":   hook, "FindEndpoint": hook, "ChangeEndpoint": hook,

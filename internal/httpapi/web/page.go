@@ -112,6 +112,11 @@ func (u User) Called(p Page) string {
 	return p.T("role."+u.Role) + " " + u.ID
 }
 
+// Scopes are the choices of a new API key.
+func (p Page) Scopes() []string {
+	return []string{"sales:read", "sales:write", "orders:read", "orders:write", "webhooks:write"}
+}
+
 // Statuses are the choices of the orders' filter.
 func (p Page) Statuses() []string {
 	return []string{"created", "paid", "cancelled", "expired", "failed"}

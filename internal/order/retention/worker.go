@@ -14,6 +14,8 @@ const (
 	KeepWork = 7 * 24 * time.Hour
 	// KeepTombstones counts from a sale's retirement. No message can be as late.
 	KeepTombstones = 30 * 24 * time.Hour
+	// KeepRevokedKeys is how long lists show a revoked API key.
+	KeepRevokedKeys = 90 * 24 * time.Hour
 
 	interval = time.Minute
 	batch    = 500
@@ -33,6 +35,8 @@ type Store interface {
 	ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetDeliveries deletes webhook deliveries that ended before a moment.
 	ForgetDeliveries(ctx context.Context, before time.Time, limit int) (int, error)
+	// ForgetAPIKeys deletes API keys that were revoked before a moment.
+	ForgetAPIKeys(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetTombstones deletes tombstones without a message, of the next limit sales after a goods
 	// id that were retired before a moment. It returns also the last of these sales, or 0 if there
 	// was none.
@@ -68,6 +72,9 @@ func (w *Worker) runOnce(ctx context.Context) {
 		"barriers":   func() (int, error) { return w.Store.ForgetBarriers(ctx, work, batch) },
 		"events":     func() (int, error) { return w.Store.ForgetEvents(ctx, work, batch) },
 		"deliveries": func() (int, error) { return w.Store.ForgetDeliveries(ctx, work, batch) },
+		"API keys": func() (int, error) {
+			return w.Store.ForgetAPIKeys(ctx, now.Add(-KeepRevokedKeys), batch)
+		},
 		"tombstones": func() (int, error) { return w.forgetTombstones(ctx, now) },
 	}
 	for len(kinds) > 0 && ctx.Err() == nil {

@@ -48,6 +48,10 @@ func (s *fakeStore) ForgetDeliveries(_ context.Context, before time.Time, limit 
 	return s.forget("deliveries", before, limit)
 }
 
+func (s *fakeStore) ForgetAPIKeys(_ context.Context, before time.Time, limit int) (int, error) {
+	return s.forget("API keys", before, limit)
+}
+
 func (s *fakeStore) ForgetTombstones(
 	_ context.Context, before time.Time, above int64, limit int,
 ) (int, int64, error) {
@@ -82,6 +86,7 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 			rows: map[string]int{
 				"keys": 1, "moves": 10*batch + 1, "cuts": batch, "events": 1, "deliveries": 1,
 				"tombstones": 0,
+				"API keys":   1,
 			},
 			before: map[string]time.Time{},
 		}
@@ -89,9 +94,13 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 		w.runOnce(t.Context())
 		require.Equal(t, map[string]int{
 			"keys": 0, "moves": 0, "cuts": 0, "events": 0, "deliveries": 0, "tombstones": 0,
+			"API keys": 0,
 		}, s.rows)
 		require.ElementsMatch(t,
-			[]string{"keys", "moves", "cuts", "barriers", "events", "deliveries", "tombstones"},
+			[]string{
+				"keys", "moves", "cuts", "barriers", "events", "deliveries", "API keys",
+				"tombstones",
+			},
 			s.calls[:7], "each kind once before any a second time")
 		require.Len(t, s.calls, 1+11+2+1+1+1+1)
 		now := time.Now()
@@ -99,6 +108,7 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 			"keys":  now.Add(-salechange.IdempotencyTTL),
 			"moves": now.Add(-KeepWork), "cuts": now.Add(-KeepWork),
 			"events": now.Add(-KeepWork), "deliveries": now.Add(-KeepWork),
+			"API keys":   now.Add(-KeepRevokedKeys),
 			"tombstones": now.Add(-KeepTombstones),
 		}, s.before)
 	})

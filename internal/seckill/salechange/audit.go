@@ -29,6 +29,7 @@ type AuditEntry struct {
 	GoodsID     int64
 	ActorID     string
 	Role        seckill.Role
+	APIKey      seckill.APIKey // zero: a person, or the system
 	Action      Action
 	Was, Became map[string]any // the fields that differ, by their API names
 	At          time.Time

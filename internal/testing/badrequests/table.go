@@ -36,6 +36,7 @@ func Cases(f Fixture) ([]Case, error) {
 	t.bodies()
 	t.newSales()
 	t.changes()
+	t.apiKeys()
 	t.pages()
 	t.strangers()
 	t.routes()
@@ -82,6 +83,7 @@ func (t *table) calls() []call {
 		post("/randomPath?goodsId="+t.goods, t.buyer), get("/randomPath?goodsId="+t.goods, t.buyer),
 		post("/"+t.Path+"/decrStock", t.buyer, `{"goodsId":`+t.goods+`}`), get("/orders", t.buyer),
 		post("/admin/sales", t.merchant, NewSale("title", `"x"`)), get("/admin/sales", t.merchant),
+		post("/admin/api-keys", t.merchant, newAPIKey("", "")), get("/admin/api-keys", t.merchant),
 	}, t.orderCalls(t.OrderSn, t.buyer), t.saleCalls(t.goods))
 }
 

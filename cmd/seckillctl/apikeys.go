@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"flashsale.dev/seckill/internal/apikey"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+// apiKeyCmd makes, lists and revokes API keys of merchants' back ends.
+type apiKeyCmd struct {
+	Create createAPIKeyCmd `cmd:"" help:"Make a key for a merchant's back end, and print it once."`
+	List   listAPIKeysCmd  `cmd:"" help:"Print keys without their secrets, newest first."`
+	Revoke revokeAPIKeyCmd `cmd:"" help:"Revoke a key on every node within a second."`
+}
+
+// anOperator is the actor of this command line. It has no id, which lists show as no maker.
+func anOperator() seckill.Actor { return seckill.Actor{Role: seckill.Operator} }
+
+// withKeys opens the database and calls work with its API keys.
+func (d database) withKeys(s *session, work func(*apikey.Service) error) error {
+	return d.with(s, func(store *sqlstore.Store) error {
+		return work(&apikey.Service{Store: store, Now: time.Now})
+	})
+}
+
+// createAPIKeyCmd makes a key.
+type createAPIKeyCmd struct {
+	database
+	Merchant string         `required:"" help:"The id of the merchant whom the key acts as."`
+	Name     string         `required:"" help:"The key's name in the audit log, up to 80 characters."`
+	Scopes   []apikey.Scope `required:"" help:"Its rights, separated by commas: sales:read, sales:write, orders:read, orders:write, webhooks:write."`
+}
+
+// Run prints only the key, so that a shell can use it; JSON has its id and scopes too.
+func (c *createAPIKeyCmd) Run(s *session) error {
+	return c.withKeys(s, func(keys *apikey.Service) error {
+		k, text, err := keys.Create(s.ctx, anOperator(),
+			apikey.NewKey{MerchantID: c.Merchant, Name: c.Name, Scopes: c.Scopes})
+		if err != nil {
+			return err
+		}
+		shown := newAPIKeyOutput(k)
+		shown.Key = text
+		return s.print(shown, "%s", text)
+	})
+}
+
+// listAPIKeysCmd prints keys, newest first.
+type listAPIKeysCmd struct {
+	database
+	Merchant string `help:"Only keys of this merchant."`
+}
+
+// Run prints one line per key: text, or a JSON object.
+func (c *listAPIKeysCmd) Run(s *session) error {
+	return c.withKeys(s, func(keys *apikey.Service) error {
+		for before := ""; ; {
+			page, err := keys.List(s.ctx, anOperator(), c.Merchant, before, 100)
+			if err != nil || len(page) == 0 {
+				return err
+			}
+			for _, k := range page {
+				if err := printAPIKey(s, k); err != nil {
+					return err
+				}
+			}
+			before = page[len(page)-1].ID
+		}
+	})
+}
+
+func printAPIKey(s *session, k apikey.Key) error {
+	shown := newAPIKeyOutput(k)
+	if s.json {
+		return json.NewEncoder(s.stdout).Encode(shown)
+	}
+	state := "valid"
+	if !k.RevokedAt.IsZero() {
+		state = "revoked " + k.RevokedAt.Format(time.RFC3339)
+	}
+	used := "never used"
+	if !k.LastUsedAt.IsZero() {
+		used = "used " + k.LastUsedAt.Format(time.RFC3339)
+	}
+	return s.print(nil, "%s  %s  merchant %s  %q  %s  %s, %s", k.ID,
+		k.CreatedAt.Format(time.RFC3339), k.MerchantID, k.Name, strings.Join(shown.Scopes, ","),
+		state, used)
+}
+
+// revokeAPIKeyCmd revokes a key. It asks for no confirmation: a leaked key must go at once, and a
+// new one replaces it.
+type revokeAPIKeyCmd struct {
+	database
+	ID string `arg:"" help:"The key's id: the part of the key between its two underscores."`
+}
+
+// Run fails if the key does not exist.
+func (c *revokeAPIKeyCmd) Run(s *session) error {
+	return c.withKeys(s, func(keys *apikey.Service) error {
+		k, err := keys.Revoke(s.ctx, anOperator(), c.ID)
+		if err != nil {
+			return err
+		}
+		return s.print(newAPIKeyOutput(k), "revoked %s %q of merchant %s", k.ID, k.Name, k.MerchantID)
+	})
+}
+
+// apiKeyOutput is a key in JSON, with the API's names.
+type apiKeyOutput struct {
+	Key        string    `json:"key,omitzero"`
+	ID         string    `json:"id"`
+	MerchantID string    `json:"merchantId"`
+	Name       string    `json:"name"`
+	Scopes     []string  `json:"scopes"`
+	CreatedBy  string    `json:"createdBy"`
+	CreatedAt  time.Time `json:"createdAt"`
+	LastUsedAt time.Time `json:"lastUsedAt,omitzero"`
+	RevokedBy  string    `json:"revokedBy,omitzero"`
+	RevokedAt  time.Time `json:"revokedAt,omitzero"`
+}
+
+func newAPIKeyOutput(k apikey.Key) apiKeyOutput {
+	o := apiKeyOutput{
+		ID: k.ID, MerchantID: k.MerchantID, Name: k.Name, CreatedBy: k.CreatedBy,
+		CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt, RevokedBy: k.RevokedBy,
+		RevokedAt: k.RevokedAt,
+	}
+	for _, scope := range k.Scopes {
+		o.Scopes = append(o.Scopes, string(scope))
+	}
+	return o
+}

@@ -1,0 +1,97 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"flashsale.dev/seckill/internal/apikey"
+)
+
+// apiKeyRow is a key without its secret.
+type apiKeyRow struct {
+	ID         string `gorm:"primaryKey"`
+	MerchantID string
+	Name       string
+	Scopes     string // separated by spaces
+	Hash       string // hex
+	CreatedBy  string
+	CreatedAt  int64 `gorm:"autoCreateTime:false"`
+	LastUsedAt *int64
+	RevokedBy  string
+	RevokedAt  *int64
+}
+
+// TableName implements GORM's Tabler.
+func (apiKeyRow) TableName() string { return "api_keys" }
+
+// key converts the row. A hash that is not hex matches no secret.
+func (r apiKeyRow) key() apikey.Key {
+	hash, _ := hex.DecodeString(r.Hash)
+	k := apikey.Key{
+		ID: r.ID, MerchantID: r.MerchantID, Name: r.Name, Hash: hash, CreatedBy: r.CreatedBy,
+		CreatedAt: timeOf(&r.CreatedAt), LastUsedAt: timeOf(r.LastUsedAt),
+		RevokedBy: r.RevokedBy, RevokedAt: timeOf(r.RevokedAt),
+	}
+	for scope := range strings.FieldsSeq(r.Scopes) {
+		k.Scopes = append(k.Scopes, apikey.Scope(scope))
+	}
+	return k
+}
+
+// AddAPIKey stores a new key.
+func (s *Store) AddAPIKey(ctx context.Context, k apikey.Key) error {
+	scopes := make([]string, len(k.Scopes))
+	for i, scope := range k.Scopes {
+		scopes[i] = string(scope)
+	}
+	return wrapError("add an API key", s.read(ctx).Create(&apiKeyRow{
+		ID: k.ID, MerchantID: k.MerchantID, Name: k.Name, Scopes: strings.Join(scopes, " "),
+		Hash: hex.EncodeToString(k.Hash), CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt.UnixMilli(),
+	}).Error)
+}
+
+// APIKeys lists at most limit keys, newest first, with ids below before (empty: from the newest),
+// of one merchant or (empty) of all.
+func (s *Store) APIKeys(
+	ctx context.Context, merchantID, before string, limit int,
+) ([]apikey.Key, error) {
+	q := s.read(ctx).Order("id DESC").Limit(limit)
+	if merchantID != "" {
+		q = q.Where("merchant_id = ?", merchantID)
+	}
+	if before != "" {
+		q = q.Where("id < ?", before)
+	}
+	return list("list API keys", q, apiKeyRow.key)
+}
+
+// APIKeysByID returns those of the given keys that exist, in any order. It reads the primary,
+// because a replica may not have a revocation yet.
+func (s *Store) APIKeysByID(ctx context.Context, ids []string) ([]apikey.Key, error) {
+	return list("read API keys", s.read(ctx).Where("id IN ?", ids), apiKeyRow.key)
+}
+
+// CountAPIKeys returns the number of a merchant's valid keys.
+func (s *Store) CountAPIKeys(ctx context.Context, merchantID string) (int, error) {
+	var n int64
+	err := s.read(ctx).Model(&apiKeyRow{}).
+		Where("merchant_id = ? AND revoked_at IS NULL", merchantID).Count(&n).Error
+	return int(n), wrapError("count API keys", err)
+}
+
+// UseAPIKeys sets the time of the last use of keys, except for those with a later time.
+func (s *Store) UseAPIKeys(ctx context.Context, ids []string, at time.Time) error {
+	err := s.read(ctx).Exec(`UPDATE api_keys SET last_used_at = ?
+		WHERE id IN ? AND (last_used_at IS NULL OR last_used_at < ?)`,
+		at.UnixMilli(), ids, at.UnixMilli()).Error
+	return wrapError("write the use of API keys", err)
+}
+
+// RevokeAPIKey revokes a key. A key that is revoked keeps its time and its revoker.
+func (s *Store) RevokeAPIKey(ctx context.Context, id, by string, now time.Time) error {
+	err := s.read(ctx).Exec(`UPDATE api_keys SET revoked_at = ?, revoked_by = ?
+		WHERE id = ? AND revoked_at IS NULL`, now.UnixMilli(), by, id).Error
+	return wrapError("revoke an API key", err)
+}
