@@ -102,6 +102,14 @@ const (
 	EventsGone     Problem = "EVENTS_DELETED"
 )
 
+// Problems returns all values, NoProblem first.
+func Problems() []Problem {
+	return []Problem{
+		NoProblem, BadStatus, Redirected, TimedOut, PrivateAddress, BadTLS, NotConnected, BadSecret,
+		EventsGone,
+	}
+}
+
 // Delivery is one batch of events for an endpoint.
 type Delivery struct {
 	ID         string // a UUIDv7; the webhook-id of every attempt

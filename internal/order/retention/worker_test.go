@@ -101,8 +101,8 @@ func TestWorker_KindsTakeTurns(t *testing.T) {
 				"keys", "moves", "cuts", "barriers", "events", "deliveries", "API keys",
 				"tombstones",
 			},
-			s.calls[:7], "each kind once before any a second time")
-		require.Len(t, s.calls, 1+11+2+1+1+1+1)
+			s.calls[:8], "each kind once before any a second time")
+		require.Len(t, s.calls, 1+11+2+1+1+1+1+1)
 		now := time.Now()
 		require.Equal(t, map[string]time.Time{
 			"keys":  now.Add(-salechange.IdempotencyTTL),
