@@ -40,7 +40,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 		OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second,
 		PaymentTimeout: 15 * time.Minute, BatchSize: 500,
 	}
-	access := app.APISettings{JWTSecret: []byte(testSecret)}
+	access := app.APISettings{JWTSecrets: [][]byte{[]byte(testSecret)}}
 	api := must.Get(app.NewAPI(up.Parts, settings, access))(t)
 	handler := http.Handler(api.Handler)
 	if around != nil {

@@ -27,6 +27,7 @@ func (a *api) pages() []route {
 	return []route{
 		show("/", a.shopPage),
 		show("/session", a.sessionPage),
+		show(SignInCallback, a.finishSignIn),
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
 		show("/console/operations", a.consolePage("operations")),
@@ -58,9 +59,14 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 
-// sessionPage is where users sign in and out.
+// sessionPage is where users sign in and out. A page that needs a user names itself in the query;
+// where there is an issuer, the browser then goes there at once.
 func (a *api) sessionPage(_ context.Context, r *request) (response, error) {
-	var signIn web.SignIn
+	to := r.gin.Query("to")
+	if a.Issuer != nil && to != "" && a.visitor(r.gin.Request).ID == "" {
+		return a.beginSignIn(r, to)
+	}
+	signIn := web.SignIn{Issuer: a.Issuer != nil}
 	for _, g := range a.guestsFor(r.gin.Request) {
 		signIn.Guests = append(signIn.Guests, userOf(g))
 	}
