@@ -27,7 +27,10 @@ func (a *api) pages() []route {
 	return []route{
 		show("/", a.shopPage),
 		show("/session", a.sessionPage),
-		show(SignInCallback, a.finishSignIn),
+		{
+			methods: http.MethodGet, path: SignInCallback, public: true, unchecked: true,
+			handle: a.finishSignIn,
+		},
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
 		show("/console/operations", a.consolePage("operations")),

@@ -18,6 +18,7 @@ import (
 const SignInCallback = "/session/callback"
 
 const (
+	sessionPath = "/session" // a sign-in that begins there ends at the page of the user's role
 	// signInTime is how long a user may take at the issuer.
 	signInTime = 15 * time.Minute
 	// Names of the cookie of a sign-in that has begun.
@@ -34,7 +35,7 @@ type begun struct {
 
 // ownPage matches the paths of pages that a sign-in may lead to. Addresses of other sites don't
 // match, nor "//host".
-var ownPage = regexp.MustCompile(`^/(console(/\w+)*)?$`)
+var ownPage = regexp.MustCompile(`^/(session|console(/\w+)*)?$`)
 
 // beginSignIn sends the browser to the issuer, and stores the sign-in in a cookie that scripts
 // can't read. The cookie is SameSite=Lax, because the issuer's redirect comes from another site.
@@ -72,6 +73,9 @@ func (a *api) signInCookie(r *http.Request) *http.Cookie {
 // the sign-in. Another answer than a user leads to a page from which the user may try again; it
 // does not redirect, so that an issuer that refuses makes no loop.
 func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
+	if err := a.Limiter.LimitRoute(ctx, 0, seckill.Actor{}); err != nil {
+		return response{}, err // each code costs a call of the issuer
+	}
 	c, ended := r.gin, a.signInCookie(r.gin.Request)
 	from, err := a.begunIn(c.Request)
 	if err == nil && c.Query("error") != "" {
@@ -84,7 +88,10 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 		})
 	}
 	if err != nil {
-		a.Log.DebugContext(ctx, "sign-in failed", "err", err)
+		if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
+			a.Log.WarnContext(ctx, "sign-in at the issuer failed",
+				"err", err, "suppressed", suppressed)
+		}
 		http.SetCookie(c.Writer, ended)
 		return a.page(r, http.StatusBadRequest, web.Page{Name: "stop", Data: "signin"})
 	}
@@ -93,6 +100,11 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	a.setCookie(c, value, time.Now().Add(a.IssuerSession))
+	if from.To == sessionPath && isSeller(user) {
+		from.To = "/console"
+	} else if from.To == sessionPath {
+		from.To = "/"
+	}
 	return a.redirect(from.To, ended), nil
 }
 

@@ -11,6 +11,8 @@ rules:
      algorithm: token_bucket, permitsPerSecond: 20}
   - {name: session, route: POST /session, by: [ip], scope: node,
      algorithm: token_bucket, permitsPerSecond: 20, maxBurstSeconds: 2}
+  - {name: signIn, route: /session/callback, by: [ip], scope: node,
+     algorithm: token_bucket, permitsPerSecond: 20, maxBurstSeconds: 2}
 `
 
 // Defaults returns the default rules.
