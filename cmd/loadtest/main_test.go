@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testSecret = "a secret that only the tests know, long enough"
+const testSecret = "a secret that only the tests know long enough"
 
 // open starts the whole flash sale in this process, wired as in standalone. around may wrap the
 // API's handler.
