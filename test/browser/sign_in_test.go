@@ -28,7 +28,9 @@ func TestSignIn_AtAnIdentityProvider(t *testing.T) {
 	}, "-data", t.TempDir())
 	require.Equal(t, addr, p.Addr)
 
-	merchant := visit(t, base, desk)
+	merchant, buyer := visit(t, base, desktop), visit(t, base, phone)
+	merchant.leadsTo(provider.Issuer())
+	buyer.leadsTo(provider.Issuer())
 	merchant.chooses(provider, "/console/sales/7", "shop")
 	merchant.becomes("the page that was opened", `location.pathname === '/console/sales/7'`)
 	merchant.open("/session")
@@ -36,13 +38,19 @@ func TestSignIn_AtAnIdentityProvider(t *testing.T) {
 	merchant.press("#leave")
 	merchant.becomes("signed out", `location.pathname === '/' && !document.documentElement.dataset.user`)
 
-	buyer := visit(t, base, phone)
 	buyer.open("/session")
 	buyer.press(".sheet a.button")
 	buyer.becomes("at the provider", `location.origin === '`+provider.Issuer()+`'`)
 	buyer.press(`button[value=ada]`)
 	buyer.becomes("signed in", `location.pathname === '/' && document.documentElement.dataset.user`)
 	buyer.sees(".who", "Ada Lovelace")
+}
+
+// leadsTo allows pages to lead to another origin.
+func (v *visitor) leadsTo(issuer string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.issuer = issuer
 }
 
 // chooses opens a page, which leads to the provider, and chooses a user there.
