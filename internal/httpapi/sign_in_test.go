@@ -3,9 +3,9 @@ package httpapi_test
 import (
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -31,8 +31,8 @@ type signInFixture struct {
 func newSignInFixture(t *testing.T, session time.Duration) *signInFixture {
 	t.Helper()
 	h := &signInFixture{fixture: newFixture(t), provider: servers.OIDC(t)}
-	srv := httptest.NewUnstartedServer(nil)
-	h.base = "http://" + srv.Listener.Addr().String()
+	port := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	h.base = "http://" + port.Addr().String()
 	h.provider.SetRedirect(t, h.base+httpapi.SignInCallback)
 	issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
 		URL: h.provider.Issuer(), Audience: servers.OIDCClient, RoleClaim: "realm.roles",
@@ -47,9 +47,9 @@ func newSignInFixture(t *testing.T, session time.Duration) *signInFixture {
 	deps.Tokens = must.Get(auth.NewTokens(auth.Options{
 		Secrets: [][]byte{secret}, Issuer: issuer, CacheSize: 100, Now: time.Now,
 	}))(t)
-	srv.Config.Handler = httpapi.New(deps)
-	srv.Start()
-	t.Cleanup(srv.Close)
+	srv := httpapi.Server(httpapi.New(deps), "", deps.Log)
+	ended.Go(func() { _ = srv.Serve(port) })
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	require.Eventually(t, func() bool {
 		_, _, err := issuer.BeginSignIn()
 		return err == nil
