@@ -24,18 +24,21 @@ func (a *api) pages() []route {
 	show := func(path string, handle handleFunc) route {
 		return route{methods: read, path: path, public: true, unchecked: true, handle: handle}
 	}
-	return []route{
+	all := []route{
 		show("/", a.shopPage),
 		show("/session", a.sessionPage),
-		{
-			methods: http.MethodGet, path: SignInCallback, public: true, unchecked: true,
-			handle: a.finishSignIn,
-		},
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
 		show("/console/operations", a.consolePage("operations")),
 		show(web.AssetPath+":version/:name", a.asset),
 	}
+	if a.Issuer != nil { // without HEAD, because a code can be used once
+		all = append(all, route{
+			methods: http.MethodGet, path: SignInCallback, public: true, unchecked: true,
+			handle: a.finishSignIn,
+		})
+	}
+	return all
 }
 
 // shopPage is the buyers' page. It shares the catalog's cache with GET /sales.

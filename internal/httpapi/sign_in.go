@@ -114,7 +114,7 @@ var errNoSignIn = errors.New("this browser has begun no sign-in, or too long ago
 // parent domain may have set one of them.
 func (a *api) begunIn(r *http.Request) (b begun, err error) {
 	cookies := r.CookiesNamed(a.signInCookie(r).Name)
-	if a.Issuer == nil || len(cookies) != 1 {
+	if len(cookies) != 1 {
 		return begun{}, errNoSignIn
 	}
 	text, err := base64.RawURLEncoding.DecodeString(cookies[0].Value)
