@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testSecret = "a secret that only the tests know, long enough"
+const testSecret = "a secret that only the tests know long enough"
 
 // open starts the whole flash sale in this process, wired as in standalone. around may wrap the
 // API's handler.
@@ -40,7 +40,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 		OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second,
 		PaymentTimeout: 15 * time.Minute, BatchSize: 500,
 	}
-	access := app.APISettings{JWTSecret: []byte(testSecret)}
+	access := app.APISettings{JWTSecrets: [][]byte{[]byte(testSecret)}}
 	api := must.Get(app.NewAPI(up.Parts, settings, access))(t)
 	handler := http.Handler(api.Handler)
 	if around != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -21,7 +22,7 @@ const merchantID = "1"
 func secret(environ []string, file string) (string, error) {
 	for _, pair := range environ {
 		if s, ok := strings.CutPrefix(pair, "SECKILL_JWT_SECRET="); ok && s != "" {
-			return s, nil
+			return string(config.Secret(s).Ring()[0]), nil // the others only verify
 		}
 	}
 	text, err := os.ReadFile(file)

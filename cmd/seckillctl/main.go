@@ -16,6 +16,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
@@ -174,7 +175,7 @@ func (c *tokenCmd) Run(s *session) error {
 // directory. A first user has set nothing.
 func (c *tokenCmd) secret() ([]byte, error) {
 	if c.Secret != "" {
-		return []byte(c.Secret), nil
+		return config.Secret(c.Secret).Ring()[0], nil // the others only verify
 	}
 	file := filepath.Join(c.Data, "jwt-secret")
 	text, err := os.ReadFile(file)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"flashsale.dev/seckill/internal/apikey"
@@ -40,10 +41,12 @@ type API struct {
 
 // APISettings configure the API beyond the services' settings.
 type APISettings struct {
-	JWTSecret      []byte
-	PaymentSecret  []byte          // nil: payment callbacks are refused
-	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
-	RulesFile      string          // "": the default rules
+	JWTSecrets     [][]byte            // the first signs, all verify
+	Issuer         *auth.IssuerOptions // nil: there is none; NewAPI completes it
+	IssuerSession  time.Duration       // of a sign-in at the issuer
+	PaymentSecret  []byte              // nil: payment callbacks are refused
+	PhoneKeys      []auth.PhoneKey     // the first seals; DerivedPhoneKey is added
+	RulesFile      string              // "": the default rules
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string         // of other sites whose pages may call the API
 	Recorder       httpapi.Recorder // may be nil, as the next two
@@ -59,7 +62,13 @@ const defaultCurrency = "CNY"
 
 // NewAPI wires a node's API. Errors name the invalid setting.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
-	tokens, err := auth.New(a.JWTSecret, rememberedTokens, time.Now)
+	issuer, err := newIssuer(a.Issuer, p.Log)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := auth.NewTokens(auth.Options{
+		Secrets: a.JWTSecrets, Issuer: issuer, CacheSize: rememberedTokens, Now: time.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +114,31 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
-		GuestsAnywhere: a.GuestsAnywhere,
+		GuestsAnywhere: a.GuestsAnywhere, Issuer: issuer, IssuerSession: a.IssuerSession,
 	})
+	renewers := p.renewers()
+	if issuer != nil {
+		renewers = append(renewers, issuer)
+	}
 	return &API{
 		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
-		Counters: services.Counters, keys: keys, renewers: p.renewers(),
+		Counters: services.Counters, keys: keys, renewers: renewers,
 	}, nil
+}
+
+// newIssuer returns nil if there is no issuer. It needs no answer of the provider: the worker
+// discovers it, so that the API starts without it.
+func newIssuer(o *auth.IssuerOptions, log *slog.Logger) (*auth.Issuer, error) {
+	if o == nil {
+		return nil, nil // nil makes the API accept its own tokens only
+	}
+	options := *o
+	options.Client, options.Now, options.Log = &http.Client{}, time.Now, log
+	issuer, err := auth.NewIssuer(options)
+	if err != nil {
+		return nil, fmt.Errorf("SECKILL_OIDC_ISSUER: %w", err)
+	}
+	return issuer, nil
 }
 
 // newCallbacks returns nil if there is no secret.
@@ -125,12 +153,25 @@ func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 func APISettingsOf(cfg config.Config) (APISettings, error) {
 	keys, err := cfg.Auth.Phones()
 	return APISettings{
-		JWTSecret:     []byte(cfg.Auth.JWTSecret.Reveal()),
+		JWTSecrets: cfg.Auth.JWTSecret.Ring(),
+		Issuer:     issuerOf(cfg), IssuerSession: cfg.OIDC.Session,
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
 		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
 		CORSOrigins: cfg.HTTP.CORSOrigins,
 		Currency:    cfg.HTTP.Currency,
 	}, err
+}
+
+// issuerOf returns nil without an issuer.
+func issuerOf(cfg config.Config) *auth.IssuerOptions {
+	if cfg.OIDC.Issuer == "" {
+		return nil
+	}
+	return &auth.IssuerOptions{
+		URL: cfg.OIDC.Issuer, Audience: cfg.OIDC.Audience, RoleClaim: cfg.OIDC.RoleClaim,
+		ClientID: cfg.OIDC.ClientID, ClientSecret: cfg.OIDC.ClientSecret.Reveal(),
+		RedirectURL: strings.TrimSuffix(cfg.Payment.PublicURL, "/") + httpapi.SignInCallback,
+	}
 }
 
 // Workers returns the workers that the API needs beside its server.

@@ -42,7 +42,7 @@ func (h *fixture) with(text, method, target, body string) reply {
 func (h *fixture) second() *fixture {
 	other := *h
 	other.api = must.Get(app.NewAPI(h.Parts, h.settings,
-		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(h.t)
+		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(h.t)
 	other.server = httptest.NewServer(other.api.Handler)
 	h.t.Cleanup(other.server.Close)
 	other.url = other.server.URL

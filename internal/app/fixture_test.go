@@ -73,7 +73,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 		PaymentTimeout: paymentTimeout, BatchSize: 500,
 	}
 	h.api = must.Get(app.NewAPI(up.Parts, h.settings,
-		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)
+		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
 	h.server.Start()

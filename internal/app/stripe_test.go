@@ -30,7 +30,7 @@ func openStripe(t *testing.T, paymentTimeout time.Duration) *stripeFixture {
 		PublicURL: "https://sale.example", Currency: "EUR", Now: time.Now,
 	}))(t)
 	h.api = must.Get(app.NewAPI(h.Parts, h.settings,
-		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)
+		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)
 	h.server.Config.Handler = h.api.Handler
 	h.work()
 	return &stripeFixture{h, s}

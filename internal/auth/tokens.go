@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,13 +25,15 @@ const MinSecret = 32
 // ErrShortSecret reports a secret of fewer than MinSecret bytes.
 var ErrShortSecret = errors.New("a JWT secret must have at least 32 bytes")
 
-// Tokens signs and verifies tokens with one secret. It is safe for concurrent use.
+// Tokens signs and verifies tokens with a ring of secrets, and verifies those of an issuer. It is
+// safe for concurrent use.
 type Tokens struct {
-	secret    []byte
+	secret    []byte  // signs
+	issuer    *Issuer // nil: there is none
 	now       func() time.Time
 	validator *jwt.Validator                  // of the times
 	encoding  *base64.Encoding                // strict, but it ignores CR and LF
-	macs      sync.Pool                       // states of HMAC that have hashed the secret
+	macs      []*sync.Pool                    // states of HMAC that have hashed a secret each
 	cache     *lru.Cache[tokenHash, verified] // nil: every token is verified again
 }
 
@@ -41,21 +44,43 @@ type tokenHash [sha256.Size]byte
 type verified struct {
 	actor     seckill.Actor
 	expiresAt time.Time
+	ring      *keyRing // of the issuer when it verified the token; nil for our own tokens
 }
 
-// New returns a Tokens that caches up to cacheSize verified tokens; 0 disables the cache.
+// Options configure a Tokens.
+type Options struct {
+	Secrets   [][]byte // the first signs, all verify
+	Issuer    *Issuer  // verifies tokens that are not signed with HS256; may be nil
+	CacheSize int      // verified tokens that are cached; 0 disables the cache
+	Now       func() time.Time
+}
+
+// New returns a Tokens with one secret that caches up to cacheSize verified tokens.
 func New(secret []byte, cacheSize int, now func() time.Time) (*Tokens, error) {
-	if len(secret) < MinSecret {
+	return NewTokens(Options{Secrets: [][]byte{secret}, CacheSize: cacheSize, Now: now})
+}
+
+// NewTokens returns a Tokens. Its error is ErrShortSecret without a secret or with a short one.
+func NewTokens(o Options) (*Tokens, error) {
+	if len(o.Secrets) == 0 {
 		return nil, ErrShortSecret
 	}
 	t := &Tokens{
-		secret: secret, now: now, encoding: base64.RawURLEncoding.Strict(),
-		validator: jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithTimeFunc(now)),
-		macs:      sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }},
+		secret: o.Secrets[0], issuer: o.Issuer, now: o.Now,
+		encoding:  base64.RawURLEncoding.Strict(),
+		validator: jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithTimeFunc(o.Now)),
 	}
-	if cacheSize > 0 {
+	for _, secret := range o.Secrets {
+		if len(secret) < MinSecret {
+			return nil, ErrShortSecret
+		}
+		t.macs = append(t.macs, &sync.Pool{
+			New: func() any { return hmac.New(sha256.New, secret) },
+		})
+	}
+	if o.CacheSize > 0 {
 		var err error
-		if t.cache, err = lru.New[tokenHash, verified](cacheSize); err != nil {
+		if t.cache, err = lru.New[tokenHash, verified](o.CacheSize); err != nil {
 			return nil, fmt.Errorf("token cache: %w", err)
 		}
 	}
@@ -85,12 +110,12 @@ func (t *Tokens) Verify(token string) (seckill.Actor, error) {
 	}
 	hash := tokenHash(sha256.Sum256([]byte(token)))
 	cached, found := t.cache.Get(hash)
-	if found && t.now().Before(cached.expiresAt) {
+	if found && t.now().Before(cached.expiresAt) && t.isCurrent(cached) {
 		return cached.actor, nil
 	}
 	v, err := t.verify(token)
 	if err != nil {
-		if found { // it has expired
+		if found { // it has expired, or the issuer has withdrawn its key
 			t.cache.Remove(hash)
 		}
 		return seckill.Actor{}, err
@@ -98,6 +123,9 @@ func (t *Tokens) Verify(token string) (seckill.Actor, error) {
 	t.cache.Add(hash, v)
 	return v.actor, nil
 }
+
+// isCurrent reports whether the issuer's keys are those that verified a cached token.
+func (t *Tokens) isCurrent(v verified) bool { return v.ring == nil || v.ring == t.issuer.ring() }
 
 // Session exchanges a valid token for one of ours with the same actor and expiry. A foreign token
 // may have further claims and be too large for a cookie. The refusal is Verify's.
@@ -114,6 +142,12 @@ func (t *Tokens) Session(
 
 // verify checks the signature, the times and the claims of a token.
 func (t *Tokens) verify(token string) (verified, error) {
+	if strings.ContainsAny(token, "\r\n") { // the decoders would ignore them
+		return verified{}, refuse(jwt.ErrTokenMalformed)
+	}
+	if t.issuer != nil && !t.isOwn(token) {
+		return t.issuer.verify(token)
+	}
 	var c claims
 	if err := t.parse(token, &c); err != nil {
 		return verified{}, refuse(err)
@@ -125,12 +159,24 @@ func (t *Tokens) verify(token string) (verified, error) {
 	return verified{actor: a, expiresAt: c.ExpiresAt.Time}, nil
 }
 
+// isOwn reports whether a token's header names HS256, or can't be decoded. An issuer's tokens are
+// never verified with a secret, nor ours with an issuer's key.
+func (t *Tokens) isOwn(token string) bool {
+	head, _, _ := strings.Cut(token, ".")
+	if head == usualHeader {
+		return true
+	}
+	text, err := t.encoding.DecodeString(head)
+	var h struct {
+		Algorithm string `json:"alg"`
+	}
+	return err != nil || json.Unmarshal(text, &h) != nil ||
+		!slices.Contains(algorithmNames(), h.Algorithm)
+}
+
 // parse verifies a token's signature, decodes it and verifies its times. It does not use
 // jwt.Parser, which decodes the header into a map.
 func (t *Tokens) parse(token string, c *claims) error {
-	if strings.ContainsAny(token, "\r\n") { // the decoder would ignore them
-		return jwt.ErrTokenMalformed
-	}
 	end := max(0, strings.LastIndexByte(token, '.'))
 	mac, err := t.encoding.DecodeString(strings.TrimPrefix(token[end:], "."))
 	if err != nil {
@@ -154,10 +200,15 @@ func (t *Tokens) parse(token string, c *claims) error {
 // usualHeader is {"alg":"HS256","typ":"JWT"}, with which most libraries sign.
 const usualHeader = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
 
-// signs reports whether a MAC is that of a text under the secret.
+// signs reports whether a MAC is that of a text under one of the secrets.
 func (t *Tokens) signs(text string, mac []byte) bool {
-	h := t.macs.Get().(hash.Hash)
-	defer t.macs.Put(h)
+	return slices.ContainsFunc(t.macs, func(p *sync.Pool) bool { return signs(p, text, mac) })
+}
+
+// signs reports whether a MAC is that of a text under a pool's secret.
+func signs(macs *sync.Pool, text string, mac []byte) bool {
+	h := macs.Get().(hash.Hash)
+	defer macs.Put(h)
 	h.Reset()
 	h.Write([]byte(text))
 	return hmac.Equal(h.Sum(make([]byte, 0, sha256.Size)), mac)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,10 +19,12 @@ func (c *Config) check(settings []Setting) []error {
 	rules := validator.New()
 	problems := []error{
 		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
+		rules.RegisterValidation("ring", isRing),
 	}
 	// It turns a validate tag into words.
 	requirement := strings.NewReplacer("omitempty,", "", "dive,", "", "min=", "", ",max=", " to ",
 		"oneof=", "one of ", "addr", "host:port", "http_url", "an http:// or https:// URL",
+		"ring=32", "a comma list of secrets that are at least 32 bytes long each",
 		"bytes=32", "at least 32 bytes long")
 	v := reflect.ValueOf(c).Elem()
 	for _, s := range settings {
@@ -50,6 +53,14 @@ func (c *Config) check(settings []Setting) []error {
 func isLong(f validator.FieldLevel) bool {
 	least, err := strconv.Atoi(f.Param())
 	return err == nil && f.Field().Len() >= least
+}
+
+// isRing counts the bytes of every secret of a comma list.
+func isRing(f validator.FieldLevel) bool {
+	least, err := strconv.Atoi(f.Param())
+	ring := Secret(f.Field().String()).Ring()
+	return err == nil && len(ring) > 0 &&
+		!slices.ContainsFunc(ring, func(s []byte) bool { return len(s) < least })
 }
 
 // isAddr accepts host:port. The host may be empty, which means all interfaces, and may have

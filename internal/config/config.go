@@ -29,6 +29,7 @@ type Config struct {
 	MySQL   MySQL
 	AMQP    AMQP
 	Auth    Auth
+	OIDC    OIDC
 	Order   Order
 	Payment Payment
 	Limiter Limiter
@@ -92,11 +93,36 @@ type AMQP struct {
 
 // Auth holds the secrets.
 type Auth struct {
-	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the tokens (HS256); standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
-	OrderSecret     Secret   `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
+	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"comma list, each at least 32 bytes" validate:"omitempty,ring=32" help:"secrets of tokens (HS256) and of the pages' sessions: the first signs, all verify; standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
+	OrderSecret     Secret   `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the first JWT secret if empty"`
 	OldOrderSecrets []Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"dive,bytes=32" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
 	PhoneKeys       Secret   `env:"SECKILL_PHONE_KEYS" in:"api consumer standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers and the secrets of webhooks, the same on every node; the first seals, all open; if empty, standalone generates one; key 0 is derived from each order secret and always opens"`
 	PaymentSecret   Secret   `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
+}
+
+// OIDC holds the OpenID Connect issuer whose users may call the API and sign in on the pages.
+type OIDC struct {
+	Issuer       string        `env:"SECKILL_OIDC_ISSUER" in:"api standalone" unit:"https URL" validate:"omitempty,http_url" help:"OpenID Connect issuer whose tokens are valid (RS256, ES256, EdDSA) and at which users of the pages sign in; http only for localhost; none if empty"`
+	Audience     string        `env:"SECKILL_OIDC_AUDIENCE" in:"api standalone" unit:"name" help:"audience that the issuer's tokens must name; required with SECKILL_OIDC_ISSUER"`
+	RoleClaim    string        `env:"SECKILL_OIDC_ROLE_CLAIM" envDefault:"role" in:"api standalone" unit:"name or dotted path" help:"claim with the role (merchant, operator) or a list of roles, such as realm_access.roles; a user without one is a buyer"`
+	ClientID     string        `env:"SECKILL_OIDC_CLIENT_ID" in:"api standalone" unit:"name" help:"the pages' client at the issuer, whose redirect URI is SECKILL_PUBLIC_URL + /session/callback; the audience if empty"`
+	ClientSecret Secret        `env:"SECKILL_OIDC_CLIENT_SECRET" in:"api standalone" unit:"secret" help:"that client's secret; without one it is a public client, which PKCE protects"`
+	Session      time.Duration `env:"SECKILL_OIDC_SESSION" envDefault:"1h" in:"api standalone" unit:"duration" validate:"min=1m,max=24h" help:"how long a sign-in on the pages lasts; then the issuer is asked again"`
+}
+
+// check returns what an issuer lacks.
+func (o OIDC) check(p Program, publicURL string) (problems []error) {
+	if o.Issuer == "" || p != API && p != Standalone {
+		return nil
+	}
+	const name = "%s: is required with SECKILL_OIDC_ISSUER"
+	if o.Audience == "" {
+		problems = append(problems, fmt.Errorf(name, "SECKILL_OIDC_AUDIENCE"))
+	}
+	if publicURL == "" {
+		problems = append(problems, fmt.Errorf(name, "SECKILL_PUBLIC_URL"))
+	}
+	return problems
 }
 
 // Order holds the settings of writing orders and of their expiry.
@@ -115,7 +141,7 @@ type Payment struct {
 	StripeKey     Secret `env:"SECKILL_STRIPE_SECRET_KEY" in:"api consumer standalone" unit:"key" help:"Stripe's secret or restricted key; required with SECKILL_PAYMENT_PROVIDER=stripe"`
 	WebhookSecret Secret `env:"SECKILL_STRIPE_WEBHOOK_SECRET" in:"api standalone" unit:"secret" help:"signing secret of Stripe's webhook endpoint (whsec_...); required with SECKILL_PAYMENT_PROVIDER=stripe"`
 	StripeURL     string `env:"SECKILL_STRIPE_API_URL" envDefault:"https://api.stripe.com" in:"api consumer standalone" unit:"URL" validate:"http_url" help:"Stripe's API; another one only for tests"`
-	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://sale.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe, the same on every node"`
+	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://sale.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe and with SECKILL_OIDC_ISSUER, the same on every node"`
 }
 
 // check returns what a program's provider lacks.

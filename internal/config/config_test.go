@@ -31,6 +31,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 		MySQL: MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
 		AMQP:  AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
 		Auth:  Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
+		OIDC:  OIDC{RoleClaim: "role", Session: time.Hour},
 		Order: Order{
 			PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500,
 			BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second,
@@ -114,6 +115,41 @@ func TestLoad_RequiresSecrets(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestLoad_RequiresWhatAnIssuerNeeds checks that a program without the API needs none of it.
+func TestLoad_RequiresWhatAnIssuerNeeds(t *testing.T) {
+	issuer := []string{secret, "SECKILL_OIDC_ISSUER=https://id.example"}
+	_, _, err := Load(API, issuer)
+	require.ErrorContains(t, err, "SECKILL_OIDC_AUDIENCE: is required with SECKILL_OIDC_ISSUER")
+	require.ErrorContains(t, err, "SECKILL_PUBLIC_URL: is required with SECKILL_OIDC_ISSUER")
+	_, _, err = Load(Consumer, issuer)
+	require.NoError(t, err)
+	cfg, _, err := Load(API, append(issuer, "SECKILL_OIDC_AUDIENCE=sale",
+		"SECKILL_PUBLIC_URL=https://sale.example", "SECKILL_OIDC_CLIENT_SECRET=hush"))
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprintf("%+v %#v", cfg, cfg), "hush")
+}
+
+// TestLoad_RingOfJWTSecrets checks every secret, and that what was signed with each verifies.
+func TestLoad_RingOfJWTSecrets(t *testing.T) {
+	a, b := strings.Repeat("a", 32), strings.Repeat("b", 32)
+	load := func(ring string) Config {
+		cfg, _, err := Load(API, []string{"SECKILL_JWT_SECRET=" + ring})
+		require.NoError(t, err)
+		return cfg
+	}
+	both := load(b + ", " + a)
+	require.Equal(t, [][]byte{[]byte(b), []byte(a)}, both.Auth.JWTSecret.Ring())
+	one := must.Get(load(a).Auth.OrderKeys())(t)
+	two := must.Get(both.Auth.OrderKeys())(t)
+	require.Len(t, two, 2)
+	require.Equal(t, one[0], two[1], "the former derived order secret verifies")
+	for _, ring := range []string{a + ",", a + ",short", ","} {
+		_, _, err := Load(API, []string{"SECKILL_JWT_SECRET=" + ring})
+		require.ErrorContains(t, err, "SECKILL_JWT_SECRET: is", ring)
+		require.NotContains(t, err.Error(), a)
+	}
+}
+
 // TestLoad_RequiresWhatStripeNeeds checks that each program names what its provider lacks.
 func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
 	stripe := []string{secret, "SECKILL_PAYMENT_PROVIDER=stripe"}
@@ -182,7 +218,7 @@ func TestHelp_ListsTheSettingsOfAProgram(t *testing.T) {
 	Help(&api, API)
 	Help(&consumer, Consumer)
 	require.Contains(t, api.String(), "SECKILL_HTTP_ADDR (host:port) [:8080]")
-	require.Contains(t, api.String(), "SECKILL_JWT_SECRET (at least 32 bytes) required")
+	require.Contains(t, api.String(), "SECKILL_JWT_SECRET (comma list, each at least 32 bytes) required")
 	require.NotContains(t, api.String(), "SECKILL_BATCH_SIZE")
 	require.Contains(t, consumer.String(), "SECKILL_BATCH_SIZE (orders) [500]")
 	require.NotContains(t, consumer.String(), "SECKILL_HTTP_ADDR")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"flashsale.dev/seckill/internal/auth"
 )
@@ -17,6 +18,17 @@ const hidden = "***"
 
 // Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }
+
+// Ring returns the secrets of a comma list, without spaces around them; nil for an empty list.
+func (s Secret) Ring() (ring [][]byte) {
+	if s == "" {
+		return nil
+	}
+	for _, one := range strings.Split(string(s), ",") {
+		ring = append(ring, []byte(strings.TrimSpace(one)))
+	}
+	return ring
+}
 
 // String hides the value from fmt.
 func (s Secret) String() string { return hidden }
@@ -37,16 +49,16 @@ var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
 
 // OrderKeys returns the secrets of paths and order numbers. The first signs: the configured one, or
-// one derived from the JWT secret with HMAC, which does not disclose the JWT secret. A rotated JWT
-// secret would change the derived key, which is why the order secret can be set apart; the derived
-// one still verifies then. The others only verify. Its error is ErrNoSecret.
+// one derived from the first JWT secret with HMAC, which does not disclose the JWT secret. Those
+// derived from the other JWT secrets verify, and so do the former order secrets. Its error is
+// ErrNoSecret.
 func (a Auth) OrderKeys() ([][]byte, error) {
 	var keys [][]byte
 	if a.OrderSecret != "" {
 		keys = append(keys, []byte(a.OrderSecret))
 	}
-	if a.JWTSecret != "" {
-		mac := hmac.New(sha256.New, []byte(a.JWTSecret))
+	for _, secret := range a.JWTSecret.Ring() {
+		mac := hmac.New(sha256.New, secret)
 		mac.Write([]byte("flashsale order secret"))
 		keys = append(keys, mac.Sum(nil))
 	}

@@ -69,6 +69,10 @@ type Deps struct {
 	Guests []seckill.Actor
 	// GuestsAnywhere makes guests of all callers, not only of those on this machine.
 	GuestsAnywhere bool
+	// Issuer signs the users of the pages in; nil: they sign in with a token.
+	Issuer *auth.Issuer
+	// IssuerSession is how long a sign-in at the issuer lasts.
+	IssuerSession time.Duration
 }
 
 // Recorder returns the function that records the responses of one route, by reason and duration.

@@ -24,7 +24,7 @@ func (a *api) pages() []route {
 	show := func(path string, handle handleFunc) route {
 		return route{methods: read, path: path, public: true, unchecked: true, handle: handle}
 	}
-	return []route{
+	all := []route{
 		show("/", a.shopPage),
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
@@ -33,6 +33,13 @@ func (a *api) pages() []route {
 		show("/console/operations", a.consolePage("operations")),
 		show(web.AssetPath+":version/:name", a.asset),
 	}
+	if a.Issuer != nil { // without HEAD, because a code can be used once
+		all = append(all, route{
+			methods: http.MethodGet, path: SignInCallback, public: true, unchecked: true,
+			handle: a.finishSignIn,
+		})
+	}
+	return all
 }
 
 // shopPage is the buyers' page. It shares the catalog's cache with GET /sales.
@@ -59,9 +66,14 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 
-// sessionPage is where users sign in and out.
+// sessionPage is where users sign in and out. A page that needs a user names itself in the query;
+// where there is an issuer, the browser then goes there at once.
 func (a *api) sessionPage(_ context.Context, r *request) (response, error) {
-	var signIn web.SignIn
+	to := r.gin.Query("to")
+	if a.Issuer != nil && to != "" && a.visitor(r.gin.Request).ID == "" {
+		return a.beginSignIn(r, to)
+	}
+	signIn := web.SignIn{Issuer: a.Issuer != nil}
 	for _, g := range a.guestsFor(r.gin.Request) {
 		signIn.Guests = append(signIn.Guests, userOf(g))
 	}

@@ -75,6 +75,7 @@ type visitor struct {
 	device device
 
 	mu     sync.Mutex
+	issuer string   // an origin that pages may lead to; "": none
 	faults []string // violations of the rules of all pages
 }
 
@@ -126,7 +127,8 @@ func (v *visitor) hear(event any) {
 		}
 	case *network.EventRequestWillBeSent:
 		to := e.Request.URL // the browser draws the buttons of its own fields from data: addresses
-		if !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") {
+		if !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") &&
+			(v.issuer == "" || !strings.HasPrefix(to, v.issuer+"/")) {
 			v.faults = append(v.faults, "a request to "+to)
 		}
 	}

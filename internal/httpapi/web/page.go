@@ -102,6 +102,7 @@ func (s SaleGroups) Any() bool { return len(s.Now)+len(s.Soon) > 0 }
 // SignIn is the data of the sign-in page.
 type SignIn struct {
 	Guests []User // offered without a token
+	Issuer bool   // users sign in at an issuer, and not with a token
 }
 
 // Called returns the user's name, or the role and the id of a user without one.

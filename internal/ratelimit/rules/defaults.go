@@ -13,6 +13,8 @@ rules:
      algorithm: token_bucket, permitsPerSecond: 20, maxBurstSeconds: 2}
   - {name: failedApiKey, by: [ip], scope: node,
      algorithm: token_bucket, permitsPerSecond: 20, maxBurstSeconds: 2}
+  - {name: signIn, route: /session/callback, by: [ip], scope: node,
+     algorithm: token_bucket, permitsPerSecond: 20, maxBurstSeconds: 2}
 `
 
 // Defaults returns the default rules.

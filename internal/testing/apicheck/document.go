@@ -102,8 +102,8 @@ func mostLiteral(a, b call) int {
 // API and the document. Add new pages here. /session also serves the pages, but it is part of the
 // API.
 func Page(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
-		strings.HasPrefix(path, "/assets/")
+	return path == "/" || path == "/session/callback" || path == "/console" ||
+		strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/assets/")
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }

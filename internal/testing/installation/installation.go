@@ -20,7 +20,7 @@ import (
 )
 
 // Secret signs the tokens of every installation.
-const Secret = "a secret that only the tests know, long enough"
+const Secret = "a secret that only the tests know and long enough"
 
 // MerchantID owns the installation's sales.
 const MerchantID = 7

@@ -97,8 +97,8 @@ func tryFile(t testing.TB, file string, env []string, args ...string) (string, e
 	return string(out), err
 }
 
-// StartProgram starts a program on a free port and waits until it is ready. addrSetting is the
-// setting for the address.
+// StartProgram starts a program and waits until it is ready. addrSetting is the setting for the
+// address, a free port where env does not set it.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
 	return startProgramOn(t, "127.0.0.1", programFile(t, "", name), addrSetting, env, args...)
 }
@@ -107,7 +107,10 @@ func startProgramOn(
 	t testing.TB, host, file, addrSetting string, env []string, args ...string,
 ) *Program {
 	name := filepath.Base(file)
-	addr := freePort(t, host)
+	addr := setting(env, addrSetting)
+	if addr == "" {
+		addr = freePort(t, host)
+	}
 	env = append(append(os.Environ(), env...), addrSetting+"="+addr)
 	if setting(env, opsAddr) == "" {
 		env = append(env, opsAddr+"="+freePort(t, "127.0.0.1"))

@@ -68,18 +68,31 @@ func answers(ctx context.Context, url string) error {
 
 // buildTool builds a program that the module tools pins, and returns its path in dir.
 func buildTool(ctx context.Context, dir, pkg string) (string, error) {
+	at, err := moduleRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, filepath.Base(pkg))
+	return path, goBuild(ctx, at, "-modfile="+filepath.Join(at, "tools", "go.mod"),
+		"-o", path, pkg)
+}
+
+// moduleRoot returns the directory of this module.
+func moduleRoot(ctx context.Context) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}",
 		"flashsale.dev/seckill").Output()
 	if err != nil {
 		return "", fmt.Errorf("find this module: %w", err)
 	}
-	at := strings.TrimSpace(string(root))
-	path := filepath.Join(dir, filepath.Base(pkg))
-	build := exec.CommandContext(ctx, "go", "build",
-		"-modfile="+filepath.Join(at, "tools", "go.mod"), "-o", path, pkg)
-	build.Dir = at
+	return strings.TrimSpace(string(root)), nil
+}
+
+// goBuild runs go build in a directory.
+func goBuild(ctx context.Context, dir string, args ...string) error {
+	build := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
+	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	return path, nil
+	return nil
 }

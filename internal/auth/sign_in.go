@@ -1,0 +1,90 @@
+package auth
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+var (
+	errForeignSignIn = errors.New("the answer is not for this sign-in")
+	errNoIDToken     = errors.New("the token endpoint returned no ID token")
+)
+
+// SignIn is a sign-in at the issuer that has begun: OpenID Connect's authorization code flow with
+// PKCE (RFC 7636). The browser that began it keeps it in a cookie; all three texts are random.
+type SignIn struct {
+	State    string // of the address, so that another site can't finish a sign-in of its own here
+	Nonce    string // of the ID token, so that it serves one sign-in only
+	Verifier string // of the code, so that a stolen code is useless
+}
+
+// BeginSignIn returns a new sign-in and the issuer's address for it. Its error is UNAVAILABLE.
+func (i *Issuer) BeginSignIn() (SignIn, string, error) {
+	found, err := i.provider()
+	if err != nil {
+		return SignIn{}, "", err
+	}
+	s := SignIn{
+		State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(),
+		Verifier: oauth2.GenerateVerifier(),
+	}
+	return s, found.login.AuthCodeURL(s.State,
+		oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), nil
+}
+
+// SignInReply is what the issuer puts into the address to which a browser returns.
+type SignInReply struct {
+	State  string
+	Code   string
+	Issuer string // "": the issuer sends none (RFC 9207)
+}
+
+// FinishSignIn exchanges the code of a reply and returns the user. Every error but UNAVAILABLE means
+// that the user has to begin again; it contains neither codes nor tokens of ours.
+func (i *Issuer) FinishSignIn(
+	ctx context.Context, s SignIn, r SignInReply,
+) (seckill.Actor, error) {
+	found, err := i.provider()
+	if err != nil {
+		return seckill.Actor{}, err
+	}
+	if s.State == "" || subtle.ConstantTimeCompare([]byte(s.State), []byte(r.State)) != 1 ||
+		r.Issuer != "" && r.Issuer != i.opts.URL {
+		return seckill.Actor{}, errForeignSignIn
+	}
+	ctx = oidc.ClientContext(ctx, i.opts.Client)
+	tokens, err := found.login.Exchange(ctx, r.Code, oauth2.VerifierOption(s.Verifier))
+	if err != nil {
+		return seckill.Actor{}, fmt.Errorf("exchange the code: %w", err)
+	}
+	text, ok := tokens.Extra("id_token").(string)
+	if !ok {
+		return seckill.Actor{}, errNoIDToken
+	}
+	token, err := found.id.Verify(ctx, text)
+	if err != nil {
+		return seckill.Actor{}, fmt.Errorf("verify the ID token: %w", err)
+	}
+	return i.signedIn(token, s)
+}
+
+// signedIn checks that an ID token is for this client and for this sign-in.
+func (i *Issuer) signedIn(token *oidc.IDToken, s SignIn) (seckill.Actor, error) {
+	var c issuerClaims
+	if err := token.Claims(&c); err != nil {
+		return seckill.Actor{}, fmt.Errorf("decode the ID token: %w", err)
+	}
+	if s.Nonce == "" || subtle.ConstantTimeCompare([]byte(s.Nonce), []byte(c.nonce)) != 1 ||
+		c.party != "" && c.party != i.opts.ClientID {
+		return seckill.Actor{}, errForeignSignIn
+	}
+	v, err := i.accept(token)
+	return v.actor, err
+}

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"time"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// SignInCallback is the path to which the issuer returns a browser.
+const SignInCallback = "/session/callback"
+
+const (
+	sessionPath = "/session" // a sign-in that begins there ends at the page of the user's role
+	// signInTime is how long a user may take at the issuer.
+	signInTime = 15 * time.Minute
+	// Names of the cookie of a sign-in that has begun.
+	plainSignIn  = "signin"
+	secureSignIn = "__Host-signin"
+)
+
+// begun is the content of that cookie.
+type begun struct {
+	auth.SignIn
+
+	To string // the path of the page to open afterwards
+}
+
+// ownPage matches the paths of pages that a sign-in may lead to. Addresses of other sites don't
+// match, nor "//host".
+var ownPage = regexp.MustCompile(`^/(session|console(/\w+)*)?$`)
+
+// beginSignIn sends the browser to the issuer, and stores the sign-in in a cookie that scripts
+// can't read. The cookie is SameSite=Lax, because the issuer's redirect comes from another site.
+func (a *api) beginSignIn(r *request, to string) (response, error) {
+	signIn, address, err := a.Issuer.BeginSignIn()
+	if err != nil {
+		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "signin.down"})
+	}
+	if !ownPage.MatchString(to) {
+		to = "/"
+	}
+	text, err := json.Marshal(begun{SignIn: signIn, To: to})
+	if err != nil {
+		return response{}, err
+	}
+	cookie := a.signInCookie(r.gin.Request)
+	cookie.Value = base64.RawURLEncoding.EncodeToString(text)
+	cookie.MaxAge = int(signInTime.Seconds())
+	return a.redirect(address, cookie), nil
+}
+
+// signInCookie returns the cookie without a value, which deletes it.
+func (a *api) signInCookie(r *http.Request) *http.Cookie {
+	name, secure := plainSignIn, a.isTLS(r)
+	if secure {
+		name = secureSignIn
+	}
+	return &http.Cookie{
+		Name: name, Path: "/", HttpOnly: true, Secure: secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: -1,
+	}
+}
+
+// finishSignIn is where the issuer returns the browser. The cookie proves that this browser began
+// the sign-in. Another answer than a user leads to a page from which the user may try again; it
+// does not redirect, so that an issuer that refuses makes no loop.
+func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
+	if err := a.Limiter.LimitRoute(ctx, 0, seckill.Actor{}); err != nil {
+		return response{}, err // each code costs a call of the issuer
+	}
+	c, ended := r.gin, a.signInCookie(r.gin.Request)
+	from, err := a.begunIn(c.Request)
+	if err == nil && c.Query("error") != "" {
+		err = errors.New("the issuer refused: " + c.Query("error"))
+	}
+	var user seckill.Actor
+	if err == nil {
+		user, err = a.Issuer.FinishSignIn(ctx, from.SignIn, auth.SignInReply{
+			State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"),
+		})
+	}
+	if err != nil {
+		if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
+			a.Log.WarnContext(ctx, "sign-in at the issuer failed",
+				"err", err, "suppressed", suppressed)
+		}
+		http.SetCookie(c.Writer, ended)
+		return a.page(r, http.StatusBadRequest, web.Page{Name: "stop", Data: "signin"})
+	}
+	value, err := a.Tokens.Sign(user, a.IssuerSession)
+	if err != nil {
+		return response{}, err
+	}
+	a.setCookie(c, value, time.Now().Add(a.IssuerSession))
+	if from.To == sessionPath && isSeller(user) {
+		from.To = "/console"
+	} else if from.To == sessionPath {
+		from.To = "/"
+	}
+	return a.redirect(from.To, ended), nil
+}
+
+var errNoSignIn = errors.New("this browser has begun no sign-in, or too long ago")
+
+// begunIn returns the sign-in of the cookie. It ignores two cookies, because another site on a
+// parent domain may have set one of them.
+func (a *api) begunIn(r *http.Request) (b begun, err error) {
+	cookies := r.CookiesNamed(a.signInCookie(r).Name)
+	if len(cookies) != 1 {
+		return begun{}, errNoSignIn
+	}
+	text, err := base64.RawURLEncoding.DecodeString(cookies[0].Value)
+	if err != nil {
+		return begun{}, err
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		return begun{}, err
+	}
+	if !ownPage.MatchString(b.To) {
+		b.To = "/"
+	}
+	return b, nil
+}
