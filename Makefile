@@ -40,17 +40,18 @@ fuzz: ## fuzz each decoder and each route, for FUZZTIME (10m) in total
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) scripts/fuzz
 
 # The linters have pinned versions. The first run builds them, which takes some minutes.
-lint: ## golangci-lint, go vet, gofumpt, go mod tidy, generated code, vocabulary, govulncheck
+lint: ## golangci-lint, go vet, gofumpt, go mod tidy, generated code, a compatible API, vocabulary, govulncheck
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
 	$(GO) vet -tags measure ./test/e2e
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	scripts/generated
+	scripts/api-compatible
 	scripts/vocabulary
 	scripts/vulnerabilities
 
-generate: ## generate client/client.gen.go from api/openapi.yaml
+generate: ## generate the Go client and the TypeScript types from api/openapi.yaml
 	$(GO) generate ./client
 
 fmt: ## format all Go code

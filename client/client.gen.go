@@ -745,17 +745,21 @@ type APIKey struct {
 	CreatedAt Time `json:"createdAt"`
 
 	// CreatedBy The id of a user; empty for seckillctl.
-	CreatedBy  string   `json:"createdBy"`
-	ID         APIKeyID `json:"id"`
-	LastUsedAt *Time    `json:"lastUsedAt,omitempty"`
+	CreatedBy string   `json:"createdBy"`
+	ID        APIKeyID `json:"id"`
 
-	// MerchantID The id of a user, as in the token's `sub`.
+	// LastUsedAt Within about a minute; absent if it was never used.
+	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
+
+	// MerchantID The merchant whom the key acts as.
 	MerchantID UserID `json:"merchantId"`
 	Name       string `json:"name"`
 
 	// Prefix The part of the key that is not secret.
-	Prefix    string `json:"prefix"`
-	RevokedAt *Time  `json:"revokedAt,omitempty"`
+	Prefix string `json:"prefix"`
+
+	// RevokedAt Absent while the key is valid.
+	RevokedAt *Time `json:"revokedAt,omitempty"`
 
 	// RevokedBy As createdBy.
 	RevokedBy *string       `json:"revokedBy,omitempty"`
@@ -785,16 +789,20 @@ type APIKeyWithText struct {
 	ID        APIKeyID `json:"id"`
 
 	// Key The key, which is shown nowhere else.
-	Key        string `json:"key"`
-	LastUsedAt *Time  `json:"lastUsedAt,omitempty"`
+	Key string `json:"key"`
 
-	// MerchantID The id of a user, as in the token's `sub`.
+	// LastUsedAt Within about a minute; absent if it was never used.
+	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
+
+	// MerchantID The merchant whom the key acts as.
 	MerchantID UserID `json:"merchantId"`
 	Name       string `json:"name"`
 
 	// Prefix The part of the key that is not secret.
-	Prefix    string `json:"prefix"`
-	RevokedAt *Time  `json:"revokedAt,omitempty"`
+	Prefix string `json:"prefix"`
+
+	// RevokedAt Absent while the key is valid.
+	RevokedAt *Time `json:"revokedAt,omitempty"`
 
 	// RevokedBy As createdBy.
 	RevokedBy *string       `json:"revokedBy,omitempty"`
@@ -1221,8 +1229,10 @@ type Order struct {
 
 	// CheckoutURL The payment provider's page where the buyer pays. A created order has it after a call of `pay`, if the provider has pages.
 	CheckoutURL *string `json:"checkoutUrl,omitempty"`
-	ClosedAt    *Time   `json:"closedAt,omitempty"`
-	CreatedAt   *Time   `json:"createdAt,omitempty"`
+
+	// ClosedAt The time at which the order was cancelled, expired or failed.
+	ClosedAt  *Time `json:"closedAt,omitempty"`
+	CreatedAt *Time `json:"createdAt,omitempty"`
 
 	// FailureReason The reason of a failed order; absent otherwise.
 	FailureReason *OrderFailureReason `json:"failureReason,omitempty"`
@@ -1232,12 +1242,18 @@ type Order struct {
 	Name    string `json:"name"`
 
 	// OrderSn 35 digits of base 62. Orders of earlier releases keep their 58 characters.
-	OrderSn        OrderSn     `json:"orderSn"`
-	PaidAt         *Time       `json:"paidAt,omitempty"`
-	PayBy          *Time       `json:"payBy,omitempty"`
-	PhoneNumber    string      `json:"phoneNumber"`
-	Quantity       int         `json:"quantity"`
-	ShippedAt      *Time       `json:"shippedAt,omitempty"`
+	OrderSn OrderSn `json:"orderSn"`
+	PaidAt  *Time   `json:"paidAt,omitempty"`
+
+	// PayBy The end of the time to pay; absent until the order is written.
+	PayBy       *Time  `json:"payBy,omitempty"`
+	PhoneNumber string `json:"phoneNumber"`
+	Quantity    int    `json:"quantity"`
+
+	// ShippedAt The time at which the merchant first said that it was sent.
+	ShippedAt *Time `json:"shippedAt,omitempty"`
+
+	// Shipping Where it goes. Lists have none.
 	Shipping       *Address    `json:"shipping,omitempty"`
 	Status         OrderStatus `json:"status"`
 	TrackingNumber *string     `json:"trackingNumber,omitempty"`
@@ -1288,8 +1304,10 @@ type OwnSale struct {
 	// Metadata Left out where there is none.
 	Metadata      *map[string]string `json:"metadata,omitempty"`
 	PerBuyerLimit int                `json:"perBuyerLimit"`
-	Phase         *Phase             `json:"phase,omitempty"`
-	Price         int64              `json:"price"`
+
+	// Phase The phase of an exposed sale; absent otherwise.
+	Phase *Phase `json:"phase,omitempty"`
+	Price int64  `json:"price"`
 
 	// Rate The limit of a sale's random paths.
 	Rate    Rate          `json:"rate"`
@@ -1327,6 +1345,7 @@ type Phase string
 
 // Place defines model for Place.
 type Place struct {
+	// AdmittedUntil Whoever buys before finds a unit.
 	AdmittedUntil *Time `json:"admittedUntil,omitempty"`
 
 	// Ahead Places that are called before.
@@ -1476,7 +1495,9 @@ type WaitingRoom struct {
 	DrawSize *int `json:"drawSize,omitempty"`
 
 	// Held Units of orders that are not paid and may return.
-	Held      int   `json:"held"`
+	Held int `json:"held"`
+
+	// HeldUntil When the last of them returns if it is not paid; absent without any.
 	HeldUntil *Time `json:"heldUntil,omitempty"`
 
 	// Joined The last number.
@@ -2007,6 +2028,9 @@ type DecrStockParams struct {
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = NewAPIKey
 
+// ChangeLimiterJSONRequestBody defines body for ChangeLimiter for application/json ContentType.
+type ChangeLimiterJSONRequestBody = Limit
+
 // SetLimiterJSONRequestBody defines body for SetLimiter for application/json ContentType.
 type SetLimiterJSONRequestBody = Limit
 
@@ -2182,6 +2206,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /admin/limiters/{type}/{key} (the `GetLimiter` operationId).
 	GetLimiter(ctx context.Context, pType string, key string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeLimiterWithBody Change the limit of a key on every node, at run time
+	//
+	// The same as PUT.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+	ChangeLimiterWithBody(ctx context.Context, pType string, key string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeLimiter Change the limit of a key on every node, at run time
+	//
+	// The same as PUT.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+	ChangeLimiter(ctx context.Context, pType string, key string, body ChangeLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetLimiterWithBody Set the limit of a key on every node, at run time
 	//
@@ -2751,6 +2793,44 @@ func (c *Client) DeleteLimiter(ctx context.Context, pType string, key string, re
 // Corresponds with GET /admin/limiters/{type}/{key} (the `GetLimiter` operationId).
 func (c *Client) GetLimiter(ctx context.Context, pType string, key string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetLimiterRequest(c.Server, pType, key)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeLimiterWithBody Change the limit of a key on every node, at run time
+//
+// The same as PUT.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+func (c *Client) ChangeLimiterWithBody(ctx context.Context, pType string, key string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeLimiterRequestWithBody(c.Server, pType, key, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeLimiter Change the limit of a key on every node, at run time
+//
+// The same as PUT.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+func (c *Client) ChangeLimiter(ctx context.Context, pType string, key string, body ChangeLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeLimiterRequest(c.Server, pType, key, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4106,6 +4186,60 @@ func NewGetLimiterRequest(server string, pType string, key string) (*http.Reques
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewChangeLimiterRequest calls the generic ChangeLimiter builder with application/json body
+func NewChangeLimiterRequest(server string, pType string, key string, body ChangeLimiterJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeLimiterRequestWithBody(server, pType, key, "application/json", bodyReader)
+}
+
+// NewChangeLimiterRequestWithBody constructs an http.Request for the ChangeLimiter method, with any body, and a specified content type
+func NewChangeLimiterRequestWithBody(server string, pType string, key string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "type", pType, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/limiters/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -6170,6 +6304,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /admin/limiters/{type}/{key} (the `GetLimiter` operationId).
 	GetLimiterWithResponse(ctx context.Context, pType string, key string, reqEditors ...RequestEditorFn) (*GetLimiterResponse, error)
 
+	// ChangeLimiterWithBodyWithResponse Change the limit of a key on every node, at run time
+	//
+	// The same as PUT.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+	ChangeLimiterWithBodyWithResponse(ctx context.Context, pType string, key string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeLimiterResponse, error)
+
+	// ChangeLimiterWithResponse Change the limit of a key on every node, at run time
+	//
+	// The same as PUT.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+	ChangeLimiterWithResponse(ctx context.Context, pType string, key string, body ChangeLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeLimiterResponse, error)
+
 	// SetLimiterWithBodyWithResponse Set the limit of a key on every node, at run time
 	//
 	// Missing fields stay as they are.
@@ -8187,6 +8339,162 @@ func (r GetLimiterResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetLimiterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ChangeLimiterResponse200Headers the declared response headers of an HTTP 200 response for ChangeLimiter
+type ChangeLimiterResponse200Headers struct {
+	XRequestID string
+}
+
+// ChangeLimiterResponse400Headers the declared response headers of an HTTP 400 response for ChangeLimiter
+type ChangeLimiterResponse400Headers struct {
+	XRequestID string
+}
+
+// ChangeLimiterResponse401Headers the declared response headers of an HTTP 401 response for ChangeLimiter
+type ChangeLimiterResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ChangeLimiterResponse403Headers the declared response headers of an HTTP 403 response for ChangeLimiter
+type ChangeLimiterResponse403Headers struct {
+	XRequestID string
+}
+
+// ChangeLimiterResponse404Headers the declared response headers of an HTTP 404 response for ChangeLimiter
+type ChangeLimiterResponse404Headers struct {
+	XRequestID string
+}
+
+// ChangeLimiterResponse503Headers the declared response headers of an HTTP 503 response for ChangeLimiter
+type ChangeLimiterResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ChangeLimiterResponseDefaultHeaders the declared response headers of an HTTP default response for ChangeLimiter
+type ChangeLimiterResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ChangeLimiterResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int     `json:"code"`
+		Data Limiter `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ChangeLimiterResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ChangeLimiterResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ChangeLimiterResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ChangeLimiterResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ChangeLimiterResponse404Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ChangeLimiterResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ChangeLimiterResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeLimiterResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int     `json:"code"`
+	Data Limiter `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ChangeLimiterResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ChangeLimiterResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ChangeLimiterResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ChangeLimiterResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ChangeLimiterResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ChangeLimiterResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeLimiterResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeLimiterResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeLimiterResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeLimiterResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14554,6 +14862,36 @@ func (c *ClientWithResponses) GetLimiterWithResponse(ctx context.Context, pType 
 	return ParseGetLimiterResponse(rsp)
 }
 
+// ChangeLimiterWithBodyWithResponse Change the limit of a key on every node, at run time
+//
+// The same as PUT.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+func (c *ClientWithResponses) ChangeLimiterWithBodyWithResponse(ctx context.Context, pType string, key string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeLimiterResponse, error) {
+	rsp, err := c.ChangeLimiterWithBody(ctx, pType, key, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeLimiterResponse(rsp)
+}
+
+// ChangeLimiterWithResponse Change the limit of a key on every node, at run time
+//
+// The same as PUT.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /admin/limiters/{type}/{key} (the `ChangeLimiter` operationId).
+func (c *ClientWithResponses) ChangeLimiterWithResponse(ctx context.Context, pType string, key string, body ChangeLimiterJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeLimiterResponse, error) {
+	rsp, err := c.ChangeLimiter(ctx, pType, key, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeLimiterResponse(rsp)
+}
+
 // SetLimiterWithBodyWithResponse Set the limit of a key on every node, at run time
 //
 // Missing fields stay as they are.
@@ -17122,6 +17460,172 @@ func ParseGetLimiterResponse(rsp *http.Response) (*GetLimiterResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers GetLimiterResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseChangeLimiterResponse parses an HTTP response from a ChangeLimiterWithResponse call
+func ParseChangeLimiterResponse(rsp *http.Response) (*ChangeLimiterResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeLimiterResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int     `json:"code"`
+			Data Limiter `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ChangeLimiterResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ChangeLimiterResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ChangeLimiterResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ChangeLimiterResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ChangeLimiterResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 503:
+		var headers ChangeLimiterResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ChangeLimiterResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

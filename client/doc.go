@@ -19,6 +19,7 @@ import (
 )
 
 //go:generate go tool -modfile=../tools/go.mod oapi-codegen -config gen.yaml -o client.gen.go ../api/openapi.yaml
+//go:generate go run ./typescript/generate ../api/openapi.yaml typescript/api.ts
 
 // WithBearer sends a token with each request.
 func WithBearer(token string) ClientOption {

@@ -83,6 +83,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", "/admin/limiters", "", "operator", ""},
 		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator", ""},
 		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator", ""},
+		{"PATCH", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator", ""},
 		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator", ""},
 	}
 	people := map[string]seckill.Actor{

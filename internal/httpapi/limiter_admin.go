@@ -52,7 +52,7 @@ func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {
 	return ok(s), limiterError(err)
 }
 
-// setLimiter is PUT /admin/limiters/{type}/{key}; absent fields keep their values.
+// setLimiter is PUT and PATCH /admin/limiters/{type}/{key}; absent fields keep their values.
 func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
 	change := limiterChange(r.Fields)

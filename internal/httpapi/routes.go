@@ -213,7 +213,7 @@ func (a *api) routes() []route {
 			handle: a.listLimiters,
 		},
 		{methods: read, path: limiter, unlimited: true, handle: a.getLimiter},
-		{methods: put, path: limiter, unlimited: true, fields: ofLimiter, handle: a.setLimiter},
+		{methods: put + " " + patch, path: limiter, unlimited: true, fields: ofLimiter, handle: a.setLimiter},
 		{methods: remove, path: limiter, unlimited: true, handle: a.deleteLimiter},
 		{methods: read, path: deadLetters, fields: page, handle: a.listDeadLetters},
 		{methods: post, path: deadLetters + "/:id/requeue", handle: a.requeueDeadLetter},
