@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help generate services test test-browser shots test-unit test-store lint fmt bench bench-ratelimit bench-record calibrate profile build demo faults model history loadtest fuzz release release-check compose-test
+.PHONY: help generate services test test-browser shots test-unit test-store lint fmt bench bench-ratelimit bench-record calibrate profile build demo faults soak model history loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -83,6 +83,11 @@ faults: ## test every fault, or FAULTS=a,b, with SEEDS (5) seeds and 6,000 buyer
 		-faults.seed=$(SEED) -faults.seeds=$(SEEDS) -faults.units=2000 -faults.buyers=6000 \
 		-faults.out=$(CURDIR)/reports/fault-runs.txt
 	$(GO) test ./test/faults/table -count=1 -update
+
+SOAK ?= 1h
+soak: ## sell for an hour (SOAK): 50 sales that come and go, 200 purchases/s, a fault each minute
+	$(GO) test ./test/faults -count=1 -timeout 24h -v -run TestSoak -faults.soak=$(SOAK) \
+		-faults.seed=$(SEED) -faults.soak-sales=50 -faults.soak-rate=200 -faults.soak-every=1m
 
 model: ## check the simulated protocol on 20,000 schedules, then without each rule (1 minute)
 	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000

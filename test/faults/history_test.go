@@ -29,7 +29,13 @@ func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 
 // history collects the answers to buyers, and the contents of MySQL, Redis and the queues.
 func (r *run) history(t *testing.T, report buyers.Report) check.History {
-	queued, dead := r.awaitEmptyQueues(t)
+	h := r.records(t, report)
+	h.Queued, h.DeadQueued = r.awaitEmptyQueues(t)
+	return h
+}
+
+// records is the history without the queues, which all sales share.
+func (r *run) records(t *testing.T, report buyers.Report) check.History {
 	facts := r.Facts(t, r.goods)
 	l := must.Get(r.ledger(t))(t)
 	f := must.Get(r.RedisFacts(t, r.redis, r.goods))(t)
@@ -41,8 +47,6 @@ func (r *run) history(t *testing.T, report buyers.Report) check.History {
 		Buyers:       slices.Concat(r.extraBuyers, report.Results),
 		Holdings:     r.Held(t, r.goods),
 		PendingMoves: int(facts.Unreleased + facts.OpenCuts),
-		Queued:       queued,
-		DeadQueued:   dead,
 		DeadLetters:  r.DeadLetters(t),
 		Redis: check.Redis{
 			Total: l.Total, Available: l.Available, Pending: l.Pending, Sold: l.Sold,

@@ -106,6 +106,23 @@ func (r *Installation) each(
 	require.NoError(t, rows.Err())
 }
 
+// TableRows counts the rows of each table.
+func (r *Installation) TableRows(t testing.TB) map[string]int64 {
+	var tables []string
+	r.each(t, func(rows *sql.Rows) error {
+		tables = append(tables, "")
+		return rows.Scan(&tables[len(tables)-1])
+	}, `SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()`)
+	count := make(map[string]int64, len(tables))
+	for _, table := range tables {
+		var n int64
+		row := r.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table) //nolint:gosec // its own name
+		require.NoError(t, row.Scan(&n))
+		count[table] = n
+	}
+	return count
+}
+
 // SQLDo runs a statement as the administrator.
 func (r *Installation) SQLDo(t testing.TB, statement string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
