@@ -175,6 +175,30 @@ func TestStripe_ShortTimeToPayEndsThePage(t *testing.T) {
 	h.agrees(unpaid, never, "expired", 0)
 }
 
+// TestStripe_PageIsInTheSalesCurrency pays orders of sales in other currencies than the
+// installation's: one without decimals, and one whose unit differs at Stripe. Money in the
+// installation's currency goes back.
+func TestStripe_PageIsInTheSalesCurrency(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	for code, charged := range map[string]int64{"JPY": 1999, "ISK": 199900, "EUR": 1999} {
+		goods, who := h.draft("5", "5"), buyer(7)
+		h.does(merchant(), "PATCH", "/admin/sales/"+goods, `{"currency":"`+code+`"}`)
+		h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
+		sn := h.buys(who, goods, "1")
+		page, session := h.checkout(who, sn)
+		require.Equal(t, strings.ToLower(code), h.stripe.Currency(session))
+		if code != "EUR" {
+			other := h.stripe.PayOther(session, fakestripe.Object{"currency": "eur"})
+			body, sign := h.stripe.Webhook(completed, other, nil)
+			require.Contains(t, []string{"refunding", "refunded"}, h.webhook(body, sign), code)
+		}
+		must.Get(h.stripe.Pay(page))(t)
+		body, sign := h.stripe.Webhook(completed, session, nil)
+		require.Equal(t, "kept", h.webhook(body, sign), code)
+		h.agrees(who, sn, "paid", charged)
+	}
+}
+
 // TestStripe_WrongMoneyIsRefunded pays other amounts and currencies for an order.
 func TestStripe_WrongMoneyIsRefunded(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)

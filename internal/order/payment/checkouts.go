@@ -39,6 +39,11 @@ func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (o
 func openAndSave(
 	ctx context.Context, pages Pages, store Store, o order.Order, c Checkout,
 ) (Checkout, error) {
+	sale, err := store.Sale(ctx, o.GoodsID)
+	if err != nil {
+		return c, err
+	}
+	c.Currency = sale.Details.Currency
 	opened, err := pages.Open(ctx, o, c)
 	switch {
 	case errors.Is(err, ErrRefused):
@@ -98,8 +103,8 @@ type Poller struct {
 const (
 	pollEvery = time.Second
 	pollChunk = 50 // pages in a round: below the provider's limit of requests
-	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers have paid by then, and the
-	// webhook has ended their page.
+	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers
+	// have paid by then, and the webhook has ended their page.
 	firstQuestion = time.Minute
 	// pollPause is the pause after the first question. It doubles up to pollPauseMax.
 	pollPause    = 30 * time.Second

@@ -49,6 +49,8 @@ type Checkout struct {
 	BegunAt time.Time // when this attempt began
 	ID      string    // the provider's id; "" until it has answered
 	URL     string    // "" until the provider has answered
+	// Currency of the sale, ISO 4217; "" is the installation's. Only Open needs it.
+	Currency string
 	Asked   int       // questions about it so far
 }
 

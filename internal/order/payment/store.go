@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Store records payments, cancellations, expiries, refunds and pages in MySQL.
@@ -47,6 +48,8 @@ type Store interface {
 
 // CheckoutStore records the providers' pages, and refunds and disputes that a provider reports.
 type CheckoutStore interface {
+	// Sale returns the sale of a goods, whose currency its orders have.
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// OrdersByNumber returns the orders of a goods that have these numbers.
 	OrdersByNumber(ctx context.Context, goodsID int64, orderSns []string) ([]order.Order, error)
 	// BeginCheckout returns the open checkout of an order, or begins the next attempt, which the

@@ -1,6 +1,7 @@
 package stripepay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type Options struct {
 	WebhookSecret string // signs webhooks; a program that receives none has none
 	URL           string // of Stripe's API
 	PublicURL     string // of the pages, to which buyers return
-	Currency      string // of all orders, ISO 4217
+	Currency      string // of sales without one of their own, ISO 4217
 	Now           func() time.Time
 }
 
@@ -31,7 +32,7 @@ type Provider struct {
 	client   *stripe.Client
 	secret   string
 	returnTo string // the URL to which buyers return
-	unit     unit
+	currency string // as in Options
 	now      func() time.Time
 }
 
@@ -45,8 +46,7 @@ const callTimeout = 4 * time.Second
 
 // New returns a provider. It contacts no server. Its error names the wrong option.
 func New(o Options) (*Provider, error) {
-	u, err := unitOf(o.Currency)
-	if err != nil {
+	if _, err := unitOf(o.Currency); err != nil {
 		return nil, err
 	}
 	back, err := url.Parse(o.PublicURL)
@@ -61,15 +61,21 @@ func New(o Options) (*Provider, error) {
 	}
 	return &Provider{
 		client: stripe.NewClient(o.Key, stripe.WithBackends(stripe.NewBackendsWithConfig(config))),
-		secret: o.WebhookSecret, returnTo: strings.TrimSuffix(back.String(), "/") + "/", unit: u,
-		now: o.Now,
+		secret: o.WebhookSecret, returnTo: strings.TrimSuffix(back.String(), "/") + "/",
+		currency: o.Currency, now: o.Now,
 	}, nil
+}
+
+// unitOf returns the unit of a sale's currency; "" is the installation's.
+func (p *Provider) unitOf(currency string) (unit, error) {
+	return unitOf(cmp.Or(currency, p.currency))
 }
 
 // The metadata of a session and of its payment.
 const (
-	goodsIDKey = "goodsId"
-	orderSnKey = "orderSn"
+	goodsIDKey  = "goodsId"
+	orderSnKey  = "orderSn"
+	currencyKey = "currency" // of the sale; absent is the installation's
 )
 
 // Stripe accepts sessions that end 30 minutes to 24 hours after their start. The margins allow for
@@ -105,8 +111,15 @@ func key(c payment.Checkout) string {
 func (p *Provider) Open(
 	ctx context.Context, o order.Order, c payment.Checkout,
 ) (payment.Checkout, error) {
+	u, err := p.unitOf(c.Currency)
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", payment.ErrRefused, err)
+	}
 	metadata := map[string]string{
 		goodsIDKey: strconv.FormatInt(o.GoodsID, 10), orderSnKey: o.OrderSn,
+	}
+	if c.Currency != "" {
+		metadata[currencyKey] = c.Currency
 	}
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:              stripe.String("payment"),
@@ -120,7 +133,7 @@ func (p *Provider) Open(
 		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
 			Quantity: stripe.Int64(1), // one item of the whole amount: Stripe need not multiply
 			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
-				Currency: stripe.String(p.unit.code), UnitAmount: stripe.Int64(o.Amount * p.unit.scale),
+				Currency: stripe.String(u.code), UnitAmount: stripe.Int64(o.Amount * u.scale),
 				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{
 					Name: stripe.String("Order " + o.OrderSn),
 				},
@@ -190,9 +203,13 @@ func (p *Provider) answer(
 	}
 }
 
-// paymentOf returns the payment of a paid session. Webhooks and answers describe it alike.
+// paymentOf returns the payment of a paid session. Webhooks and answers describe it alike. The
+// metadata names the currency that Open asked for, which no exposed sale can change.
 func (p *Provider) paymentOf(s *stripe.CheckoutSession, c payment.Checkout) payment.Payment {
-	amount, foreign := p.unit.from(s.AmountTotal, string(s.Currency))
+	amount, foreign := s.AmountTotal, strings.ToUpper(string(s.Currency))
+	if u, err := p.unitOf(s.Metadata[currencyKey]); err == nil {
+		amount, foreign = u.from(s.AmountTotal, string(s.Currency))
+	}
 	return payment.Payment{
 		ID: s.PaymentIntent.ID, GoodsID: c.GoodsID, OrderSn: c.OrderSn, Amount: amount,
 		Currency: foreign,

@@ -166,9 +166,12 @@ var sessionParams = []string{
 	"success_url",
 }
 
+// saleCurrencies are further parameters of a session for a sale with a currency of its own.
+var saleCurrencies = []string{"metadata[currency]", "payment_intent_data[metadata][currency]"}
+
 func (s *Server) createSession(form url.Values) (int, Object) {
 	for name := range form {
-		if !slices.Contains(sessionParams, name) {
+		if !slices.Contains(sessionParams, name) && !slices.Contains(saleCurrencies, name) {
 			return 400, refusal("invalid_request_error", "parameter_unknown", name)
 		}
 	}
@@ -195,6 +198,9 @@ func (s *Server) createSession(form url.Values) (int, Object) {
 		"metadata": Object{
 			"goodsId": form.Get("metadata[goodsId]"), "orderSn": form.Get("metadata[orderSn]"),
 		},
+	}
+	if code := form.Get(saleCurrencies[0]); code != "" {
+		session["metadata"].(Object)["currency"] = code
 	}
 	s.sessions[id] = session
 	return 200, session
@@ -278,6 +284,13 @@ func (s *Server) Session(orderSn string) (id string) {
 		}
 	}
 	return id
+}
+
+// Currency returns the currency of a session, as Stripe writes it.
+func (s *Server) Currency(session string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[session]["currency"].(string)
 }
 
 // Status returns the status of a session.
