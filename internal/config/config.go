@@ -43,7 +43,7 @@ type HTTP struct {
 	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" envDefault.ratelimitd:"127.0.0.1:8082" in:"api standalone ratelimitd" unit:"host:port" validate:"addr" help:"address of the HTTP API; keep ratelimitd's private, because it authenticates nobody"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"trusted proxies: the API reads X-Forwarded-For only from them; none if empty"`
 	CORSOrigins    Origins `env:"SECKILL_CORS_ORIGINS" in:"api standalone" unit:"comma list of origins" help:"origins of other sites whose pages may call the API, such as https://shop.example.org; none if empty. Their calls need a bearer token: the pages' session is not theirs"`
-	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api consumer standalone" unit:"ISO 4217 code" help:"currency of all prices: on the pages and at the payment provider; the API's amounts are in its smallest unit; the same on every node"`
+	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api consumer standalone" unit:"ISO 4217 code" help:"currency of sales without one of their own, on the pages and at the payment provider; amounts are in its smallest unit; the same on every node"`
 }
 
 // Redis holds the connection to Redis, which keeps the stock of open sales.
