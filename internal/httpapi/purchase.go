@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -18,6 +19,9 @@ type pathResponse struct {
 // issuePath is a purchase's first step: check the sale, take a permit, issue a random path. It
 // checks the sale first. A sold-out sale then costs no permit, and its buyers get the reason
 // instead of 429. A waiting room takes the place of the sale's rate.
+//
+// Arithmetic refuses a wrong access code before the sale's state, as any 403. A single code is
+// claimed last, so that the sale's rate bounds the writes.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
@@ -27,7 +31,8 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	v, err := a.Catalog.Admit(ctx, id)
-	if err != nil {
+	code, wrong := a.Codes.Verify(v, r.Raw("code"))
+	if err := cmp.Or(wrong, err); err != nil {
 		return response{}, err
 	}
 	admitted := time.Now()
@@ -38,6 +43,9 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 		if err := a.Rooms.Require(ctx, id, r.actor.ID); err != nil {
 			return response{}, err
 		}
+	}
+	if err := a.Codes.Claim(ctx, v, code, r.actor.ID); err != nil {
+		return response{}, err
 	}
 	path, expires, err := a.Catalog.IssuePath(v, admitted, r.actor.ID)
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
@@ -50,7 +58,14 @@ func (a *api) cachedError(r *request) error {
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // issuePath refuses, in the contract's order
 	}
-	return a.Catalog.KnownError(id)
+	v, known := a.Catalog.Known(id)
+	if !known {
+		return nil
+	}
+	if _, err := a.Codes.Verify(v, r.Raw("code")); err != nil {
+		return err
+	}
+	return v.CheckSelling(v.Now, v.Available)
 }
 
 type queuedResponse struct {
