@@ -18,6 +18,27 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AccessCode.
+const (
+	AccessCodeNone   AccessCode = "none"
+	AccessCodeShared AccessCode = "shared"
+	AccessCodeSingle AccessCode = "single"
+)
+
+// Valid indicates whether the value is a known member of the AccessCode enum.
+func (e AccessCode) Valid() bool {
+	switch e {
+	case AccessCodeNone:
+		return true
+	case AccessCodeShared:
+		return true
+	case AccessCodeSingle:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Admission.
 const (
 	AdmissionRate        Admission = "rate"
@@ -574,6 +595,9 @@ func (e RateAlgorithm) Valid() bool {
 const (
 	ReasonBADPATH          Reason = "BAD_PATH"
 	ReasonBADREQUEST       Reason = "BAD_REQUEST"
+	ReasonCODEINVALID      Reason = "CODE_INVALID"
+	ReasonCODEREQUIRED     Reason = "CODE_REQUIRED"
+	ReasonCODEUSED         Reason = "CODE_USED"
 	ReasonCONFLICT         Reason = "CONFLICT"
 	ReasonCREATED          Reason = "CREATED"
 	ReasonENDED            Reason = "ENDED"
@@ -598,6 +622,12 @@ func (e Reason) Valid() bool {
 	case ReasonBADPATH:
 		return true
 	case ReasonBADREQUEST:
+		return true
+	case ReasonCODEINVALID:
+		return true
+	case ReasonCODEREQUIRED:
+		return true
+	case ReasonCODEUSED:
 		return true
 	case ReasonCONFLICT:
 		return true
@@ -675,6 +705,9 @@ func (e ListOrdersOfSaleParamsFormat) Valid() bool {
 	}
 }
 
+// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+type AccessCode string
+
 // Address defines model for Address.
 type Address struct {
 	City string `json:"city"`
@@ -736,6 +769,9 @@ type AuditListItemsAction string
 
 // AuditListItemsActorRole defines model for AuditList.Items.ActorRole.
 type AuditListItemsActorRole string
+
+// Code An access code of the sale; ignored where it asks for none. Case, spaces and hyphens mean nothing, and O is 0, I and L are 1.
+type Code = string
 
 // Cursor For the next page; null on the last.
 type Cursor = string
@@ -924,6 +960,9 @@ type ID = string
 
 // JoinIn defines model for JoinIn.
 type JoinIn struct {
+	// Code An access code of the sale; ignored where it asks for none. Case, spaces and hyphens mean nothing, and O is 0, I and L are 1.
+	Code *Code `json:"code,omitempty"`
+
 	// Ticket Restores a number after Redis lost it.
 	Ticket *Ticket `json:"ticket,omitempty"`
 }
@@ -1055,6 +1094,9 @@ type LimiterList struct {
 
 // NewSale defines model for NewSale.
 type NewSale struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode *AccessCode `json:"accessCode,omitempty"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission *Admission `json:"admission,omitempty"`
 
@@ -1156,6 +1198,9 @@ type OrderStatus string
 
 // OwnSale defines model for OwnSale.
 type OwnSale struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode AccessCode `json:"accessCode"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission Admission `json:"admission"`
 	CreatedAt Time      `json:"createdAt"`
@@ -1265,6 +1310,9 @@ type Reason string
 
 // Sale defines model for Sale.
 type Sale struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode AccessCode `json:"accessCode"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission Admission `json:"admission"`
 	Available int       `json:"available"`
@@ -1292,6 +1340,9 @@ type Sale struct {
 
 // SaleChange defines model for SaleChange.
 type SaleChange struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode *AccessCode `json:"accessCode,omitempty"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission *Admission `json:"admission,omitempty"`
 
@@ -1514,6 +1565,20 @@ type CutTooLarge struct {
 
 // Forbidden defines model for Forbidden.
 type Forbidden struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data interface{} `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+}
+
+// ForbiddenOrBadCode defines model for ForbiddenOrBadCode.
+type ForbiddenOrBadCode struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1838,6 +1903,9 @@ type ListMyOrdersParams struct {
 type IssuePathParams struct {
 	// GoodsID Needed, here or in the body.
 	GoodsID *GoodsIDIn `form:"goodsId,omitempty" json:"goodsId,omitempty"`
+
+	// Code Here or in the body. A body keeps it out of the logs of proxies.
+	Code *Code `form:"code,omitempty" json:"code,omitempty"`
 }
 
 // ListSalesParams defines parameters for ListSales.
@@ -1864,6 +1932,9 @@ type ShowWaitingRoomParams struct {
 type JoinWaitingRoomParams struct {
 	// Ticket Here or in the body.
 	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
+
+	// Code Here or in the body.
+	Code *Code `form:"code,omitempty" json:"code,omitempty"`
 }
 
 // MyPlaceParams defines parameters for MyPlace.
@@ -2341,7 +2412,8 @@ type ClientInterface interface {
 	//
 	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 	// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-	// `goodsId` in the query, so that nginx can read it.
+	// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+	// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 	//
 	// Corresponds with POST /randomPath (the `IssuePath` operationId).
 	IssuePath(ctx context.Context, params *IssuePathParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2372,7 +2444,7 @@ type ClientInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2383,7 +2455,7 @@ type ClientInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3207,7 +3279,8 @@ func (c *Client) SetShipping(ctx context.Context, orderSn OrderSnParameter, body
 //
 // The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 // request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-// `goodsId` in the query, so that nginx can read it.
+// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 //
 // Corresponds with POST /randomPath (the `IssuePath` operationId).
 func (c *Client) IssuePath(ctx context.Context, params *IssuePathParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3278,7 +3351,7 @@ func (c *Client) ShowWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, par
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3299,7 +3372,7 @@ func (c *Client) JoinWaitingRoomWithBody(ctx context.Context, goodsID GoodsIDInP
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5161,6 +5234,18 @@ func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request,
 
 		}
 
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -5400,6 +5485,18 @@ func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, par
 		if params.Ticket != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -6112,7 +6209,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 	// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-	// `goodsId` in the query, so that nginx can read it.
+	// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+	// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6151,7 +6249,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6162,7 +6260,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12139,7 +12237,7 @@ type IssuePathResponse struct {
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenOrBadCode
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -12197,7 +12295,7 @@ func (r IssuePathResponse) GetJSON401() *Unauthenticated {
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r IssuePathResponse) GetJSON403() *Forbidden {
+func (r IssuePathResponse) GetJSON403() *ForbiddenOrBadCode {
 	return r.JSON403
 }
 
@@ -12736,7 +12834,7 @@ type JoinWaitingRoomResponse struct {
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenOrBadCode
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -12783,7 +12881,7 @@ func (r JoinWaitingRoomResponse) GetJSON401() *Unauthenticated {
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON403() *Forbidden {
+func (r JoinWaitingRoomResponse) GetJSON403() *ForbiddenOrBadCode {
 	return r.JSON403
 }
 
@@ -14146,7 +14244,8 @@ func (c *ClientWithResponses) SetShippingWithResponse(ctx context.Context, order
 //
 // The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 // request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-// `goodsId` in the query, so that nginx can read it.
+// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -14209,7 +14308,7 @@ func (c *ClientWithResponses) ShowWaitingRoomWithResponse(ctx context.Context, g
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14226,7 +14325,7 @@ func (c *ClientWithResponses) JoinWaitingRoomWithBodyWithResponse(ctx context.Co
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -21574,7 +21673,7 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 		response.JSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+		var dest ForbiddenOrBadCode
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -22283,7 +22382,7 @@ func ParseJoinWaitingRoomResponse(rsp *http.Response) (*JoinWaitingRoomResponse,
 		response.JSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+		var dest ForbiddenOrBadCode
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
