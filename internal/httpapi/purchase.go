@@ -23,7 +23,7 @@ type pathResponse struct {
 // Arithmetic refuses a wrong access code before the sale's state, as any 403. A single code is
 // claimed last, so that the sale's rate bounds the writes.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
-	id := r.ID("goodsId")
+	id, text := r.ID("goodsId"), textOr(r.Fields, "code")
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
@@ -31,7 +31,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	v, err := a.Catalog.Admit(ctx, id)
-	code, wrong := a.Codes.Verify(v, r.Raw("code"))
+	code, wrong := a.Codes.Verify(v, text)
 	if err := cmp.Or(wrong, err); err != nil {
 		return response{}, err
 	}
@@ -54,7 +54,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 // cachedError returns the error that this node has cached for the sale. Most callers of a rush
 // get it, at a fraction of issuePath's cost.
 func (a *api) cachedError(r *request) error {
-	id := r.ID("goodsId")
+	id, text := r.ID("goodsId"), textOr(r.Fields, "code")
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // issuePath refuses, in the contract's order
 	}
@@ -62,7 +62,7 @@ func (a *api) cachedError(r *request) error {
 	if !known {
 		return nil
 	}
-	if _, err := a.Codes.Verify(v, r.Raw("code")); err != nil {
+	if _, err := a.Codes.Verify(v, text); err != nil {
 		return err
 	}
 	return v.CheckSelling(v.Now, v.Available)

@@ -130,6 +130,7 @@ func (a *api) withRoom(
 // joinRoom is POST /sales/{goodsId}/waiting-room. A buyer without the sale's access code gets no
 // place, because the line could not sell to that buyer.
 func (a *api) joinRoom(ctx context.Context, r *request) (response, error) {
+	text := textOr(r.Fields, "code") // withRoom returns its error
 	return a.withRoom(func(
 		ctx context.Context, goodsID int64, buyerID string, ticket string,
 	) (response, error) {
@@ -137,7 +138,7 @@ func (a *api) joinRoom(ctx context.Context, r *request) (response, error) {
 		if err != nil {
 			return response{}, err
 		}
-		code, err := a.Codes.Verify(room.Sale, r.Raw("code"))
+		code, err := a.Codes.Verify(room.Sale, text)
 		if err == nil {
 			err = a.Codes.Claim(ctx, room.Sale, code, buyerID)
 		}
