@@ -118,7 +118,7 @@ func macOf(key []byte, goodsID int64, kind seckill.AccessCode, n Number) []byte 
 	return mac.Sum(nil)[:macBytes]
 }
 
-// crockford is base 32 without the letters I, L, O and U.
+// crockford is base 32 without I, L, O and U.
 //
 //nolint:gochecknoglobals // an encoding, which never changes
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
