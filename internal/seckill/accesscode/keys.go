@@ -119,8 +119,6 @@ func macOf(key []byte, goodsID int64, kind seckill.AccessCode, n Number) []byte 
 }
 
 // crockford is base 32 without I, L, O and U.
-//
-//nolint:gochecknoglobals // an encoding, which never changes
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
 // misread has the characters that Crockford's base 32 accepts for digits, and the separators.
