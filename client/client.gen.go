@@ -18,6 +18,27 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AccessCode.
+const (
+	AccessCodeNone   AccessCode = "none"
+	AccessCodeShared AccessCode = "shared"
+	AccessCodeSingle AccessCode = "single"
+)
+
+// Valid indicates whether the value is a known member of the AccessCode enum.
+func (e AccessCode) Valid() bool {
+	switch e {
+	case AccessCodeNone:
+		return true
+	case AccessCodeShared:
+		return true
+	case AccessCodeSingle:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Admission.
 const (
 	AdmissionRate        Admission = "rate"
@@ -601,6 +622,9 @@ func (e RateAlgorithm) Valid() bool {
 const (
 	ReasonBADPATH          Reason = "BAD_PATH"
 	ReasonBADREQUEST       Reason = "BAD_REQUEST"
+	ReasonCODEINVALID      Reason = "CODE_INVALID"
+	ReasonCODEREQUIRED     Reason = "CODE_REQUIRED"
+	ReasonCODEUSED         Reason = "CODE_USED"
 	ReasonCONFLICT         Reason = "CONFLICT"
 	ReasonCREATED          Reason = "CREATED"
 	ReasonENDED            Reason = "ENDED"
@@ -625,6 +649,12 @@ func (e Reason) Valid() bool {
 	case ReasonBADPATH:
 		return true
 	case ReasonBADREQUEST:
+		return true
+	case ReasonCODEINVALID:
+		return true
+	case ReasonCODEREQUIRED:
+		return true
+	case ReasonCODEUSED:
 		return true
 	case ReasonCONFLICT:
 		return true
@@ -701,6 +731,9 @@ func (e ListOrdersOfSaleParamsFormat) Valid() bool {
 		return false
 	}
 }
+
+// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+type AccessCode string
 
 // Address defines model for Address.
 type Address struct {
@@ -838,6 +871,9 @@ type AuditListItemsAction string
 
 // AuditListItemsActorRole defines model for AuditList.Items.ActorRole.
 type AuditListItemsActorRole string
+
+// Code An access code of the sale; ignored where it asks for none. Case, spaces and hyphens mean nothing, and O is 0, I and L are 1.
+type Code = string
 
 // Cursor For the next page; null on the last.
 type Cursor = string
@@ -1026,6 +1062,9 @@ type ID = string
 
 // JoinIn defines model for JoinIn.
 type JoinIn struct {
+	// Code An access code of the sale; ignored where it asks for none. Case, spaces and hyphens mean nothing, and O is 0, I and L are 1.
+	Code *Code `json:"code,omitempty"`
+
 	// Ticket Restores a number after Redis lost it.
 	Ticket *Ticket `json:"ticket,omitempty"`
 }
@@ -1169,6 +1208,9 @@ type NewAPIKey struct {
 
 // NewSale defines model for NewSale.
 type NewSale struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode *AccessCode `json:"accessCode,omitempty"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission *Admission `json:"admission,omitempty"`
 
@@ -1278,6 +1320,9 @@ type OrderStatus string
 
 // OwnSale defines model for OwnSale.
 type OwnSale struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode AccessCode `json:"accessCode"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission Admission `json:"admission"`
 	CreatedAt Time      `json:"createdAt"`
@@ -1390,6 +1435,9 @@ type Reason string
 
 // Sale defines model for Sale.
 type Sale struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode AccessCode `json:"accessCode"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission Admission `json:"admission"`
 	Available int       `json:"available"`
@@ -1417,6 +1465,9 @@ type Sale struct {
 
 // SaleChange defines model for SaleChange.
 type SaleChange struct {
+	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
+	AccessCode *AccessCode `json:"accessCode,omitempty"`
+
 	// Admission How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change.
 	Admission *Admission `json:"admission,omitempty"`
 
@@ -1641,6 +1692,20 @@ type CutTooLarge struct {
 
 // Forbidden defines model for Forbidden.
 type Forbidden struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data interface{} `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+}
+
+// ForbiddenOrBadCode defines model for ForbiddenOrBadCode.
+type ForbiddenOrBadCode struct {
 	// Code The HTTP status, or a rate limit's own.
 	Code int         `json:"code"`
 	Data interface{} `json:"data"`
@@ -1976,6 +2041,9 @@ type ListMyOrdersParams struct {
 type IssuePathParams struct {
 	// GoodsID Needed, here or in the body.
 	GoodsID *GoodsIDIn `form:"goodsId,omitempty" json:"goodsId,omitempty"`
+
+	// Code Here or in the body. A body keeps it out of the logs of proxies.
+	Code *Code `form:"code,omitempty" json:"code,omitempty"`
 }
 
 // ListSalesParams defines parameters for ListSales.
@@ -2002,6 +2070,9 @@ type ShowWaitingRoomParams struct {
 type JoinWaitingRoomParams struct {
 	// Ticket Here or in the body.
 	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
+
+	// Code Here or in the body.
+	Code *Code `form:"code,omitempty" json:"code,omitempty"`
 }
 
 // MyPlaceParams defines parameters for MyPlace.
@@ -2535,7 +2606,8 @@ type ClientInterface interface {
 	//
 	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 	// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-	// `goodsId` in the query, so that nginx can read it.
+	// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+	// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 	//
 	// Corresponds with POST /randomPath (the `IssuePath` operationId).
 	IssuePath(ctx context.Context, params *IssuePathParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2566,7 +2638,7 @@ type ClientInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2577,7 +2649,7 @@ type ClientInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3511,7 +3583,8 @@ func (c *Client) SetShipping(ctx context.Context, orderSn OrderSnParameter, body
 //
 // The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 // request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-// `goodsId` in the query, so that nginx can read it.
+// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 //
 // Corresponds with POST /randomPath (the `IssuePath` operationId).
 func (c *Client) IssuePath(ctx context.Context, params *IssuePathParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3582,7 +3655,7 @@ func (c *Client) ShowWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, par
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3603,7 +3676,7 @@ func (c *Client) JoinWaitingRoomWithBody(ctx context.Context, goodsID GoodsIDInP
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5671,6 +5744,18 @@ func NewIssuePathRequest(server string, params *IssuePathParams) (*http.Request,
 
 		}
 
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -5910,6 +5995,18 @@ func NewJoinWaitingRoomRequestWithBody(server string, goodsID GoodsIDInPath, par
 		if params.Ticket != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -6676,7 +6773,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 	// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-	// `goodsId` in the query, so that nginx can read it.
+	// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+	// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6715,7 +6813,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6726,7 +6824,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-	// may not buy more.
+	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13365,7 +13463,7 @@ type IssuePathResponse struct {
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenOrBadCode
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -13423,7 +13521,7 @@ func (r IssuePathResponse) GetJSON401() *Unauthenticated {
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r IssuePathResponse) GetJSON403() *Forbidden {
+func (r IssuePathResponse) GetJSON403() *ForbiddenOrBadCode {
 	return r.JSON403
 }
 
@@ -13962,7 +14060,7 @@ type JoinWaitingRoomResponse struct {
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthenticated
 	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
+	JSON403 *ForbiddenOrBadCode
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -14009,7 +14107,7 @@ func (r JoinWaitingRoomResponse) GetJSON401() *Unauthenticated {
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r JoinWaitingRoomResponse) GetJSON403() *Forbidden {
+func (r JoinWaitingRoomResponse) GetJSON403() *ForbiddenOrBadCode {
 	return r.JSON403
 }
 
@@ -15462,7 +15560,8 @@ func (c *ClientWithResponses) SetShippingWithResponse(ctx context.Context, order
 //
 // The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
 // request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
-// `goodsId` in the query, so that nginx can read it.
+// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
+// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -15525,7 +15624,7 @@ func (c *ClientWithResponses) ShowWaitingRoomWithResponse(ctx context.Context, g
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15542,7 +15641,7 @@ func (c *ClientWithResponses) JoinWaitingRoomWithBodyWithResponse(ctx context.Co
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
 // a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
-// may not buy more.
+// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23658,7 +23757,7 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 		response.JSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+		var dest ForbiddenOrBadCode
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -24367,7 +24466,7 @@ func ParseJoinWaitingRoomResponse(rsp *http.Response) (*JoinWaitingRoomResponse,
 		response.JSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
+		var dest ForbiddenOrBadCode
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,7 @@
 // Code generated from api/openapi.yaml; DO NOT EDIT.
 
 /** Stable; what programs read. */
-export type Reason = "OK" | "CREATED" | "QUEUED" | "BAD_REQUEST" | "UNAUTHENTICATED" | "FORBIDDEN" | "BAD_PATH" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_STARTED" | "ENDED" | "SOLD_OUT" | "LIMIT_REACHED" | "CONFLICT" | "RATE_LIMITED" | "WAITING" | "UNAVAILABLE" | "INTERNAL";
+export type Reason = "OK" | "CREATED" | "QUEUED" | "BAD_REQUEST" | "UNAUTHENTICATED" | "FORBIDDEN" | "BAD_PATH" | "CODE_REQUIRED" | "CODE_INVALID" | "CODE_USED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_STARTED" | "ENDED" | "SOLD_OUT" | "LIMIT_REACHED" | "CONFLICT" | "RATE_LIMITED" | "WAITING" | "UNAVAILABLE" | "INTERNAL";
 
 export type Answer = {
   /** The HTTP status, or a rate limit's own. */
@@ -66,6 +66,7 @@ export type Sale = {
   price: number;
   perBuyerLimit: number;
   admission: Admission;
+  accessCode: AccessCode;
   phase: Phase;
   available: number;
   total: number;
@@ -88,11 +89,18 @@ export type SaleList = {
 /** How buyers get random paths: at the sale's rate, or in the order of its waiting room. Only a draft accepts a change. */
 export type Admission = "rate" | "waitingRoom";
 
+/** Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change. */
+export type AccessCode = "none" | "shared" | "single";
+
+/** An access code of the sale; ignored where it asks for none. Case, spaces and hyphens mean nothing, and O is 0, I and L are 1. */
+export type Code = string;
+
 /** Restores a number after Redis lost it. */
 export type Ticket = string;
 
 export type JoinIn = {
   ticket?: Ticket;
+  code?: Code;
 };
 
 export type WaitingRoom = {
@@ -136,6 +144,7 @@ export type Place = {
 
 export type PathIn = {
   goodsId?: GoodsIdIn;
+  code?: Code;
 };
 
 export type Path = {
@@ -288,6 +297,7 @@ export type NewSale = {
   perBuyerLimit?: number;
   rate?: Rate;
   admission?: Admission;
+  accessCode?: AccessCode;
   /** Without control characters but line ends and tabs. "": none. */
   description?: string;
   /** An https URL. "": none. */
@@ -313,6 +323,7 @@ export type NewSaleForm = {
   "rate.maxBurstSeconds"?: number;
   "rate.maxWaitMillis"?: number;
   admission?: Admission;
+  accessCode?: AccessCode;
   description?: string;
   imageUrl?: string;
   externalId?: string;
@@ -334,6 +345,7 @@ export type SaleChangeForm = {
   "rate.maxBurstSeconds"?: number;
   "rate.maxWaitMillis"?: number;
   admission?: Admission;
+  accessCode?: AccessCode;
   description?: string;
   imageUrl?: string;
   externalId?: string;
@@ -356,6 +368,7 @@ export type OwnSale = {
   perBuyerLimit: number;
   rate: Rate;
   admission: Admission;
+  accessCode: AccessCode;
   status: "draft" | "exposed" | "closed";
   /** The phase of an exposed sale; absent otherwise. */
   phase?: Phase;
@@ -384,6 +397,7 @@ export type SaleChange = {
   perBuyerLimit?: number;
   rate?: Rate;
   admission?: Admission;
+  accessCode?: AccessCode;
   /** Units to add; a negative number removes unsold units. */
   stockDelta?: number;
   /** Without control characters but line ends and tabs. "": none. */
@@ -738,11 +752,11 @@ export interface Operations {
   listSales: { method: 'GET'; path: '/sales'; query: { limit?: number; cursor?: string; phase?: Phase }; body: undefined; data: SaleList };
   showSale: { method: 'GET'; path: '/sales/{goodsId}'; query: Record<string, never>; body: undefined; data: Sale };
   showWaitingRoom: { method: 'GET'; path: '/sales/{goodsId}/waiting-room'; query: Record<string, never>; body: undefined; data: WaitingRoom };
-  joinWaitingRoom: { method: 'POST'; path: '/sales/{goodsId}/waiting-room'; query: { ticket?: Ticket }; body: JoinIn | undefined; data: Place };
+  joinWaitingRoom: { method: 'POST'; path: '/sales/{goodsId}/waiting-room'; query: { ticket?: Ticket; code?: Code }; body: JoinIn | undefined; data: Place };
   myPlace: { method: 'GET'; path: '/sales/{goodsId}/waiting-room/me'; query: { ticket?: Ticket }; body: undefined; data: Place };
   leaveWaitingRoom: { method: 'DELETE'; path: '/sales/{goodsId}/waiting-room/me'; query: Record<string, never>; body: undefined; data: Record<string, never> };
-  issuePath: { method: 'POST'; path: '/randomPath'; query: { goodsId?: GoodsIdIn }; body: PathIn | undefined; data: Path };
-  issuePathByGet: { method: 'GET'; path: '/randomPath'; query: { goodsId?: GoodsIdIn }; body: PathIn | undefined; data: Path };
+  issuePath: { method: 'POST'; path: '/randomPath'; query: { goodsId?: GoodsIdIn; code?: Code }; body: PathIn | undefined; data: Path };
+  issuePathByGet: { method: 'GET'; path: '/randomPath'; query: { goodsId?: GoodsIdIn; code?: Code }; body: PathIn | undefined; data: Path };
   decrStock: { method: 'POST'; path: '/{randomPath}/decrStock'; query: { goodsId?: GoodsIdIn; decrStock?: number }; body: PurchaseIn | undefined; data: Queued };
   listMyOrders: { method: 'GET'; path: '/orders'; query: { limit?: number; cursor?: string }; body: undefined; data: OrderList };
   findOrder: { method: 'GET'; path: '/orders/{orderSn}'; query: Record<string, never>; body: undefined; data: Order };

@@ -28,18 +28,27 @@ type deadLettersCmd struct {
 type resolver struct {
 	database
 	redisServer
-	JWTSecret      config.Secret   `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; the secret derived from it verifies order numbers too."`
-	OrderSecret    config.Secret   `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that signs order numbers."`
-	OldSecrets     []config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
-	PaymentTimeout time.Duration   `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"Time to pay after an order was written."`
+	orderSecrets
+	PaymentTimeout time.Duration `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"Time to pay after an order was written."`
+}
+
+// orderSecrets holds the flags of the secrets from which order numbers and access codes are signed.
+type orderSecrets struct {
+	JWTSecret   config.Secret   `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; the secret derived from it verifies order numbers too."`
+	OrderSecret config.Secret   `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that signs order numbers."`
+	OldSecrets  []config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
+}
+
+// keys returns the secrets: the first signs.
+func (o orderSecrets) keys() ([][]byte, error) {
+	return config.Auth{
+		JWTSecret: o.JWTSecret, OrderSecret: o.OrderSecret, OldOrderSecrets: o.OldSecrets,
+	}.OrderKeys()
 }
 
 // with opens the servers and calls work.
 func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
-	secrets := config.Auth{
-		JWTSecret: r.JWTSecret, OrderSecret: r.OrderSecret, OldOrderSecrets: r.OldSecrets,
-	}
-	keys, err := secrets.OrderKeys()
+	keys, err := r.keys()
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command seckillctl is the operator's command line: migrations, tokens, ledgers, rebuilds, dead
-// letters, limiters, API keys, draws and plans.
+// letters, limiters, API keys, access codes, draws and plans.
 package main
 
 import (
@@ -35,6 +35,7 @@ type commands struct {
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
 	Limiter     limiterCmd     `cmd:"" help:"Read and change rate limiters while they run, on every node."`
 	APIKey      apiKeyCmd      `cmd:"" name:"api-key" help:"Make, list and revoke keys of merchants' back ends."`
+	Codes       codesCmd       `cmd:"" help:"Print access codes for a sale that asks for them."`
 	Draw        drawCmd        `cmd:"" help:"Check the draw of a waiting room."`
 	Plan        planCmd        `cmd:"" help:"Print what a sale costs: counts of work, multiplied by measured costs. It contacts no server."`
 	Health      healthCmd      `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
@@ -177,15 +178,21 @@ func (c *tokenCmd) secret() ([]byte, error) {
 	if c.Secret != "" {
 		return config.Secret(c.Secret).Ring()[0], nil // the others only verify
 	}
-	file := filepath.Join(c.Data, "jwt-secret")
+	return standaloneSecret(c.Data, "SECKILL_JWT_SECRET (--secret)")
+}
+
+// standaloneSecret reads the secret of a standalone from its data directory. setting names what can
+// be set instead.
+func standaloneSecret(dir, setting string) ([]byte, error) {
+	file := filepath.Join(dir, "jwt-secret")
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usage(fmt.Errorf("no secret to sign with: set SECKILL_JWT_SECRET (--secret) to "+
-			"that of the API, or --data to the data directory of a standalone: %w", err))
+		return nil, usage(fmt.Errorf("no secret to sign with: set %s to that of the API, or "+
+			"--data to the data directory of a standalone: %w", setting, err))
 	}
 	if len(text) == 0 {
-		return nil, fmt.Errorf("the secret %s is empty: restore it from a backup, or set "+
-			"SECKILL_JWT_SECRET (--secret)", file)
+		return nil, fmt.Errorf("the secret %s is empty: restore it from a backup, or set %s", file,
+			setting)
 	}
 	return text, nil
 }

@@ -103,6 +103,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Events: &event.Feed{Store: p.Store, Currency: site.Currency()},
 		Sales:  services.Sales, Statistics: services.Statistics, DeadLetters: services.DeadLetters,
 		ErrorCounts: services.Counters, Catalog: services.Catalog, Rooms: services.Rooms,
+		Codes:     services.Codes,
 		Purchases: services.Purchases,
 		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),

@@ -24,6 +24,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 // fixture is the whole flash sale in this process on embedded servers: the router, the services and
@@ -71,6 +72,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second,
 		PaymentTimeout: paymentTimeout, BatchSize: 500,
+		WebhookAllow: must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t), // receivers of tests
 	}
 	h.api = must.Get(app.NewAPI(up.Parts, h.settings,
 		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)

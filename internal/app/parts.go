@@ -28,6 +28,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/accesscode"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
@@ -117,6 +118,7 @@ func (s Settings) sealer(keys []auth.PhoneKey) (*auth.Phones, error) {
 type Services struct {
 	Catalog     *catalog.Catalog
 	Rooms       *admission.Service
+	Codes       *accesscode.Service
 	Sales       *inventory.SaleService
 	Purchases   *purchase.Service
 	Orders      *query.Service
@@ -144,6 +146,7 @@ func NewServices(p Parts, s Settings) Services {
 	sold := catalog.NewCatalog(reader, keys)
 	return Services{
 		Catalog: sold, Rooms: admission.NewService(sold, p.RedisStore, p.Store, s.OrderSecrets),
+		Codes: accesscode.NewService(accesscode.NewKeys(s.OrderSecrets...), p.Store),
 		Sales: sales, Orders: orders,
 		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
 			p.Observers.Reservations, p.Observers.Tracer,

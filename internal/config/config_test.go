@@ -213,6 +213,30 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 	require.Equal(t, "user:hunter2@tcp(h:1)/d", cfg.MySQL.DSN.Reveal())
 }
 
+// TestSettings_WithSecretsPrintAsStars checks the type of each setting whose name says that it holds a
+// secret, so that a new one is not forgotten.
+func TestSettings_WithSecretsPrintAsStars(t *testing.T) {
+	secretName := regexp.MustCompile(`SECRETS?$|PASSWORD|KEYS?$|TOKEN|DSN|AMQP_URL`)
+	found := 0
+	var check func(reflect.Type)
+	check = func(settings reflect.Type) {
+		for field := range settings.Fields() {
+			name, ok := field.Tag.Lookup("env")
+			switch {
+			case !ok && field.Type.Kind() == reflect.Struct:
+				check(field.Type)
+			case secretName.MatchString(name):
+				found++
+				require.Contains(t, []reflect.Type{
+					reflect.TypeFor[Secret](), reflect.TypeFor[[]Secret](),
+				}, field.Type, name)
+			}
+		}
+	}
+	check(reflect.TypeFor[Config]())
+	require.GreaterOrEqual(t, found, 12)
+}
+
 func TestHelp_ListsTheSettingsOfAProgram(t *testing.T) {
 	var api, consumer bytes.Buffer
 	Help(&api, API)

@@ -26,6 +26,7 @@ import (
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/accesscode"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/ttlcache"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
@@ -38,6 +39,7 @@ type Deps struct {
 	Sales        *inventory.SaleService
 	Catalog      *catalog.Catalog
 	Rooms        *admission.Service
+	Codes        *accesscode.Service
 	Limiter      *RuleLimiter
 	LimiterAdmin *rules.Admin
 	Purchases    *purchase.Service

@@ -119,7 +119,8 @@ func TestSales_ArePublic(t *testing.T) {
 	r := h.want(200, h.ask("GET", "/sales/"+goods, ""))
 	require.Equal(t, "no-cache", r.Header.Get("Cache-Control"))
 	require.Contains(t, r.Body, `{"goodsId":"`+goods+`","title":"A phone","price":199900,`+
-		`"perBuyerLimit":1000,"admission":"rate","phase":"ongoing","available":10,"total":10,`+
+		`"perBuyerLimit":1000,"admission":"rate","accessCode":"none","phase":"ongoing",`+
+		`"available":10,"total":10,`+
 		`"startAt":"2020-11-11T11:00:00.000Z","endAt":"2096-11-11T12:00:00.000Z","serverTime":"`)
 	h.want(200, h.ask("GET", "/sales", "", "Authorization", "Bearer garbage"))
 	h.want(200, h.ask("HEAD", "/sales", ""))

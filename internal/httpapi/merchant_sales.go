@@ -11,21 +11,22 @@ import (
 
 // merchantSaleResponse is a sale as its merchant and operators see it.
 type merchantSaleResponse struct {
-	GoodsID       int64             `json:"goodsId,string"`
-	MerchantID    string            `json:"merchantId"`
-	Title         string            `json:"title"`
-	Price         int64             `json:"price"`
-	Stock         int64             `json:"stock"` // units offered, including those sold
-	Total         int64             `json:"total"` // the same; the name of public sales
-	StartAt       timestamp         `json:"startAt"`
-	EndAt         timestamp         `json:"endAt"`
-	PerBuyerLimit int64             `json:"perBuyerLimit"`
-	Rate          seckill.Rate      `json:"rate"`
-	Admission     seckill.Admission `json:"admission"`
-	Status        seckill.Status    `json:"status"`
-	Phase         seckill.Phase     `json:"phase,omitzero"` // exposed sales only
-	CreatedAt     timestamp         `json:"createdAt"`
-	UpdatedAt     timestamp         `json:"updatedAt"`
+	GoodsID       int64              `json:"goodsId,string"`
+	MerchantID    string             `json:"merchantId"`
+	Title         string             `json:"title"`
+	Price         int64              `json:"price"`
+	Stock         int64              `json:"stock"` // units offered, including those sold
+	Total         int64              `json:"total"` // the same; the name of public sales
+	StartAt       timestamp          `json:"startAt"`
+	EndAt         timestamp          `json:"endAt"`
+	PerBuyerLimit int64              `json:"perBuyerLimit"`
+	Rate          seckill.Rate       `json:"rate"`
+	Admission     seckill.Admission  `json:"admission"`
+	AccessCode    seckill.AccessCode `json:"accessCode"`
+	Status        seckill.Status     `json:"status"`
+	Phase         seckill.Phase      `json:"phase,omitzero"` // exposed sales only
+	CreatedAt     timestamp          `json:"createdAt"`
+	UpdatedAt     timestamp          `json:"updatedAt"`
 	detailsResponse
 	ExternalID string            `json:"externalId,omitempty"`
 	Metadata   map[string]string `json:"metadata,omitempty"`
@@ -49,7 +50,9 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
 		Stock: s.Total, Total: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Admission: s.Admission, Status: s.Status,
-		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
+		// An answer to an Idempotency-Key that an earlier release stored has none.
+		AccessCode: cmp.Or(s.AccessCode, seckill.NoCodes),
+		CreatedAt:  timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 		detailsResponse: a.newDetailsResponse(s.Details),
 		ExternalID:      s.Details.ExternalID, Metadata: s.Details.Pairs(),
 	}
@@ -81,6 +84,7 @@ func newSale(p *params.Fields) seckill.NewSale {
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          saleRate(p, seckill.DefaultRate()),
 		Admission:     saleAdmission(p),
+		AccessCode:    saleAccessCode(p),
 		Details: seckill.Details{
 			Description: textOr(p, "description"), ImageURL: textOr(p, "imageUrl"),
 			ExternalID: textOr(p, "externalId"), Currency: textOr(p, "currency"),
@@ -103,6 +107,12 @@ func metadata(p *params.Fields) string { return seckill.MetadataOf(p.Texts("meta
 func saleAdmission(p *params.Fields) seckill.Admission {
 	return seckill.Admission(p.OneOf("admission", string(seckill.ByRate), string(seckill.ByRate),
 		string(seckill.ByWaitingRoom)))
+}
+
+// saleAccessCode takes which access codes buyers need.
+func saleAccessCode(p *params.Fields) seckill.AccessCode {
+	return seckill.AccessCode(p.OneOf("accessCode", string(seckill.NoCodes),
+		string(seckill.NoCodes), string(seckill.SharedCodes), string(seckill.SingleCodes)))
 }
 
 // saleRate takes the rate of random paths; each absent field has its default.

@@ -124,6 +124,7 @@ func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 	reasons := []seckill.Reason{
 		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal,
 		seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden, seckill.BadPath,
+		seckill.CodeRequired, seckill.CodeInvalid, seckill.CodeUsed,
 		seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
 		seckill.Conflict, seckill.RateLimited, seckill.Waiting, seckill.Unavailable,
 	}

@@ -62,7 +62,8 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
 		Price: v.Price, Currency: cmp.Or(v.Details.Currency, a.Site.Currency()),
 		PerBuyerLimit: v.PerBuyerLimit, Admission: string(v.Admission),
-		Phase: string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
+		AccessCode: string(v.AccessCode),
+		Phase:      string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 

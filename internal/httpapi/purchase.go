@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -18,8 +19,11 @@ type pathResponse struct {
 // issuePath is a purchase's first step: check the sale, take a permit, issue a random path. It
 // checks the sale first. A sold-out sale then costs no permit, and its buyers get the reason
 // instead of 429. A waiting room takes the place of the sale's rate.
+//
+// Arithmetic refuses a wrong access code before the sale's state, as any 403. A single code is
+// claimed last, so that the sale's rate bounds the writes.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
-	id := r.ID("goodsId")
+	id, text := r.ID("goodsId"), textOr(r.Fields, "code")
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
@@ -27,7 +31,8 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	v, err := a.Catalog.Admit(ctx, id)
-	if err != nil {
+	code, wrong := a.Codes.Verify(v, text)
+	if err := cmp.Or(wrong, err); err != nil {
 		return response{}, err
 	}
 	admitted := time.Now()
@@ -39,6 +44,9 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 			return response{}, err
 		}
 	}
+	if err := a.Codes.Claim(ctx, v, code, r.actor.ID); err != nil {
+		return response{}, err
+	}
 	path, expires, err := a.Catalog.IssuePath(v, admitted, r.actor.ID)
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
 }
@@ -46,11 +54,18 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 // cachedError returns the error that this node has cached for the sale. Most callers of a rush
 // get it, at a fraction of issuePath's cost.
 func (a *api) cachedError(r *request) error {
-	id := r.ID("goodsId")
+	id, text := r.ID("goodsId"), textOr(r.Fields, "code")
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // issuePath refuses, in the contract's order
 	}
-	return a.Catalog.KnownError(id)
+	v, known := a.Catalog.Known(id)
+	if !known {
+		return nil
+	}
+	if _, err := a.Codes.Verify(v, text); err != nil {
+		return err
+	}
+	return v.CheckSelling(v.Now, v.Available)
 }
 
 type queuedResponse struct {

@@ -53,7 +53,8 @@ func statusOf(r seckill.Reason) int {
 		return http.StatusBadRequest
 	case seckill.Unauthenticated:
 		return http.StatusUnauthorized
-	case seckill.Forbidden, seckill.BadPath:
+	case seckill.Forbidden, seckill.BadPath, seckill.CodeRequired, seckill.CodeInvalid,
+		seckill.CodeUsed:
 		return http.StatusForbidden
 	case seckill.NotFound:
 		return http.StatusNotFound

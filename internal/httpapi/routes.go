@@ -75,7 +75,7 @@ func (a *api) routes() []route {
 	ofSale := []string{
 		"title", "price", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
-		"admission", "description", "imageUrl", "externalId", "metadata.*", "currency",
+		"admission", "accessCode", "description", "imageUrl", "externalId", "metadata.*", "currency",
 	}
 	ofAddress := []string{
 		"name", "phone", "email", "line1", "line2", "city", "postalCode", "country", "note",
@@ -91,12 +91,12 @@ func (a *api) routes() []route {
 		{methods: read, path: "/sales", public: true, fields: append(page, "phase"), handle: a.listSales},
 		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
 		{methods: read, path: room, public: true, handle: a.showRoom},
-		{methods: post, path: room, fields: ticket, handle: a.withRoom(a.joinRoom)},
+		{methods: post, path: room, fields: append(ticket, "code"), handle: a.joinRoom},
 		{methods: read, path: room + "/me", fields: ticket, handle: a.withRoom(a.myPlace)},
 		{methods: remove, path: room + "/me", handle: a.withRoom(a.leaveRoom)},
 		{methods: stream, path: room + "/me/events", fields: ticket, handle: a.placeEvents},
 		{
-			methods: post + " " + http.MethodGet, path: pathRoute, fields: goods,
+			methods: post + " " + http.MethodGet, path: pathRoute, fields: append(goods, "code"),
 			extraTime: maxWait, unlimited: true, countErrors: true,
 			precheck: a.cachedError, handle: a.issuePath,
 		},

@@ -52,6 +52,10 @@ func saleChange(p *params.Fields) salechange.Change {
 		admission := saleAdmission(p)
 		c.Admission = &admission
 	}
+	if p.Has("accessCode") {
+		kind := saleAccessCode(p)
+		c.AccessCode = &kind
+	}
 	if p.Has("stockDelta") {
 		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {
 			p.Reject("stockDelta", "must be a whole number, and not 0")

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -9,17 +10,18 @@ import (
 // saleResponse is an exposed sale in public responses. The server computes the phase, because the
 // clock of a buyer's device may be wrong.
 type saleResponse struct {
-	GoodsID       int64             `json:"goodsId,string"`
-	Title         string            `json:"title"`
-	Price         int64             `json:"price"`
-	PerBuyerLimit int64             `json:"perBuyerLimit"`
-	Admission     seckill.Admission `json:"admission"`
-	Phase         seckill.Phase     `json:"phase"`
-	Available     int64             `json:"available"`
-	Total         int64             `json:"total"`
-	StartAt       timestamp         `json:"startAt"`
-	EndAt         timestamp         `json:"endAt"`
-	ServerTime    timestamp         `json:"serverTime"` // Redis' clock, which decides about the phase
+	GoodsID       int64              `json:"goodsId,string"`
+	Title         string             `json:"title"`
+	Price         int64              `json:"price"`
+	PerBuyerLimit int64              `json:"perBuyerLimit"`
+	Admission     seckill.Admission  `json:"admission"`
+	AccessCode    seckill.AccessCode `json:"accessCode"`
+	Phase         seckill.Phase      `json:"phase"`
+	Available     int64              `json:"available"`
+	Total         int64              `json:"total"`
+	StartAt       timestamp          `json:"startAt"`
+	EndAt         timestamp          `json:"endAt"`
+	ServerTime    timestamp          `json:"serverTime"` // Redis' clock, which decides about the phase
 	detailsResponse
 }
 
@@ -28,8 +30,8 @@ func (a *api) newSaleResponse(v seckill.View) saleResponse {
 		detailsResponse: a.newDetailsResponse(v.Details),
 
 		GoodsID: v.GoodsID, Title: v.Title, Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
-		Admission: v.Admission,
-		Phase:     v.PhaseAt(v.Now, v.Available), Available: v.Available, Total: v.Total,
+		Admission: v.Admission, AccessCode: cmp.Or(v.AccessCode, seckill.NoCodes),
+		Phase: v.PhaseAt(v.Now, v.Available), Available: v.Available, Total: v.Total,
 		StartAt: timestamp(v.StartAt), EndAt: timestamp(v.EndAt), ServerTime: timestamp(v.Now),
 	}
 }

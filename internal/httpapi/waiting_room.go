@@ -127,12 +127,27 @@ func (a *api) withRoom(
 	}
 }
 
-// joinRoom is POST /sales/{goodsId}/waiting-room.
-func (a *api) joinRoom(
-	ctx context.Context, goodsID int64, buyerID string, ticket string,
-) (response, error) {
-	p, err := a.Rooms.Join(ctx, goodsID, buyerID, ticket)
-	return ok(newPlaceResponse(p)), err
+// joinRoom is POST /sales/{goodsId}/waiting-room. A buyer without the sale's access code gets no
+// place, because the line could not sell to that buyer.
+func (a *api) joinRoom(ctx context.Context, r *request) (response, error) {
+	text := textOr(r.Fields, "code") // withRoom returns its error
+	return a.withRoom(func(
+		ctx context.Context, goodsID int64, buyerID string, ticket string,
+	) (response, error) {
+		room, err := a.Rooms.Status(ctx, goodsID)
+		if err != nil {
+			return response{}, err
+		}
+		code, err := a.Codes.Verify(room.Sale, text)
+		if err == nil {
+			err = a.Codes.Claim(ctx, room.Sale, code, buyerID)
+		}
+		if err != nil {
+			return response{}, err
+		}
+		p, err := a.Rooms.Join(ctx, goodsID, buyerID, ticket)
+		return ok(newPlaceResponse(p)), err
+	})(ctx, r)
 }
 
 // myPlace is GET /sales/{goodsId}/waiting-room/me.

@@ -27,16 +27,22 @@ type saleDetails struct {
 	Rate       seckill.Rate `json:"rate"`
 	// Admission is absent from what earlier releases wrote.
 	Admission seckill.Admission `json:"admission,omitempty"`
-	CreatedAt time.Time         `json:"createdAt"`
-	UpdatedAt time.Time         `json:"updatedAt"`
+	// AccessCode is absent where buyers need none, so that the card of such a sale is as before.
+	AccessCode seckill.AccessCode `json:"accessCode,omitempty"`
+	CreatedAt  time.Time          `json:"createdAt"`
+	UpdatedAt  time.Time          `json:"updatedAt"`
 }
 
 func encodeDetails(sale seckill.Sale) ([]byte, error) {
-	return json.Marshal(saleDetails{
+	details := saleDetails{
 		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price,
 		MaxLimit: sale.MaxPerBuyerLimit, Rate: sale.Rate, CreatedAt: sale.CreatedAt,
 		UpdatedAt: sale.UpdatedAt, Admission: sale.Admission,
-	})
+	}
+	if sale.AccessCode.Required() {
+		details.AccessCode = sale.AccessCode
+	}
+	return json.Marshal(details)
 }
 
 // View reads one sale and its numbers, or seckill.ErrNotLoaded where Redis does not have it.
@@ -99,6 +105,7 @@ func readView(r *reply) (seckill.View, error) {
 	v.MerchantID, v.Title, v.Price, v.MaxPerBuyerLimit = c.MerchantID, c.Title, c.Price, c.MaxLimit
 	v.Rate, v.CreatedAt, v.UpdatedAt = c.Rate, c.CreatedAt, c.UpdatedAt
 	v.Admission = cmp.Or(c.Admission, seckill.ByRate)
+	v.AccessCode = cmp.Or(c.AccessCode, seckill.NoCodes)
 	v.Status = seckill.Status(r.string())
 	v.StartAt, v.EndAt, v.PerBuyerLimit = r.millis(), r.millis(), r.int()
 	v.Total, v.Available, v.Pending, v.Sold = r.int(), r.int(), r.int(), r.int()

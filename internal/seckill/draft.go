@@ -25,7 +25,8 @@ type NewSale struct {
 	EndAt         time.Time
 	PerBuyerLimit int64
 	Rate          Rate
-	Admission     Admission // "" is ByRate
+	Admission     Admission  // "" is ByRate
+	AccessCode    AccessCode // "" is NoCodes
 	Details       Details
 }
 
@@ -74,7 +75,8 @@ func (n NewSale) Draft(merchantID string, now time.Time) Sale {
 		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit,
 		MaxPerBuyerLimit: n.PerBuyerLimit, StartAt: n.StartAt.UTC().Truncate(time.Millisecond),
 		EndAt: n.EndAt.UTC().Truncate(time.Millisecond), Rate: n.Rate,
-		Admission: cmp.Or(n.Admission, ByRate), Status: Draft, CreatedAt: now, UpdatedAt: now,
+		Admission:  cmp.Or(n.Admission, ByRate),
+		AccessCode: cmp.Or(n.AccessCode, NoCodes), Status: Draft, CreatedAt: now, UpdatedAt: now,
 		Details: n.Details,
 	}
 }

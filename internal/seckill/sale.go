@@ -33,6 +33,19 @@ const (
 	ByWaitingRoom Admission = "waitingRoom" // buyers join a line, which knows the stock
 )
 
+// AccessCode is which access codes buyers of a sale need.
+type AccessCode string
+
+// The kinds of access codes.
+const (
+	NoCodes     AccessCode = "none"
+	SharedCodes AccessCode = "shared" // each serves every buyer
+	SingleCodes AccessCode = "single" // each serves the first buyer who presents it
+)
+
+// Required reports whether buyers need a code. An empty kind is NoCodes.
+func (k AccessCode) Required() bool { return k == SharedCodes || k == SingleCodes }
+
 // Sale is one product that a merchant sells in a period, as MySQL has it.
 type Sale struct {
 	GoodsID          int64  // > 0
@@ -48,6 +61,7 @@ type Sale struct {
 	StartAt, EndAt   time.Time
 	Rate             Rate
 	Admission        Admission
+	AccessCode       AccessCode
 	Status           Status
 	CreatedAt        time.Time
 	UpdatedAt        time.Time

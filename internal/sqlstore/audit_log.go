@@ -90,8 +90,8 @@ func audited(r saleRow) map[string]any {
 		"startAt": timeOf(&r.StartAt).Format(moment), "endAt": timeOf(&r.EndAt).Format(moment),
 		"rate.algorithm": r.RateAlgorithm, "rate.permitsPerSecond": r.PermitsPerSecond,
 		"rate.maxBurstSeconds": r.MaxBurstSeconds, "rate.maxWaitMillis": r.MaxWaitMillis,
-		"admission": r.Admission,
-		"status":    r.Status, "description": r.Description, "imageUrl": r.ImageURL,
+		"admission": r.Admission, "accessCode": r.AccessCode,
+		"status": r.Status, "description": r.Description, "imageUrl": r.ImageURL,
 		"externalId": text(r.ExternalID), "metadata": text(r.Metadata), "currency": r.Currency,
 	}
 }

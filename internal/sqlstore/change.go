@@ -131,8 +131,8 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
 		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
 			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
-			"max_burst_seconds", "max_wait_millis", "admission", "updated_at", "description",
-			"image_url", "external_id", "metadata", "currency").
+			"max_burst_seconds", "max_wait_millis", "admission", "access_code", "updated_at",
+			"description", "image_url", "external_id", "metadata", "currency").
 		Updates(&row)
 	res.Error = orTaken(res.Error)
 	return row, updateOne(res)

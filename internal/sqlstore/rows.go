@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -29,6 +30,7 @@ type saleRow struct {
 	MaxBurstSeconds  float64
 	MaxWaitMillis    int64
 	Admission        seckill.Admission
+	AccessCode       seckill.AccessCode
 	Status           seckill.Status
 	Created          int64  `gorm:"column:created_at"`
 	Updated          int64  `gorm:"column:updated_at"`
@@ -54,7 +56,7 @@ func rowOfSale(s seckill.Sale) saleRow {
 		StartAt: s.StartAt.UnixMilli(), EndAt: s.EndAt.UnixMilli(),
 		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
 		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
-		Admission: s.Admission, Status: s.Status,
+		Admission: s.Admission, AccessCode: cmp.Or(s.AccessCode, seckill.NoCodes), Status: s.Status,
 		Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
 		Description: s.Details.Description, ImageURL: s.Details.ImageURL,
 		ExternalID: orNull(s.Details.ExternalID), Metadata: orNull(s.Details.Metadata),
@@ -81,7 +83,7 @@ func (r saleRow) sale() seckill.Sale {
 			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
 			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
 		},
-		Admission: r.Admission, Status: r.Status,
+		Admission: r.Admission, AccessCode: r.AccessCode, Status: r.Status,
 		CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
 		Retired: r.RetiredAt != nil,
 		Details: seckill.Details{

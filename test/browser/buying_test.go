@@ -2,13 +2,16 @@ package browser
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/accesscode"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -24,6 +27,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
+		"with a code": withACode,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,6 +267,40 @@ func inTheLine(t *testing.T, h fixture) {
 	second.sees(card(goods)+" .say", "It is your turn. Buy within")
 	second.press(card(goods) + " .buy")
 	second.sees(card(goods)+" .say", won)
+	h.sold(t, goods, 1)
+}
+
+// withACode checks the card of a sale that asks for single codes: without a code, with a wrong one,
+// with the one of a link, and with one that another buyer has used.
+func withACode(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{
+		title: "A thing for members", accessCode: string(seckill.SingleCodes),
+	})
+	secrets := must.Get(config.Auth{JWTSecret: config.Secret(h.secret)}.OrderKeys())(t)
+	codes, _, err := accesscode.NewKeys(secrets...).Sign(
+		must.Get(strconv.ParseInt(goods, 10, 64))(t), seckill.SingleCodes, time.Time{}, 1)
+	require.NoError(t, err)
+	field := card(goods) + " [data-part=code]"
+
+	v := h.buyer(t, 114, "")
+	v.open("/")
+	v.buys(goods, "This sale asks for an access code.")
+	v.becomes("the field has the focus", `document.activeElement.dataset.part === 'code'`)
+	v.fill(field, "wrong")
+	v.buys(goods, "This access code is not right for this sale")
+	v.open("/?code=" + codes[0])
+	v.becomes("the link has filled the code in",
+		fmt.Sprintf("document.querySelector(%q).value === %q", field, codes[0]))
+	v.fitsEverybody("a card with a code")
+	v.buys(goods, won)
+	v.open("/")
+	v.becomes("the code is kept",
+		fmt.Sprintf("document.querySelector(%q).value === %q", field, codes[0]))
+
+	other := h.buyer(t, 115, "")
+	other.open("/")
+	other.fill(field, strings.ToLower(codes[0]))
+	other.buys(goods, "Somebody else has used this access code.")
 	h.sold(t, goods, 1)
 }
 

@@ -19,6 +19,7 @@ import (
 type fixture struct {
 	base         string
 	tokens       *auth.Tokens
+	secret       []byte                     // of the tokens
 	installation *installation.Installation // nil for standalone
 }
 
@@ -27,13 +28,15 @@ func standalone(t *testing.T) fixture {
 	data := t.TempDir()
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
-	return fixture{base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
+	return fixture{
+		base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t), secret: secret,
+	}
 }
 
 func realServers(t *testing.T) fixture {
 	t.Helper()
 	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1})
-	return fixture{base: r.Base(0), tokens: r.Tokens, installation: r}
+	return fixture{base: r.Base(0), tokens: r.Tokens, secret: []byte(installation.Secret), installation: r}
 }
 
 func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
@@ -54,7 +57,7 @@ type sale struct {
 	title                  string
 	price, stock, perBuyer int64 // 100, 50 and 1 by default
 	start, end             time.Duration
-	admission              string
+	admission, accessCode  string
 }
 
 // sells exposes a sale and returns its goods id.
@@ -64,7 +67,7 @@ func (h fixture) sells(t testing.TB, s sale) string {
 	return must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: s.title, Price: cmp.Or(s.price, 100), Stock: cmp.Or(s.stock, 50),
 		PerBuyerLimit: cmp.Or(s.perBuyer, 1), StartAt: now.Add(cmp.Or(s.start, -time.Minute)),
-		EndAt: now.Add(cmp.Or(s.end, time.Hour)), Admission: s.admission,
+		EndAt: now.Add(cmp.Or(s.end, time.Hour)), Admission: s.admission, AccessCode: s.accessCode,
 	}))(t)
 }
 

@@ -37,6 +37,7 @@ func TestInstallation(t *testing.T) {
 		{"BadRequests_ChangeNothing", badRequestsChangeNothing},
 		{"Seckillctl_RebuildsSale", ctlRebuildsSale},
 		{"Seckillctl_SetsLimiterOnEachNode", ctlSetsLimiter},
+		{"Codes_ServeOneBuyerEach", codesServeOneBuyerEach},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}

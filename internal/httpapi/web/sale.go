@@ -14,6 +14,7 @@ type Sale struct {
 	Currency      string `json:"currency"`
 	PerBuyerLimit int64  `json:"perBuyerLimit"`
 	Admission     string `json:"admission"`
+	AccessCode    string `json:"accessCode"`
 	Phase         string `json:"phase"`
 	Available     int64  `json:"available"`
 	Total         int64  `json:"total"`
@@ -39,6 +40,9 @@ func (s Sale) Share() int64 {
 
 // Few reports whether at most 10 % of the units are left.
 func (s Sale) Few() bool { return s.Available > 0 && s.Share() <= 10 }
+
+// AsksForCode reports whether buyers need an access code.
+func (s Sale) AsksForCode() bool { return s.AccessCode == "shared" || s.AccessCode == "single" }
 
 // Hue is the card's colour, 0 to 7. It depends on the title only, so it never changes.
 func (s Sale) Hue() int {

@@ -113,7 +113,8 @@ type NewSale struct {
 	StartAt       time.Time `json:"startAt"`
 	EndAt         time.Time `json:"endAt"`
 	PerBuyerLimit int64     `json:"perBuyerLimit,omitempty"`
-	Admission     string    `json:"admission,omitempty"` // "": rate
+	Admission     string    `json:"admission,omitempty"`  // "": rate
+	AccessCode    string    `json:"accessCode,omitempty"` // "": none
 	Rate          *Rate     `json:"rate,omitempty"`
 }
 

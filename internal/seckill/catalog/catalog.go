@@ -68,18 +68,24 @@ func (c *Catalog) read(ctx context.Context, goodsID int64) (sharedView, error) {
 	return v, err
 }
 
-// KnownError returns the refusal of Admit if the cache has a fresh view that implies one. It
-// returns nil otherwise. It never calls Redis.
-func (c *Catalog) KnownError(goodsID int64) error {
+// Known returns the cached view of an open sale; false if there is no fresh one. It never calls
+// Redis.
+func (c *Catalog) Known(goodsID int64) (seckill.View, bool) {
 	v, fresh := c.cache.get(goodsID, false)
-	if !fresh {
+	return v.View, fresh
+}
+
+// knownError returns the refusal of Admit if Known has a view that implies one, else nil.
+func (c *Catalog) knownError(goodsID int64) error {
+	v, known := c.Known(goodsID)
+	if !known {
 		return nil
 	}
 	return v.CheckSelling(v.Now, v.Available)
 }
 
 // Admit returns the view of a sale that sells now. It returns the refusal of a sale that does not,
-// and Unavailable while the gate is shut.
+// with its view, and Unavailable while the gate is shut.
 func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error) {
 	shared, err := c.read(ctx, goodsID)
 	v := shared.View
@@ -95,12 +101,12 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
 // validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. admitted
 // is the time at which Admit returned. The limiter may have delayed the buyer since then, so
-// IssuePath adds that time to the view's clock. It returns the error of KnownError.
+// IssuePath adds that time to the view's clock. It returns the error of knownError.
 func (c *Catalog) IssuePath(
 	v seckill.View, admitted time.Time, buyerID string,
 ) (path string, expiresAt time.Time, err error) {
 	n := c.keys.Issue(v.GoodsID, buyerID, v.Now.Add(time.Since(admitted)))
-	return n.Path(), n.ExpiresAt(), c.KnownError(v.GoodsID)
+	return n.Path(), n.ExpiresAt(), c.knownError(v.GoodsID)
 }
 
 // Sales lists exposed sales, newest first, below a goods id (0: from the top). If one Redis master

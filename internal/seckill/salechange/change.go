@@ -20,8 +20,10 @@ type Change struct {
 	Metadata      *string    `json:"metadata,omitempty"` // as in seckill.Details
 	Currency      *string    `json:"currency,omitempty"`
 	// Admission changes in a draft only: buyers of an exposed sale have their places.
-	Admission  *seckill.Admission `json:"admission,omitempty"`
-	StockDelta int64              `json:"stockDelta,omitempty"` // units added; negative: removed
+	Admission *seckill.Admission `json:"admission,omitempty"`
+	// AccessCode changes in a draft only: buyers of an exposed sale have random paths.
+	AccessCode *seckill.AccessCode `json:"accessCode,omitempty"`
+	StockDelta int64               `json:"stockDelta,omitempty"` // units added; negative: removed
 }
 
 // RateChange lists the fields of a rate that change. A nil field keeps its value.
@@ -58,9 +60,9 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	case s.Status == seckill.Closed:
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
 	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil ||
-		c.Currency != nil || c.Admission != nil):
+		c.Currency != nil || c.Admission != nil || c.AccessCode != nil):
 		return s, seckill.NewError(seckill.Conflict,
-			"title, price, currency and admission can be changed in a draft only")
+			"title, price, currency, admission and accessCode can be changed in a draft only")
 	}
 	after := c.set(s)
 	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
@@ -86,6 +88,7 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.EndAt, c.EndAt)
 	set(&s.PerBuyerLimit, c.PerBuyerLimit)
 	set(&s.Admission, c.Admission)
+	set(&s.AccessCode, c.AccessCode)
 	set(&s.Rate.Algorithm, c.Rate.Algorithm)
 	set(&s.Rate.PermitsPerSecond, c.Rate.PermitsPerSecond)
 	set(&s.Rate.MaxBurstSeconds, c.Rate.MaxBurstSeconds)

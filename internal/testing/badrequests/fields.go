@@ -70,6 +70,16 @@ func (t *table) quantities() {
 	}
 }
 
+// codes adds access codes of wrong types. A wrong code of the right type is no bad request.
+func (t *table) codes() {
+	for _, v := range []string{"null", "true", "1", "[]", `["x"]`, "{}", `{"a":1}`, `"\ud800"`, "\"\xff\""} {
+		t.bad("code "+v, post("/randomPath", t.buyer, `{"goodsId":`+t.goods+`,"code":`+v+`}`), "code")
+		t.bad("code "+v, post("/sales/"+t.goods+"/waiting-room", t.buyer, `{"code":`+v+`}`), "code")
+	}
+	t.bad("code not UTF-8", post("/randomPath?goodsId="+t.goods+"&code=%ff", t.buyer), "code")
+	t.bad("two codes", post("/randomPath?goodsId="+t.goods+"&code=x&code=x", t.buyer), "code")
+}
+
 func (t *table) pages() {
 	orders := get("/admin/sales/"+t.goods+"/orders", t.merchant)
 	for _, c := range []call{

@@ -33,6 +33,7 @@ func Cases(f Fixture) ([]Case, error) {
 	t.tokens()
 	t.identifiers()
 	t.quantities()
+	t.codes()
 	t.bodies()
 	t.newSales()
 	t.changes()

@@ -27,16 +27,17 @@ function keep(goodsId, attempt) {
 export const finished = (goodsId) => keep(goodsId, null);
 
 /**
- * Makes a purchase attempt and returns {orderSn} or {refused: answer}. say(step, detail) reports
+ * Makes a purchase attempt and returns {orderSn} or {refused: answer}. code is the sale's access code
+ * or ''. say(step, detail) reports
  * the steps 'path', 'purchase' and 'wait' {answer, left, step}. A stored attempt continues with its
  * own path only: a new path would be a second purchase, which the user did not request.
  */
-export async function buy(goodsId, quantity, say, signal) {
+export async function buy(goodsId, quantity, code, say, signal) {
   let attempt = unfinished(goodsId);
   const resumed = Boolean(attempt);
   for (let paths = 0; ; paths++) {
     if (!attempt) {
-      const issued = await path(goodsId, say, signal);
+      const issued = await path(goodsId, code, say, signal);
       if (!issued.ok) return {refused: issued};
       attempt = {path: issued.data.randomPath, expiresAt: issued.data.expiresAt, quantity, begun: now()};
       keep(goodsId, attempt);
@@ -59,9 +60,10 @@ export async function buy(goodsId, quantity, say, signal) {
   }
 }
 
-function path(goodsId, say, signal) {
+function path(goodsId, code, say, signal) {
   say('path');
-  return callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {signal, waiting: (answer, left) => say('wait', {answer, left, step: 'path'})});
+  const body = code ? {code} : null;
+  return callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {body, signal, waiting: (answer, left) => say('wait', {answer, left, step: 'path'})});
 }
 
 /** Repeats the purchase until it has a definite answer; unsure where the time ran out first. */

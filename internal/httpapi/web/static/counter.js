@@ -2,6 +2,7 @@
 import {buy, finished, unfinished} from './buy.js';
 import {part, put, showStock, showTime} from './cards.js';
 import {now} from './clock.js';
+import {codeOf, keepCode} from './code.js';
 import {follow} from './follow.js';
 import {call} from './net.js';
 import {loadOrders} from './orders.js';
@@ -20,6 +21,8 @@ export class Counter {
     this.announced = ''; // the number of the order that the card's message is about
     this.place = null; // in the line of a sale with a waiting room
     this.button = part(card, 'buy');
+    this.code = part(card, 'code'); // its field; null where the sale asks for none
+    if (this.code) this.code.value = codeOf(sale.goodsId);
     this.button.addEventListener('click', () => this.press());
     document.addEventListener('order', (event) => this.hold(event.detail));
     this.draw();
@@ -78,6 +81,7 @@ export class Counter {
     this.button.classList.toggle('second', held > 0 && !this.busy);
     const quantity = part(this.card, 'quantity');
     if (quantity) quantity.disabled = this.busy;
+    if (this.code) this.code.disabled = this.busy;
   }
 
   /** Reports whether it is this buyer's turn to buy. */
@@ -92,6 +96,7 @@ export class Counter {
       return;
     }
     this.announced = '';
+    if (!this.hasCode()) return;
     this.busy = true; // set before the first await, so that a second click has no effect
     this.draw();
     const whole = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
@@ -104,6 +109,16 @@ export class Counter {
       this.busy = false;
       this.draw();
     }
+  }
+
+  /** Stores the code that the buyer has entered, or asks for one. An attempt under way needs none. */
+  hasCode() {
+    if (!this.code) return true;
+    keepCode(this.sale.goodsId, this.code.value.trim());
+    if (this.code.value.trim() || unfinished(this.sale.goodsId)) return true;
+    this.say('no', t('reason.CODE_REQUIRED'));
+    this.code.focus();
+    return false;
   }
 
   /** Continues an attempt of an earlier page load, or the wait in the line. */
@@ -124,7 +139,7 @@ export class Counter {
     const quit = {label: t('room.leave'), press: () => { stop.abort(); leave(goodsId); }};
     this.say('wait', t('room.joining'));
     const trouble = (answer, left) => this.say('wait', oneOf('wait', answer.reason, {n: left}), quit);
-    const {place, refused} = await waitInLine(goodsId, (p) => this.stand(p, quit), trouble, stop.signal);
+    const {place, refused} = await waitInLine(goodsId, this.code?.value.trim(), (p) => this.stand(p, quit), trouble, stop.signal);
     if (refused) {
       this.place = null;
       if (refused.reason !== 'STOPPED') forget(goodsId);
@@ -172,7 +187,7 @@ export class Counter {
   async go() {
     const stop = new AbortController();
     const quantity = Number(part(this.card, 'quantity')?.value ?? 1);
-    const outcome = await buy(this.sale.goodsId, quantity, (step, detail) => this.onStep(step, detail, stop), stop.signal);
+    const outcome = await buy(this.sale.goodsId, quantity, this.code?.value.trim(), (step, detail) => this.onStep(step, detail, stop), stop.signal);
     this.place = null;
     forget(this.sale.goodsId);
     if (outcome.refused) this.refused(outcome.refused);

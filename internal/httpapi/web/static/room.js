@@ -30,9 +30,10 @@ export function leave(goodsId) {
   return call('DELETE', `/sales/${goodsId}/waiting-room/me`);
 }
 
-function join(goodsId, signal) {
+function join(goodsId, code, signal) {
   const ticket = ticketOf(goodsId);
-  return call('POST', `/sales/${goodsId}/waiting-room`, ticket ? {ticket} : null, signal);
+  const body = {...ticket && {ticket}, ...code && {code}};
+  return call('POST', `/sales/${goodsId}/waiting-room`, body, signal);
 }
 
 /** The seconds until the next question: often only for those who are next. */
@@ -40,11 +41,11 @@ const pauseOf = (place) => Math.min(10, Math.max(1, Math.ceil((place.etaSeconds 
 
 /**
  * Joins the line, or returns to the place in it, and waits until the place is no longer 'waiting'.
- * onPlace(place) reports each answer, onTrouble(answer, left) a pause after a failed one. It
+ * code is the sale's access code or ''. onPlace(place) reports each answer, onTrouble(answer, left) a pause after a failed one. It
  * returns {place} or {refused: answer}.
  */
-export async function waitInLine(goodsId, onPlace, onTrouble, signal) {
-  let answer = await join(goodsId, signal);
+export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
+  let answer = await join(goodsId, code, signal);
   for (;;) {
     if (!answer.ok && answer.reason !== 'NOT_FOUND' && !isRetryable(answer)) return {refused: answer};
     if (answer.ok) {
@@ -56,7 +57,7 @@ export async function waitInLine(goodsId, onPlace, onTrouble, signal) {
     const waited = await countdown(pause, (left) => answer.ok || onTrouble(answer, left), signal);
     if (!waited) return {refused: {reason: 'STOPPED', data: {}}};
     const ticket = encodeURIComponent(ticketOf(goodsId));
-    answer = answer.reason === 'NOT_FOUND' ? await join(goodsId, signal) :
+    answer = answer.reason === 'NOT_FOUND' ? await join(goodsId, code, signal) :
       await call('GET', `/sales/${goodsId}/waiting-room/me?ticket=${ticket}`, null, signal);
   }
 }

@@ -8,7 +8,7 @@ const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60e3).toI
 
 /** The fields of the API by the names of the form's. */
 const api = {rate: 'rate.permitsPerSecond', stock: 'stockDelta', room: 'admission'};
-const names = ['title', 'price', 'stock', 'startAt', 'endAt', 'perBuyerLimit', 'rate', 'imageUrl', 'description', 'room'];
+const names = ['title', 'price', 'stock', 'startAt', 'endAt', 'perBuyerLimit', 'rate', 'imageUrl', 'description', 'room', 'accessCode'];
 const largestPrice = 1e12;
 
 /** An amount of the smallest unit as a user types it: 19.99. */
@@ -18,7 +18,7 @@ function typed(amount, currency) {
   return digits ? `${text.slice(0, -digits)}.${text.slice(-digits)}` : text;
 }
 
-/** Fills the form with a sale's values. An exposed sale keeps its title, price and admission. */
+/** Fills the form with a sale's values. An exposed sale keeps its title, price, admission and codes. */
 export function fill(form, sale) {
   form.title.value = sale.title;
   form.price.value = typed(sale.price, sale.currency);
@@ -28,9 +28,10 @@ export function fill(form, sale) {
   form.perBuyerLimit.value = sale.perBuyerLimit;
   form.rate.value = sale.rate.permitsPerSecond;
   form.room.checked = sale.admission === 'waitingRoom';
+  form.accessCode.value = sale.accessCode;
   form.imageUrl.value = sale.imageUrl ?? '';
   form.description.value = sale.description ?? '';
-  for (const name of ['title', 'price', 'room']) form[name].disabled = sale.status === 'exposed';
+  for (const name of ['title', 'price', 'room', 'accessCode']) form[name].disabled = sale.status === 'exposed';
   mark(form, {});
 }
 
@@ -65,7 +66,7 @@ export function read(form, {currency, publish = false} = {}) {
     title: text('title'), price: price(text('price'), currency, wrong), stock: number('stock', 1, 1e8, true),
     startAt: time('startAt'), endAt: time('endAt'), perBuyerLimit: number('perBuyerLimit', 1, 1000, true),
     rate: {permitsPerSecond: number('rate', 0.001, 1e6, false)}, admission: form.room.checked ? 'waitingRoom' : 'rate',
-    imageUrl: text('imageUrl'), description: text('description'),
+    accessCode: form.accessCode.value, imageUrl: text('imageUrl'), description: text('description'),
   };
   if (!values.title) wrong.title = t('wrong.empty');
   if (values.imageUrl && !(URL.canParse(values.imageUrl) && new URL(values.imageUrl).protocol === 'https:')) wrong.imageUrl = t('wrong.url');

@@ -1,0 +1,79 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/seckill/accesscode"
+)
+
+// claimRow is whose a single access code is.
+type claimRow struct {
+	GoodsID   int64             `gorm:"primaryKey;autoIncrement:false"`
+	Code      accesscode.Number `gorm:"primaryKey;autoIncrement:false"`
+	BuyerID   string
+	ClaimedAt int64
+}
+
+// TableName implements GORM's Tabler.
+func (claimRow) TableName() string { return "code_claims" }
+
+// ClaimCodes makes each code its first claimant's, and returns the owner of each claim's code, in
+// order. A claim of a code that has an owner changes nothing, so repeating one is safe. It takes no
+// lock of the goods row. An ascending order keeps concurrent calls from a deadlock.
+func (s *Store) ClaimCodes(
+	ctx context.Context, goodsID int64, claims []accesscode.Claim, now time.Time,
+) ([]string, error) {
+	owners, err := s.ownersOf(ctx, goodsID, claims)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]claimRow, 0, len(claims))
+	for _, c := range claims {
+		if owners[c.Code] == "" {
+			rows = append(rows, claimRow{goodsID, c.Code, c.BuyerID, now.UnixMilli()})
+		}
+	}
+	if len(rows) > 0 {
+		slices.SortStableFunc(rows, func(a, b claimRow) int { return cmp.Compare(a.Code, b.Code) })
+		// Of a code's rows the first one stays. Vitess forbids an update of the shard's column.
+		keep := clause.OnConflict{
+			Columns:   []clause.Column{{Name: "goods_id"}, {Name: "code"}},
+			DoUpdates: clause.Assignments(map[string]any{"buyer_id": gorm.Expr("code_claims.buyer_id")}),
+		}
+		if err := insert(s.read(ctx).Clauses(keep), rows); err != nil {
+			return nil, wrapError("claim access codes", err)
+		}
+		if owners, err = s.ownersOf(ctx, goodsID, claims); err != nil {
+			return nil, err
+		}
+	}
+	answers := make([]string, len(claims))
+	for i, c := range claims {
+		answers[i] = owners[c.Code]
+	}
+	return answers, nil
+}
+
+// ownersOf returns the owners of the claims' codes that have one.
+func (s *Store) ownersOf(
+	ctx context.Context, goodsID int64, claims []accesscode.Claim,
+) (map[accesscode.Number]string, error) {
+	codes := make([]accesscode.Number, len(claims))
+	for i, c := range claims {
+		codes[i] = c.Code
+	}
+	var rows []claimRow
+	err := s.read(ctx).Select("code", "buyer_id").
+		Where("goods_id = ? AND code IN ?", goodsID, codes).Find(&rows).Error
+	owners := make(map[accesscode.Number]string, len(rows))
+	for _, r := range rows {
+		owners[r.Code] = r.BuyerID
+	}
+	return owners, wrapError("read the owners of access codes", err)
+}
