@@ -20,6 +20,8 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 		{"/console/sales/43", seller, 200},
 		{"/console/sales/x", seller, 404},
 		{"/console/sales/-1", seller, 404},
+		{"/console/orders/4fGh-1", seller, 200},
+		{"/console/orders/a%20b", seller, 404},
 		{"/console/operations", seller, 403},
 		{"/console/operations", h.cookie(operator()), 200},
 	} {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -54,6 +55,9 @@ func (p Page) Asset(name string) string { return AssetPath + p.site.assets.versi
 // Modules returns the addresses of the page's script and of all its imports, for preloading.
 func (p Page) Modules() []string {
 	names := append(p.site.assets.modules(p.Name+".js"), "words-"+string(p.Lang)+".js")
+	if strings.HasPrefix(p.Path, "/console") {
+		names = append(names, "console-words-"+string(p.Lang)+".js")
+	}
 	for i, n := range names {
 		names[i] = p.Asset(n)
 	}
