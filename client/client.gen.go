@@ -1176,6 +1176,9 @@ type OwnSale struct {
 	// ImageURL Left out where there is none.
 	ImageURL *string `json:"imageUrl,omitempty"`
 
+	// Left total - sold.
+	Left int `json:"left"`
+
 	// MerchantID The id of a user, as in the token's `sub`.
 	MerchantID UserID `json:"merchantId"`
 
@@ -1186,7 +1189,13 @@ type OwnSale struct {
 	Price         int64              `json:"price"`
 
 	// Rate The limit of a sale's random paths.
-	Rate    Rate          `json:"rate"`
+	Rate Rate `json:"rate"`
+
+	// Revenue The amount of paid orders. Only lists have it.
+	Revenue *int64 `json:"revenue,omitempty"`
+
+	// Sold Units of created and paid orders that are written. Live figures have queued ones too.
+	Sold    int           `json:"sold"`
 	StartAt Time          `json:"startAt"`
 	Status  OwnSaleStatus `json:"status"`
 

@@ -153,7 +153,8 @@ func NewServices(p Parts, s Settings) Services {
 			Store: p.Store, Redis: p.RedisStore, Releaser: releaser, Keys: keys,
 			PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 		},
-		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders),
+		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders,
+			p.Store.PaidUnits),
 		Counters:   counters,
 	}
 }

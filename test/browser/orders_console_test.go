@@ -71,10 +71,10 @@ func TestOrders_AreFoundShippedCancelledAndRefunded(t *testing.T) {
 			mei.run(`Object.assign(document.getElementById('filter'), {value: 'paid'})
 				.dispatchEvent(new Event('change'))`)
 			mei.becomes("only the paid order", `document.querySelectorAll('#bought tr').length === 1`)
+			mei.fitsEverybody("a sale with orders")
 			mei.press("#bought .action")
 			mei.becomes("copied or selected",
 				`/Copied|selected/.test(document.querySelector('#bought [role=status]').innerText)`)
-			mei.fitsEverybody("a sale with orders")
 			mei.press("#bought a")
 			mei.sees("#history", "Shipped")
 		})
@@ -154,8 +154,8 @@ func (v *visitor) ends(sn, step, said, status string) {
 	v.sees("#history", status)
 }
 
-// TestOrders_RefusalSaysWhatTheOrderIsNow lets a buyer pay while the merchant cancels.
-func TestOrders_RefusalSaysWhatTheOrderIsNow(t *testing.T) {
+// TestOrders_RefusedStepShowsTheOrder lets a buyer pay while the merchant cancels.
+func TestOrders_RefusedStepShowsTheOrder(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
 	goods := h.sells(t, sale{title: kettle})

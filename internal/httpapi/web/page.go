@@ -116,6 +116,16 @@ func (u User) Called(p Page) string {
 	return p.T("role."+u.Role) + " " + u.ID
 }
 
+// SalePhases are the choices of the filter of sales: phases, and statuses that have none.
+func (p Page) SalePhases() []string {
+	return []string{"ongoing", "sold_out", "upcoming", "draft", "ended", "closed"}
+}
+
+// SaleOrders are the orders in which a list shows sales.
+func (p Page) SaleOrders() []string {
+	return []string{"newest", "start", "title", "sold", "left", "revenue"}
+}
+
 // Statuses are the choices of the orders' filter.
 func (p Page) Statuses() []string {
 	return []string{"created", "paid", "cancelled", "expired", "failed"}

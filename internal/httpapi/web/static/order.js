@@ -94,7 +94,7 @@ function paymentText(state) {
   return order.paidAt ? t('payment.paid', {when: when(order.paidAt)}) : t('payment.none');
 }
 
-/** The text of a refusal. After a conflict the page shows the order as it is now. */
+/** The text of a refused step. After a conflict the page shows the order as it is now. */
 async function refused(got) {
   if (got.reason !== 'CONFLICT') return problem(got);
   await load();

@@ -271,12 +271,16 @@ async function loadBought(more) {
   document.getElementById('bought-none').hidden = Boolean(bought.firstChild);
 }
 
+/** The table's headings, which a phone shows beside the cells. */
+const headings = [...document.querySelectorAll('thead th')].map((th) => th.textContent);
+
 function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
   const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
   for (const [text, name] of [[when], [o.orderSn, 'number'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
+    cell.dataset.label = headings[row.cells.length - 1];
     const inner = name === 'number' ? orderNumber(text, cell) : name === 'chip' ? document.createElement('span') : cell;
     if (name === 'chip') cell.append(inner);
     if (name) inner.className = name;
