@@ -53,6 +53,9 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", sale + "/audit", "", "merchant operator"},
 		{"GET", "/admin/events", "", "merchant operator another merchant " +
 			"the buyer's number as a merchant"}, // each sees events of own sales
+		{"GET", "/admin/audit?goodsId=" + goods, "", "merchant operator"},
+		{"GET", "/admin/audit", "", "merchant operator another merchant " +
+			"the buyer's number as a merchant"}, // each sees own entries
 		{"GET", webhook, "", "merchant operator"},
 		{"PATCH", webhook, `{"maxBatch":1}`, "merchant operator"},
 		{"GET", webhook + "/deliveries", "", "merchant operator"},

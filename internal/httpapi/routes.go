@@ -127,6 +127,10 @@ func (a *api) routes() []route {
 		{methods: remove, path: sale, handle: a.deleteSale},
 		{methods: read, path: sale + "/audit", fields: page, handle: a.auditOfSale},
 		{
+			methods: read, path: "/admin/audit", fields: append(page, "goodsId", "action"),
+			handle: a.auditTrail,
+		},
+		{
 			methods: post, path: sale + "/expose", extraTime: exposeTime,
 			handle: a.withSale(a.Sales.Expose),
 		},
