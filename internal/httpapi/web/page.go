@@ -116,6 +116,17 @@ func (u User) Called(p Page) string {
 	return p.T("role."+u.Role) + " " + u.ID
 }
 
+// EventTypes are the choices of a webhook.
+func (p Page) EventTypes() []string {
+	return []string{
+		"order.created", "order.paid", "order.cancelled", "order.expired", "order.failed",
+		"order.shipped", "sale.exposed", "sale.sold_out", "sale.closed",
+	}
+}
+
+// DeliveryStates are the choices of the filter of a webhook's deliveries.
+func (p Page) DeliveryStates() []string { return []string{"pending", "delivered", "dead"} }
+
 // SalePhases are the choices of the filter of sales: phases, and statuses that have none.
 func (p Page) SalePhases() []string {
 	return []string{"ongoing", "sold_out", "upcoming", "draft", "ended", "closed"}
