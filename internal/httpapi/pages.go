@@ -31,6 +31,7 @@ func (a *api) pages() []route {
 		show("/console/sales/:goodsId", a.consolePage("sale")),
 		show("/console/operations", a.consolePage("operations")),
 		show("/console/orders/:orderSn", a.consolePage("order")),
+		show("/console/audit", a.consolePage("audit")),
 		show("/console/webhooks", a.consolePage("webhooks")),
 		show("/console/webhooks/:id", a.consolePage("webhook")),
 		show(web.AssetPath+":version/:name", a.asset),

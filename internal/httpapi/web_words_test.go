@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -48,6 +49,10 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 	for _, e := range event.Types() {
 		require.Contains(t, choices, string(e))
 		names = append(names, "eventType."+string(e))
+	}
+	for _, action := range words[salechange.Action](t, doc, "AuditAction") {
+		require.Contains(t, salechange.Actions(), action)
+		names = append(names, "action."+string(action))
 	}
 	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {
 		names = append(names, "role."+string(r), "session.as."+string(r))

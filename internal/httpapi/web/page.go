@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // Page is the data of a template, which calls its methods.
@@ -115,6 +117,9 @@ func (u User) Called(p Page) string {
 	}
 	return p.T("role."+u.Role) + " " + u.ID
 }
+
+// AuditActions are the choices of the filter of the audit trail.
+func (p Page) AuditActions() []salechange.Action { return salechange.Actions() }
 
 // EventTypes are the choices of a webhook.
 func (p Page) EventTypes() []string {

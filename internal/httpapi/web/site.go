@@ -49,7 +49,10 @@ func New(currency string) (*Site, error) {
 		words: words, assets: loaded, money: money, code: currency,
 		pages: make(map[string]*template.Template),
 	}
-	for _, name := range []string{"shop", "session", "console", "sale", "operations", "order", "webhooks", "webhook", "stop"} {
+	for _, name := range []string{
+		"shop", "session", "console", "sale", "operations", "order", "webhooks", "webhook", "audit",
+		"stop",
+	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
