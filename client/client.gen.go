@@ -761,19 +761,37 @@ type Cursor = string
 // DeadLetterList defines model for DeadLetterList.
 type DeadLetterList struct {
 	Items []struct {
-		Attempts    int  `json:"attempts"`
-		FirstSeenAt Time `json:"firstSeenAt"`
+		// Amount In the currency's smallest unit; absent without quantity or sale.
+		Amount   *int64 `json:"amount,omitempty"`
+		Attempts int    `json:"attempts"`
+
+		// BuyerID The id of a user, as in the token's `sub`.
+		BuyerID *UserID `json:"buyerId,omitempty"`
+
+		// Currency ISO 4217.
+		Currency    *string `json:"currency,omitempty"`
+		FirstSeenAt Time    `json:"firstSeenAt"`
 
 		// GoodsID 0 where the message did not say.
 		GoodsID string             `json:"goodsId"`
 		ID      openapi_types.UUID `json:"id"`
 
+		// Name Masked. Absent where the buyer has none.
+		Name *string `json:"name,omitempty"`
+
 		// OrderSn Empty where the message could not be read.
 		OrderSn string `json:"orderSn"`
 
 		// Origin The queue it came from or the step that refused it.
-		Origin string                    `json:"origin"`
-		Reason DeadLetterListItemsReason `json:"reason"`
+		Origin string `json:"origin"`
+
+		// PhoneNumber Masked.
+		PhoneNumber *string                   `json:"phoneNumber,omitempty"`
+		Quantity    *int                      `json:"quantity,omitempty"`
+		Reason      DeadLetterListItemsReason `json:"reason"`
+
+		// Title Of the sale. Like currency, absent where there is none.
+		Title *string `json:"title,omitempty"`
 	} `json:"items"`
 
 	// NextCursor For the next page; null on the last.

@@ -155,7 +155,7 @@ func NewServices(p Parts, s Settings) Services {
 		},
 		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders,
 			p.Store.PaidUnits),
-		Counters:   counters,
+		Counters: counters,
 	}
 }
 

@@ -132,8 +132,7 @@ async function countFailed(place) {
   const got = await call('GET', '/admin/dead-letters?limit=100');
   const n = got.ok ? got.data.items.length : 0;
   place.hidden = n === 0;
-  put(place, got.data?.nextCursor ? '100+' : count(n));
-  place.title = t('console.failed', {n: count(n)});
+  put(place.firstElementChild, t('console.failed', {n: got.data?.nextCursor ? '100+' : count(n)}));
 }
 
 const failed = document.getElementById('failed');

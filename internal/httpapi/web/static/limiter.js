@@ -29,11 +29,15 @@ export function limiter(form) {
     const got = await callWithRetry('PUT', path(), {body, within: 20e3});
     if (got.ok) show(got.data, true);
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got));
+    if (got.ok) form.dispatchEvent(new Event('set'));
   });
   part(form, 'drop').addEventListener('click', async () => {
     const got = await callWithRetry('DELETE', path(), {within: 20e3});
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got));
-    if (got.ok) load();
+    if (got.ok) {
+      load();
+      form.dispatchEvent(new Event('set'));
+    }
   });
   return load;
 }
