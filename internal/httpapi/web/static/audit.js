@@ -74,7 +74,7 @@ function subject({goodsId, to, from}, sale) {
 
 function valueRow(name, {from, to}, sale) {
   const li = document.createElement('li');
-  const values = [from, to].filter((side) => name in side).map((side) => shown(name, side[name], side.currency ?? sale?.currency));
+  const values = [from, to].filter((side) => name in side).map((side) => shown(name, side[name], side.currency || sale?.currency));
   li.textContent = `${oneOf('value', name.replace('rate.', ''))}: ${values.join(' → ')}`;
   return li;
 }
