@@ -52,7 +52,7 @@ func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 		ops.sees("#failed", "Failed orders: 1")
 		ops.fitsEverybody("an operator's front page")
 		ops.press("#failed a")
-		for _, text := range []string{sn, kettle, "2 units", "¥25.00", "A***", "Buyer 42"} {
+		for _, text := range []string{sn, kettle, "Units: 2", "¥25.00", "A***", "Buyer 42"} {
 			ops.sees("#dead-letters", text)
 		}
 		require.NotContains(t, ops.text("#dead-letters"), "Ann")

@@ -54,10 +54,13 @@ func (p Page) Other() Lang {
 // Asset returns the address of an asset.
 func (p Page) Asset(name string) string { return AssetPath + p.site.assets.version + "/" + name }
 
+// InConsole reports whether the page is one of the console.
+func (p Page) InConsole() bool { return strings.HasPrefix(p.Path, "/console") }
+
 // Modules returns the addresses of the page's script and of all its imports, for preloading.
 func (p Page) Modules() []string {
 	names := append(p.site.assets.modules(p.Name+".js"), "words-"+string(p.Lang)+".js")
-	if strings.HasPrefix(p.Path, "/console") {
+	if p.InConsole() {
 		names = append(names, "console-words-"+string(p.Lang)+".js")
 	}
 	for i, n := range names {

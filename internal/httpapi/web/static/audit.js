@@ -1,6 +1,7 @@
 // The audit trail: who has changed what, of all sales and webhooks that the user may see.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
+import './expired.js';
 import {callWithRetry} from './net.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 

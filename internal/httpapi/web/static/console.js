@@ -3,6 +3,7 @@ import {put, part} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
 import './findorder.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {begin, fill, mark, read, refusedFields} from './saleform.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';

@@ -1,7 +1,11 @@
 // The form of a rate limiter: its current setting, and changes at run time.
 import {part, put} from './cards.js';
+import {confirmation} from './confirm.js';
 import {callWithRetry} from './net.js';
 import {count, oneOf, problem, t} from './words.js';
+
+/** Asks before an override is removed; resolves to whether the user confirmed it. */
+export const confirmRemove = document.getElementById('remove') ? confirmation('remove', 'yes') : null;
 
 /** Connects a limiter's form; returns a function that loads the setting of the form's key. */
 export function limiter(form) {
@@ -32,6 +36,7 @@ export function limiter(form) {
     if (got.ok) form.dispatchEvent(new Event('set'));
   });
   part(form, 'drop').addEventListener('click', async () => {
+    if (!await confirmRemove()) return;
     const got = await callWithRetry('DELETE', path(), {within: 20e3});
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got));
     if (got.ok) {

@@ -3,7 +3,8 @@ import {part, put} from './cards.js';
 import {now} from './clock.js';
 import './copy.js';
 import {confirmation} from './confirm.js';
-import {limiter} from './limiter.js';
+import {confirmRemove, limiter} from './limiter.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
@@ -79,7 +80,6 @@ load();
 // Limits that operators have set.
 
 const overrides = document.getElementById('overrides');
-const confirmRemove = confirmation('remove', 'yes');
 const sayOverrides = (kind, words) => {
   const place = document.getElementById('overrides-say');
   place.dataset.kind = kind;

@@ -3,6 +3,7 @@ import {part, put} from './cards.js';
 import {now} from './clock.js';
 import './copy.js';
 import {answer} from './dialogs.js';
+import './expired.js';
 import {callWithRetry} from './net.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 

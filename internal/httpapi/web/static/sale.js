@@ -5,6 +5,7 @@ import {everySecond, setOffset, now} from './clock.js';
 import './copy.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
 import {count, length, moment, money, oneOf, problem, t} from './words.js';

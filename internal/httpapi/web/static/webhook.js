@@ -3,6 +3,7 @@ import {part, put} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
 import {fill, mark, read, refused, showDead, showSecret, stateOf, typesOf} from './hookform.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {count, moment, oneOf, problem, t} from './words.js';
 

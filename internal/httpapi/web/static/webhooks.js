@@ -2,6 +2,7 @@
 import {part, put} from './cards.js';
 import {answer} from './dialogs.js';
 import {mark, read, refused, showDead, showSecret, stateOf, typesOf} from './hookform.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {oneOf, problem, t} from './words.js';
 
