@@ -33,12 +33,18 @@ func TestConsole_ListsManySales(t *testing.T) {
 
 	for _, d := range []device{desktop, narrow.in("zh-CN")} {
 		mei := visit(t, h.base, d)
+		mei.before(`new MutationObserver((_, o) => { if (document.querySelector('#sales li')) {
+			window.firstRow = performance.now(); o.disconnect(); } }
+		).observe(document, {childList: true, subtree: true})`)
 		mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
 		mei.open("/console")
 		mei.becomes("all are known", `/^20 of 500 sales$|^500 个活动中的 20 个$/.test(
 			document.getElementById('found').innerText)`)
 		rows := func() int { return ask[int](mei, `document.querySelectorAll('#sales li').length`) }
 		require.Equal(t, 20, rows())
+		t.Logf("%s: the first row %.0f ms after the answer", d.name, ask[float64](mei,
+			`firstRow - performance.getEntriesByType('resource').find(
+				(e) => e.name.endsWith('/admin/sales?limit=20')).responseEnd`))
 		mei.press("#more")
 		require.Equal(t, 40, rows())
 		mei.light("a console with 500 sales")
