@@ -48,6 +48,11 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"POST", "/admin/orders/" + sn + "/reveal", "", "merchant operator", apikey.OrdersWrite},
 		{"GET", "/admin/orders?orderSn=" + sn, "", "merchant operator another merchant " +
 			"the buyer's number as a merchant", apikey.OrdersRead}, // each finds orders of own sales
+		{
+			"GET", "/admin/audit?goodsId=" + goods, "", "merchant operator", apikey.SalesRead,
+		},
+		{"GET", "/admin/audit", "", "merchant operator another merchant " +
+			"the buyer's number as a merchant", apikey.SalesRead}, // each sees own entries
 		{"GET", webhook, "", "merchant operator", apikey.WebhooksWrite},
 		{"PATCH", webhook, `{"maxBatch":1}`, "merchant operator", apikey.WebhooksWrite},
 		{"GET", webhook + "/deliveries", "", "merchant operator", apikey.WebhooksWrite},

@@ -43,6 +43,25 @@ func (h *fixture) deadLetters() []deadLetter {
 	return dataOf[struct{ Items []deadLetter }](h.t, r).Items
 }
 
+// TestDeadLetters_ShowTheOrder checks what an operator sees of a dead letter of a sale, and of one
+// whose message is unreadable.
+func TestDeadLetters_ShowTheOrder(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("5", "2")
+	h.dies(goods, 1, 2)
+	require.NoError(t, h.Store.AddDeadLetter(t.Context(), order.DeadLetter{
+		ID: "01a1fc15-9a10-78e6-83a6-b45fac893a06", Reason: order.FailedMalformed,
+		Origin: "seckill.orders.1", FirstSeenAt: time.Now(), Body: []byte("Ann{"),
+	}))
+	raw := h.does(operator(), "GET", "/admin/dead-letters", "").raw
+	price := dataOf[struct{ Price int64 }](t, h.does(merchant(), "GET", "/admin/sales/"+goods, "")).Price
+	require.Contains(t, raw, `"buyerId":"1","name":"A***","phoneNumber":"**********3456","quantity":2`)
+	require.Contains(t, raw, fmt.Sprintf(`"currency":"CNY","amount":%d`, 2*price))
+	require.Contains(t, raw, `"reason":"MALFORMED","attempts":0`)
+	require.Equal(t, 1, strings.Count(raw, `"title"`))
+	require.NotContains(t, raw, "+44")
+}
+
 func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")

@@ -156,8 +156,9 @@ func NewServices(p Parts, s Settings) Services {
 			Store: p.Store, Redis: p.RedisStore, Releaser: releaser, Keys: keys,
 			PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 		},
-		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders),
-		Counters:   counters,
+		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders,
+			p.Store.PaidUnits),
+		Counters: counters,
 	}
 }
 

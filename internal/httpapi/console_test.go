@@ -22,6 +22,12 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 		{"/console/sales/-1", seller, 404},
 		{"/console/keys", seller, 200},
 		{"/console/keys", h.cookie(buyer()), 403},
+		{"/console/orders/4fGh-1", seller, 200},
+		{"/console/orders/a%20b", seller, 404},
+		{"/console/audit", seller, 200},
+		{"/console/webhooks", seller, 200},
+		{"/console/webhooks/01a1fc15-9a10-78e6-83a6-b45fac893a06", seller, 200},
+		{"/console/webhooks/1", seller, 404},
 		{"/console/operations", seller, 403},
 		{"/console/operations", h.cookie(operator()), 200},
 	} {

@@ -1,14 +1,15 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// deadLetterResponse is what an operator needs to decide about a dead letter. It leaves out the
-// message, which has a buyer's name and phone number.
+// deadLetterResponse is what an operator needs to decide about a dead letter. The buyer's name and
+// phone number are masked, as in every list.
 type deadLetterResponse struct {
 	ID          string              `json:"id"`
 	OrderSn     string              `json:"orderSn"`
@@ -17,13 +18,38 @@ type deadLetterResponse struct {
 	Attempts    int                 `json:"attempts"`
 	FirstSeenAt timestamp           `json:"firstSeenAt"`
 	Origin      string              `json:"origin"`
+	// Of the message; absent where it could not be read.
+	BuyerID     string `json:"buyerId,omitzero"`
+	Name        string `json:"name,omitzero"`
+	PhoneNumber string `json:"phoneNumber,omitzero"`
+	Quantity    int64  `json:"quantity,omitzero"`
+	// Of the sale; absent where there is none.
+	Title    string `json:"title,omitzero"`
+	Currency string `json:"currency,omitzero"`
+	Amount   *int64 `json:"amount,omitzero"` // needs both
 }
 
-func newDeadLetterResponse(d order.DeadLetter) deadLetterResponse {
-	return deadLetterResponse{
+// newDeadLetterResponse shows a dead letter with its sale, which is the zero Sale where it is
+// unknown.
+func (a *api) newDeadLetterResponse(d order.DeadLetter, sale seckill.Sale) deadLetterResponse {
+	shown := deadLetterResponse{
 		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: timestamp(d.FirstSeenAt), Origin: d.Origin,
 	}
+	line, readable := d.Line()
+	if readable {
+		o := a.newMaskedOrderResponse(order.Order{OrderLine: line, GoodsID: d.GoodsID})
+		shown.BuyerID, shown.Name, shown.PhoneNumber = o.BuyerID, o.Name, o.PhoneNumber
+		shown.Quantity = o.Quantity
+	}
+	if sale.GoodsID != 0 {
+		shown.Title = sale.Title
+		shown.Currency = cmp.Or(sale.Details.Currency, a.Site.Currency())
+	}
+	if amount := line.Quantity * sale.Price; readable && sale.GoodsID != 0 {
+		shown.Amount = &amount
+	}
+	return shown
 }
 
 // listDeadLetters is GET /admin/dead-letters.
@@ -33,8 +59,25 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 		return response{}, err
 	}
 	found, err := a.DeadLetters.List(ctx, after, limit+1)
+	if err != nil {
+		return response{}, err
+	}
+	sales := make(map[int64]seckill.Sale) // most dead letters of a page are of few sales
+	for _, d := range found {
+		if _, known := sales[d.GoodsID]; known {
+			continue
+		}
+		sale, err := a.Sales.Get(ctx, r.actor, d.GoodsID)
+		if err != nil && seckill.ReasonOf(err) != seckill.NotFound {
+			return response{}, err
+		}
+		sales[d.GoodsID] = sale
+	}
+	show := func(d order.DeadLetter) deadLetterResponse {
+		return a.newDeadLetterResponse(d, sales[d.GoodsID])
+	}
 	key := func(d order.DeadLetter) string { return deadLetterCursor + d.ID }
-	return ok(page(found, limit, newDeadLetterResponse, key)), err
+	return ok(page(found, limit, show, key)), nil
 }
 
 // requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the service reserves the units again

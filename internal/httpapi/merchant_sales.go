@@ -17,6 +17,9 @@ type merchantSaleResponse struct {
 	Price         int64              `json:"price"`
 	Stock         int64              `json:"stock"` // units offered, including those sold
 	Total         int64              `json:"total"` // the same; the name of public sales
+	Sold          int64              `json:"sold"`  // units of created and paid orders in MySQL
+	Left          int64              `json:"left"`
+	Revenue       *int64             `json:"revenue,omitempty"` // of paid orders; only in lists
 	StartAt       timestamp          `json:"startAt"`
 	EndAt         timestamp          `json:"endAt"`
 	PerBuyerLimit int64              `json:"perBuyerLimit"`
@@ -48,7 +51,7 @@ func (a *api) newDetailsResponse(d seckill.Details) detailsResponse {
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
-		Stock: s.Total, Total: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
+		Stock: s.Total, Total: s.Total, Sold: s.Total - s.Stock, Left: s.Stock, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Admission: s.Admission, Status: s.Status,
 		// An answer to an Idempotency-Key that an earlier release stored has none.
 		AccessCode: cmp.Or(s.AccessCode, seckill.NoCodes),
@@ -137,8 +140,17 @@ func (a *api) listMerchantSales(ctx context.Context, r *request) (response, erro
 		return response{}, err
 	}
 	sales, err := a.Sales.List(ctx, r.actor, below, limit+1)
+	if err != nil {
+		return response{}, err
+	}
+	revenue, err := a.Statistics.Revenue(ctx, sales)
+	show := func(s seckill.Sale) merchantSaleResponse {
+		m, amount := a.newMerchantSaleResponse(s), revenue[s.GoodsID]
+		m.Revenue = &amount
+		return m
+	}
 	key := func(s seckill.Sale) string { return saleKey(s.GoodsID) }
-	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), err
+	return ok(page(sales, limit, show, key)), err
 }
 
 type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)

@@ -154,3 +154,20 @@ func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
 	require.Equal(t, "CONFLICT", h.want(422, create(merchant(), "k-1", `"b"`)).Reason)
 	h.want(201, create(otherMerchant(), "k-1", `"b"`)) // each merchant has keys of its own
 }
+
+// TestListSales_HasWhatEachSold checks the figures of the list: sold units of unpaid orders too, but
+// the revenue of paid ones only.
+func TestListSales_HasWhatEachSold(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	h.draft(nil)
+	goods := h.sell(sale{"currency": "JPY"})
+	paid := h.order(buyer(), goods, 2)
+	h.order(otherBuyer(), goods, 1)
+	h.want(200, h.as(buyer(), "POST", "/orders/"+paid+"/pay", ""))
+	body := h.want(200, h.as(merchant(), "GET", "/admin/sales", "")).Body
+	require.Contains(t, body, `"sold":3,"left":7,"revenue":399800`)
+	require.Contains(t, body, `"sold":0,"left":10,"revenue":0`)
+	one := h.want(200, h.as(merchant(), "GET", "/admin/sales/"+goods, "")).Body
+	require.Contains(t, one, `"sold":3,"left":7,"startAt"`)
+}

@@ -31,6 +31,10 @@ func (a *api) pages() []route {
 		show("/console/sales/:goodsId", a.consolePage("sale")),
 		show("/console/keys", a.consolePage("keys")),
 		show("/console/operations", a.consolePage("operations")),
+		show("/console/orders/:orderSn", a.consolePage("order")),
+		show("/console/audit", a.consolePage("audit")),
+		show("/console/webhooks", a.consolePage("webhooks")),
+		show("/console/webhooks/:id", a.consolePage("webhook")),
 		show(web.AssetPath+":version/:name", a.asset),
 	}
 	if a.Issuer != nil { // without HEAD, because a code can be used once
@@ -90,17 +94,19 @@ func userOf(by seckill.Actor) web.User {
 // only. The page's script fetches its data from the API.
 func (a *api) consolePage(name string) handleFunc {
 	return func(_ context.Context, r *request) (response, error) {
-		by, id := a.visitor(r.gin.Request), r.gin.Param("goodsId")
+		by, goods := a.visitor(r.gin.Request), r.gin.Param("goodsId")
+		sn, id := r.gin.Param("orderSn"), r.gin.Param("id")
 		switch {
 		case by.ID == "":
 			return a.redirect("/session?to=" + url.QueryEscape(r.gin.Request.URL.Path)), nil
 		case !isSeller(by) || name == "operations" && by.Role != seckill.Operator:
 			return a.page(r, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
 		}
-		if n, ok := params.Decimal(id); id != "" && (!ok || n <= 0) {
+		n, ok := params.Decimal(goods)
+		if goods != "" && (!ok || n <= 0) || sn != "" && !isOrderSn(sn) || id != "" && !isUUID(id) {
 			return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
 		}
-		return a.page(r, http.StatusOK, web.Page{Name: name, Data: id})
+		return a.page(r, http.StatusOK, web.Page{Name: name, Data: cmp.Or(goods, sn, id)})
 	}
 }
 

@@ -143,6 +143,10 @@ func (a *api) routes() []route {
 			handle: a.auditOfSale,
 		},
 		{
+			methods: read, path: "/admin/audit", scope: apikey.SalesRead,
+			fields: append(page, "goodsId", "action"), handle: a.auditTrail,
+		},
+		{
 			methods: post, path: sale + "/expose", scope: apikey.SalesWrite, extraTime: exposeTime,
 			handle: a.withSale(a.Sales.Expose),
 		},

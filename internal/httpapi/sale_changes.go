@@ -74,10 +74,11 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 	return ok(nil), a.Sales.Delete(ctx, r.actor, id, once)
 }
 
-// auditResponse is one recorded change of a sale. The values before and after are returned as they
+// auditResponse is one recorded change. The values before and after are returned as they
 // were stored, so that entries of older versions stay readable.
 type auditResponse struct {
 	ID        string            `json:"id"`
+	GoodsID   int64             `json:"goodsId,string,omitzero"` // absent: not of a sale
 	ActorID   string            `json:"actorId"`
 	ActorRole seckill.Role      `json:"actorRole"`
 	APIKey    *auditedKey       `json:"apiKey,omitzero"` // nil: a person, or the system
@@ -95,7 +96,7 @@ type auditedKey struct {
 
 func newAuditResponse(e salechange.AuditEntry) auditResponse {
 	r := auditResponse{
-		ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action,
+		ID: e.ID, GoodsID: e.GoodsID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action,
 		From: e.Was, To: e.Became, At: timestamp(e.At),
 	}
 	if e.APIKey.ID != "" {
@@ -112,6 +113,25 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	found, err := a.Sales.Audit(ctx, r.actor, id, before, limit+1)
+	key := func(e salechange.AuditEntry) string { return auditCursor + e.ID }
+	return ok(page(found, limit, newAuditResponse, key)), err
+}
+
+// auditTrail is GET /admin/audit: what the actor may see of the whole log.
+func (a *api) auditTrail(ctx context.Context, r *request) (response, error) {
+	limit, before := r.limit(), r.cursor(auditCursor, isUUID)
+	actions := make([]string, 0, len(salechange.Actions()))
+	for _, action := range salechange.Actions() {
+		actions = append(actions, string(action))
+	}
+	f := salechange.AuditFilter{Action: salechange.Action(r.OneOf("action", "", actions...))}
+	if r.Has("goodsId") {
+		f.GoodsID = r.ID("goodsId")
+	}
+	if err := r.checked(isSeller(r.actor)); err != nil {
+		return response{}, err
+	}
+	found, err := a.Sales.AuditTrail(ctx, r.actor, f, before, limit+1)
 	key := func(e salechange.AuditEntry) string { return auditCursor + e.ID }
 	return ok(page(found, limit, newAuditResponse, key)), err
 }

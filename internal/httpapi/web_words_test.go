@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -41,6 +43,16 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 	}
 	for _, f := range words[order.FailureReason](t, doc, "Order", "properties", "failureReason") {
 		names = append(names, "failure."+string(f))
+	}
+	choices := web.Page{}.EventTypes()
+	require.Len(t, choices, len(event.Types()))
+	for _, e := range event.Types() {
+		require.Contains(t, choices, string(e))
+		names = append(names, "eventType."+string(e))
+	}
+	for _, action := range words[salechange.Action](t, doc, "AuditAction") {
+		require.Contains(t, salechange.Actions(), action)
+		names = append(names, "action."+string(action))
 	}
 	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {
 		names = append(names, "role."+string(r), "session.as."+string(r))

@@ -298,3 +298,71 @@ func TestWebhooks_DeadDeliveryIsSentAgain(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	h.want(404, h.as(merchant(), "POST", strings.Replace(retry, id, w.ID, 1), ""))
 }
+
+// TestAudit_HasChangesOfWebhooks changes a webhook as its merchant and as an operator. The merchant
+// sees both, other merchants see neither, and no entry has the URL's path or a secret.
+func TestAudit_HasChangesOfWebhooks(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	r := h.want(201, h.as(merchant(), "POST", "/admin/webhooks",
+		`{"url":"https://example.org/hook-of-shop?token=abc"}`))
+	id := dataOf[struct{ ID string }](h, r).ID
+	one := "/admin/webhooks/" + id
+	h.want(200, h.as(operator(), "PATCH", one, `{"enabled":false,"maxBatch":7}`))
+	h.want(200, h.as(merchant(), "PATCH", one, `{"enabled":false}`)) // no change, no entry
+	h.want(200, h.as(merchant(), "PATCH", one, `{"rotateSecret":true}`))
+	h.want(200, h.as(merchant(), "DELETE", one, ""))
+	h.want(201, h.as(operator(), "POST", "/admin/webhooks", `{"url":"https://example.org/o"}`))
+
+	type entry struct {
+		Action, ActorID, GoodsID string
+		From, To                 map[string]any
+	}
+	trail := func(who actor, query string) []entry {
+		r := h.want(200, h.as(who, "GET", "/admin/audit"+query, ""))
+		require.NotContains(t, r.Body, "hook-of-shop")
+		require.NotContains(t, r.Body, "token=abc")
+		require.NotContains(t, r.Body, "whsec_")
+		return dataOf[struct{ Items []entry }](h, r).Items
+	}
+	own := trail(merchant(), "")
+	require.Len(t, own, 4)
+	require.Equal(t, entry{
+		Action: "deleteWebhook", ActorID: "70",
+		From: map[string]any{
+			"url": "https://example.org", "eventTypes": []any{}, "maxBatch": 7.0,
+			"maxPerSecond": 10.0, "enabled": false,
+		},
+		To: map[string]any{"webhookId": id, "ownerId": "70"},
+	}, own[0])
+	require.Equal(t, "rotateSecret", own[1].Action)
+	require.Equal(t, entry{
+		Action: "changeWebhook", ActorID: "1",
+		From: map[string]any{"enabled": true, "maxBatch": 100.0},
+		To:   map[string]any{"webhookId": id, "ownerId": "70", "enabled": false, "maxBatch": 7.0},
+	}, own[2])
+	require.Equal(t, "createWebhook", own[3].Action)
+	require.Len(t, trail(merchant(), "?action=rotateSecret"), 1)
+	require.Empty(t, trail(otherMerchant(), ""))
+	require.Empty(t, trail(actor{ID: "1", Role: merchant().Role}, ""), "a merchant with an operator's id")
+	require.Len(t, trail(operator(), ""), 5)
+}
+
+// TestAudit_IsOfTheMerchantsSales lists and pages the entries of two merchants.
+func TestAudit_IsOfTheMerchantsSales(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(nil)
+	gone := h.draft(nil)
+	h.want(200, h.as(merchant(), "DELETE", "/admin/sales/"+gone, ""))
+	h.want(200, h.as(operator(), "PATCH", "/admin/sales/"+goods, `{"perBuyerLimit":5}`))
+	require.Len(t, h.pages(merchant(), "/admin/audit?limit=2", "id"), 5)
+	require.Len(t, h.pages(operator(), "/admin/audit?limit=2", "id"), 5)
+	require.Empty(t, h.pages(otherMerchant(), "/admin/audit?limit=2", "id"))
+	require.Len(t, h.pages(merchant(), "/admin/audit?limit=2&goodsId="+goods, "id"), 3)
+	r := h.want(200, h.as(merchant(), "GET", "/admin/audit?action=change", ""))
+	require.Contains(t, r.Body, `"goodsId":"`+goods+`","actorId":"1","actorRole":"operator"`)
+	h.want(403, h.as(otherMerchant(), "GET", "/admin/audit?goodsId="+goods, ""))
+	h.want(404, h.as(merchant(), "GET", "/admin/audit?goodsId="+gone, ""))
+	h.want(400, h.as(merchant(), "GET", "/admin/audit?action=reveal", ""))
+}

@@ -2,9 +2,11 @@ package order
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // DeadLetter is an order or a message that could not be written, with what a requeue needs.
@@ -19,6 +21,22 @@ type DeadLetter struct {
 	// Body is the message, or one of this order alone. It may be binary, and it has the buyer's
 	// name and phone number, so JSON leaves it out.
 	Body []byte `json:"-"`
+}
+
+// Line returns the order's line of the message; false if the message is unreadable or has none. It
+// checks no signature, so it is only for display.
+func (d DeadLetter) Line() (reservation.OrderLine, bool) {
+	m, err := Decode(d.Body)
+	if err != nil || m.GoodsID != d.GoodsID {
+		return reservation.OrderLine{}, false
+	}
+	i := slices.IndexFunc(m.Orders, func(l reservation.OrderLine) bool {
+		return l.OrderSn == d.OrderSn
+	})
+	if i < 0 {
+		return reservation.OrderLine{}, false
+	}
+	return m.Orders[i], true
 }
 
 // ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.

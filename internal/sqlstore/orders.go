@@ -141,3 +141,19 @@ func (s *Store) CountOrders(
 	}
 	return counts, wrapError("count orders", err)
 }
+
+// PaidUnits sums the units of the paid orders of some goods, by an index alone. Goods without such
+// orders are not in the result. It reads the replica where there is one.
+func (s *Store) PaidUnits(ctx context.Context, goods []int64) (map[int64]int64, error) {
+	type row struct{ GoodsID, Units int64 }
+	rows, err := readReplica(ctx, s, func(q *gorm.DB) (rows []row, err error) {
+		err = q.Raw(`SELECT goods_id, SUM(quantity) AS units FROM orders
+			WHERE goods_id IN ? AND status = ? GROUP BY goods_id`, goods, order.Paid).Scan(&rows).Error
+		return rows, err
+	})
+	units := make(map[int64]int64, len(rows))
+	for _, r := range rows {
+		units[r.GoodsID] = r.Units
+	}
+	return units, wrapError("sum paid orders", err)
+}

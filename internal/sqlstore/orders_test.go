@@ -30,6 +30,9 @@ func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
 		order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
 		order.Created:   {Orders: 1, Units: 3, Amount: 5997},
 	}, must.Get(h.CountOrders(t.Context(), sale.GoodsID))(t))
+	require.Equal(t, map[int64]int64{sale.GoodsID: 2},
+		must.Get(h.PaidUnits(t.Context(), []int64{sale.GoodsID, 5}))(t))
+	require.Empty(t, must.Get(h.PaidUnits(t.Context(), nil))(t))
 }
 
 // TestCancel_ReturnsUnitsOnce checks that the first cancellation writes a stock move of the present

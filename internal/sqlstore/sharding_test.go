@@ -23,9 +23,11 @@ func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, at most once a second: an index on each shard"
 	const byKey = "the keys live on shards of their own (id)"
 	const forget = "once a minute, on each shard"
-	const hook = "webhooks live on shards of their own, by their ids, with their deliveries"
+	const hook = "webhooks live on shards of their own, by their ids, with their deliveries; a change " +
+		"writes its entry of the audit log on one shard more"
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged, or a lookup",
+		"AuditTrail":       "an actor's own list: each shard's whole log, merged",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
 		"ExposedSales":     "the catalog: once a second for each node and page, merged",
 		"LiveGoods":        scan,

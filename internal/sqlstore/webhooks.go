@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/webhook"
 )
 
@@ -114,7 +115,12 @@ func (s *Store) CreateEndpoint(ctx context.Context, e webhook.Endpoint) error {
 	}
 	row := rowOfEndpoint(e)
 	row.Position = head
-	return wrapError("create a webhook", s.read(ctx).Create(&row).Error)
+	return s.inTx(ctx, "create a webhook", func(tx *gorm.DB) error {
+		if err := tx.Create(&row).Error; err != nil {
+			return err
+		}
+		return auditEndpoint(tx, salechange.ActCreateWebhook, endpointRow{}, row, e.CreatedAt)
+	})
 }
 
 // FindEndpoint returns an endpoint, or webhook.ErrNoSuchEndpoint.
@@ -150,12 +156,15 @@ func (s *Store) ChangeEndpoint(
 		if err != nil {
 			return webhook.Endpoint{}, err
 		}
-		e := row.endpoint()
+		e, was := row.endpoint(), row
 		change(&e)
 		e.UpdatedAt, e.DueAt = now, now
 		row = rowOfEndpoint(e)
 		err = tx.Exec(`UPDATE webhook_deliveries SET next_at = ? WHERE endpoint_id = ?
 			AND state = ?`, now.UnixMilli(), id, webhook.Pending).Error
+		if err == nil {
+			err = auditChange(tx, was, row, now)
+		}
 		if err != nil {
 			return webhook.Endpoint{}, err
 		}
@@ -167,8 +176,15 @@ func (s *Store) ChangeEndpoint(
 }
 
 // DeleteEndpoint deletes an endpoint and its deliveries, or returns webhook.ErrNoSuchEndpoint.
-func (s *Store) DeleteEndpoint(ctx context.Context, id string) error {
+func (s *Store) DeleteEndpoint(ctx context.Context, id string, now time.Time) error {
 	return s.inTx(ctx, "delete a webhook", func(tx *gorm.DB) error {
+		was, err := findEndpoint(locked(tx), id)
+		if err == nil {
+			err = auditEndpoint(tx, salechange.ActDeleteWebhook, was, endpointRow{}, now)
+		}
+		if err != nil {
+			return err
+		}
 		res := tx.Where("id = ?", id).Delete(&endpointRow{})
 		if err := requireRows(res, 1, webhook.ErrNoSuchEndpoint); err != nil {
 			return err
@@ -198,7 +214,8 @@ func (s *Store) RetryDelivery(
 	ctx context.Context, endpointID, id string, now time.Time,
 ) (webhook.Delivery, error) {
 	return inTx(ctx, s, "retry a delivery", func(tx *gorm.DB) (webhook.Delivery, error) {
-		if _, err := findEndpoint(locked(tx), endpointID); err != nil {
+		endpoint, err := findEndpoint(locked(tx), endpointID)
+		if err != nil {
 			return webhook.Delivery{}, err
 		}
 		row, err := take[deliveryRow](tx.Where("endpoint_id = ? AND id = ?", endpointID, id),
@@ -212,6 +229,11 @@ func (s *Store) RetryDelivery(
 		}
 		row.State, row.Retried, row.NextAt, row.EndedAt = webhook.Pending, true, millis(now), nil
 		if err := saveDelivery(tx, row); err != nil {
+			return webhook.Delivery{}, err
+		}
+		entry := endpointEntry(tx, salechange.ActRetryDelivery, endpoint, now)
+		entry.Became["deliveryId"] = id
+		if err := tx.Create(entry).Error; err != nil {
 			return webhook.Delivery{}, err
 		}
 		return row.delivery(), tx.Exec(`UPDATE webhook_endpoints

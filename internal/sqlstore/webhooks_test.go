@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/webhook"
 )
@@ -97,8 +98,8 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	})
 	require.Equal(t, minutes(3), must.Get(h.PendingDelivery(ctx, "e1"))(t).NextAt,
 		"the change may be the repair")
-	require.NoError(t, h.DeleteEndpoint(ctx, "e1"))
-	require.ErrorIs(t, h.DeleteEndpoint(ctx, "e1"), webhook.ErrNoSuchEndpoint)
+	require.NoError(t, h.DeleteEndpoint(ctx, "e1", today))
+	require.ErrorIs(t, h.DeleteEndpoint(ctx, "e1", today), webhook.ErrNoSuchEndpoint)
 	_, err := h.FindEndpoint(ctx, "e1")
 	require.ErrorIs(t, err, webhook.ErrNoSuchEndpoint)
 	_, err = h.ChangeEndpoint(ctx, "e1", today, func(*webhook.Endpoint) {})
@@ -217,4 +218,29 @@ func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
 	require.Zero(t, must.Get(h.ForgetEvents(ctx, old, 10))(t))
 	must.Get(h.ChangeEndpoint(ctx, "e", today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
 	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, old, 10))(t), "a disabled one keeps none")
+}
+
+// TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a merchant's
+// id. An id may have characters that JSON and LIKE treat specially.
+func (h fixture) TestAuditTrail_IsOfOneMerchant(t *testing.T) {
+	for id, owner := range map[string]string{"e1": `a"<%_\`, "e2": "a", "e3": "b"} {
+		e := webhook.Endpoint{
+			ID: id, OwnerID: owner, AllSales: owner == "b", URL: "https://example.org/x", CreatedAt: today,
+		}
+		require.NoError(t, h.CreateEndpoint(t.Context(), e))
+	}
+	sale := h.exposed(3, 1)
+	trail := func(f salechange.AuditFilter) (list []string) {
+		for _, e := range must.Get(h.AuditTrail(t.Context(), f, "", 10))(t) {
+			list = append(list, fmt.Sprint(e.Action, " ", e.GoodsID, " ", e.Became["webhookId"]))
+		}
+		return list
+	}
+	require.Equal(t, []string{"createWebhook 0 e1"}, trail(salechange.AuditFilter{MerchantID: `a"<%_\`}))
+	require.Equal(t, []string{"createWebhook 0 e2"}, trail(salechange.AuditFilter{MerchantID: "a"}))
+	require.Empty(t, trail(salechange.AuditFilter{MerchantID: "b"}))
+	require.Len(t, trail(salechange.AuditFilter{Action: salechange.ActCreateWebhook}), 3)
+	made := fmt.Sprint("create ", sale.GoodsID, " <nil>")
+	require.Contains(t, trail(salechange.AuditFilter{MerchantID: sale.MerchantID}), made)
+	require.Contains(t, trail(salechange.AuditFilter{GoodsID: sale.GoodsID}), made)
 }

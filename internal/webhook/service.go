@@ -11,7 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Store keeps endpoints and deliveries.
+// Store keeps endpoints and deliveries. Each change writes an entry of the audit log for the
+// context's actor, in the transaction of the change.
 type Store interface {
 	order.Clock
 	// CreateEndpoint stores an endpoint at the present end of the events.
@@ -27,7 +28,7 @@ type Store interface {
 		ctx context.Context, id string, now time.Time, change func(*Endpoint),
 	) (Endpoint, error)
 	// DeleteEndpoint deletes an endpoint and its deliveries, or returns ErrNoSuchEndpoint.
-	DeleteEndpoint(ctx context.Context, id string) error
+	DeleteEndpoint(ctx context.Context, id string, now time.Time) error
 	// Deliveries lists at most limit deliveries of an endpoint in a state ("": in all), newest
 	// first, with ids below one ("": from the newest).
 	Deliveries(
@@ -91,7 +92,7 @@ func (s *Service) Create(
 	secret := NewSecret()
 	e.Secret = s.Secrets.Seal(e.ID, secret)
 	c.apply(&e)
-	err = s.Store.CreateEndpoint(ctx, e)
+	err = s.Store.CreateEndpoint(seckill.WithActor(ctx, by), e)
 	s.record(ctx, err, "webhook created", by, "endpoint", e.ID, "fields", c.fields())
 	return e, secret, unavailable(err)
 }
@@ -187,7 +188,7 @@ func (s *Service) Change(
 	if c.RotateSecret {
 		secret = NewSecret()
 	}
-	e, err = s.Store.ChangeEndpoint(ctx, id, now, func(e *Endpoint) {
+	e, err = s.Store.ChangeEndpoint(seckill.WithActor(ctx, by), id, now, func(e *Endpoint) {
 		c.apply(e)
 		if c.RotateSecret {
 			e.OldSecret, e.OldSecretUntil = e.Secret, now.Add(SecretOverlap)
@@ -203,7 +204,11 @@ func (s *Service) Delete(ctx context.Context, by seckill.Actor, id string) error
 	if _, err := s.Get(ctx, by, id); err != nil {
 		return err
 	}
-	err := s.Store.DeleteEndpoint(ctx, id)
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	err = s.Store.DeleteEndpoint(seckill.WithActor(ctx, by), id, now)
 	s.record(ctx, err, "webhook deleted", by, "endpoint", id)
 	return unavailable(err)
 }
@@ -230,7 +235,7 @@ func (s *Service) Retry(
 	if err != nil {
 		return Delivery{}, unavailable(err)
 	}
-	d, err := s.Store.RetryDelivery(ctx, id, delivery, now)
+	d, err := s.Store.RetryDelivery(seckill.WithActor(ctx, by), id, delivery, now)
 	s.record(ctx, err, "webhook delivery sent again", by, "endpoint", id, "delivery", delivery)
 	return d, unavailable(err)
 }

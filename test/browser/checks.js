@@ -31,6 +31,8 @@
   // The frame: a language, a title, one main, headings without a gap.
   if (!document.documentElement.lang) wrong.push('no language');
   if (!document.title) wrong.push('no title');
+  const marks = [...document.querySelectorAll('[role=search], [role=region], section[aria-labelledby], section[aria-label], nav')].filter(seen).map(nameOf);
+  for (const name of new Set(marks.filter((name, i) => marks.indexOf(name) !== i))) wrong.push(`two landmarks of one name: ${name}`);
   if (document.querySelectorAll('main').length !== 1) wrong.push('not one main');
   let level = 0;
   for (const h of [...document.querySelectorAll('h1, h2, h3, h4')].filter(seen)) {
@@ -40,6 +42,12 @@
   }
   if ([...document.querySelectorAll('h1')].filter(seen).length !== 1) wrong.push('not one h1');
   if (document.documentElement.scrollWidth > document.documentElement.clientWidth) wrong.push(`wider than the screen: ${document.documentElement.scrollWidth}`);
+
+  for (const d of document.querySelectorAll('dialog[open]')) {
+    const box = d.getBoundingClientRect();
+    if (d.scrollWidth > d.clientWidth) wrong.push(`a dialog scrolls sideways: ${show(d)}`);
+    if (box.left < 0 || box.right > innerWidth || box.top < 0 || box.bottom > innerHeight) wrong.push(`a dialog leaves the screen: ${show(d)}`);
+  }
 
   // Targets: WCAG 2.2, 2.5.8 (24 px), but links within a sentence.
   for (const e of document.querySelectorAll('a[href], button, input, select, textarea')) {

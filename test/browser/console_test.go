@@ -141,3 +141,22 @@ func (v *visitor) publishes() (goods string) {
 	v.sees("#ledger", "In balance")
 	return ask[string](v, `location.pathname.split('/').pop()`)
 }
+
+// TestConsole_EndedSessionOffersSignIn ends a session behind an open page, which then has a link to
+// sign in and come back.
+func TestConsole_EndedSessionOffersSignIn(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	mei := visit(t, h.base, narrow)
+	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	mei.open("/console/audit")
+	mei.run(`fetch('/session', {method: 'DELETE'})`)
+	mei.press("#choose button")
+	mei.sees("#signed-out", "Your session has ended.")
+	mei.fitsEverybody("an ended session")
+	mei.press("#signed-out a")
+	mei.becomes("signing in", `location.href.endsWith('/session?to=%2Fconsole%2Faudit')`)
+	mei.fill("#token", h.token(t, seckill.Merchant, 1, "Mei"))
+	mei.press("#enter button")
+	mei.becomes("back", `location.pathname === '/console/audit'`)
+}

@@ -27,8 +27,9 @@ type assets struct {
 	byName  map[string]Asset
 }
 
-// loadAssets reads the static files and adds a script module with each language's texts.
-func loadAssets(words map[Lang]Words) (*assets, error) {
+// loadAssets reads the static files. It adds a script module, such as words-en.js, for each group and
+// language of texts. Only console pages load the console's group.
+func loadAssets(groups map[string]map[Lang]Words) (*assets, error) {
 	bodies := make(map[string][]byte)
 	static, err := files.ReadDir("static")
 	if err != nil {
@@ -39,13 +40,15 @@ func loadAssets(words map[Lang]Words) (*assets, error) {
 			return nil, fmt.Errorf("assets: %w", err)
 		}
 	}
-	for l, w := range words {
-		text, err := json.Marshal(w)
-		if err != nil {
-			return nil, fmt.Errorf("assets: words of %s: %w", l, err)
+	for group, words := range groups {
+		for l, w := range words {
+			text, err := json.Marshal(w)
+			if err != nil {
+				return nil, fmt.Errorf("assets: %s of %s: %w", group, l, err)
+			}
+			bodies[group+"-"+string(l)+".js"] = slices.Concat([]byte("export default "), text,
+				[]byte(";\n"))
 		}
-		bodies["words-"+string(l)+".js"] = slices.Concat([]byte("export default "), text,
-			[]byte(";\n"))
 	}
 	return pack(bodies)
 }

@@ -2,7 +2,10 @@ package web
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // Page is the data of a template, which calls its methods.
@@ -51,9 +54,15 @@ func (p Page) Other() Lang {
 // Asset returns the address of an asset.
 func (p Page) Asset(name string) string { return AssetPath + p.site.assets.version + "/" + name }
 
+// InConsole reports whether the page is one of the console.
+func (p Page) InConsole() bool { return strings.HasPrefix(p.Path, "/console") }
+
 // Modules returns the addresses of the page's script and of all its imports, for preloading.
 func (p Page) Modules() []string {
 	names := append(p.site.assets.modules(p.Name+".js"), "words-"+string(p.Lang)+".js")
+	if p.InConsole() {
+		names = append(names, "console-words-"+string(p.Lang)+".js")
+	}
 	for i, n := range names {
 		names[i] = p.Asset(n)
 	}
@@ -116,6 +125,30 @@ func (u User) Called(p Page) string {
 // Scopes are the choices of a new API key.
 func (p Page) Scopes() []string {
 	return []string{"sales:read", "sales:write", "orders:read", "orders:write", "webhooks:write"}
+}
+
+// AuditActions are the choices of the filter of the audit trail.
+func (p Page) AuditActions() []salechange.Action { return salechange.Actions() }
+
+// EventTypes are the choices of a webhook.
+func (p Page) EventTypes() []string {
+	return []string{
+		"order.created", "order.paid", "order.cancelled", "order.expired", "order.failed",
+		"order.shipped", "sale.exposed", "sale.sold_out", "sale.closed",
+	}
+}
+
+// DeliveryStates are the choices of the filter of a webhook's deliveries.
+func (p Page) DeliveryStates() []string { return []string{"pending", "delivered", "dead"} }
+
+// SalePhases are the choices of the filter of sales: phases, and statuses that have none.
+func (p Page) SalePhases() []string {
+	return []string{"ongoing", "sold_out", "upcoming", "draft", "ended", "closed"}
+}
+
+// SaleOrders are the orders in which a list shows sales.
+func (p Page) SaleOrders() []string {
+	return []string{"newest", "start", "title", "sold", "left", "revenue"}
 }
 
 // Statuses are the choices of the orders' filter.

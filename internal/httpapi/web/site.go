@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"maps"
 )
 
 // Policy is the Content-Security-Policy of every page: it allows this site's files and calls only.
@@ -25,7 +26,11 @@ type Site struct {
 // New parses the embedded files. Prices are in the given currency (ISO 4217). An unknown currency
 // is an error.
 func New(currency string) (*Site, error) {
-	words, err := loadWords()
+	words, err := loadWords("words")
+	if err != nil {
+		return nil, err
+	}
+	console, err := loadWords("words/console")
 	if err != nil {
 		return nil, err
 	}
@@ -33,15 +38,21 @@ func New(currency string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadAssets(words)
+	loaded, err := loadAssets(map[string]map[Lang]Words{"words": words, "console-words": console})
 	if err != nil {
 		return nil, err
+	}
+	for l, w := range console {
+		maps.Copy(words[l], w)
 	}
 	s := &Site{
 		words: words, assets: loaded, money: money, code: currency,
 		pages: make(map[string]*template.Template),
 	}
-	for _, name := range []string{"shop", "session", "console", "sale", "operations", "keys", "stop"} {
+	for _, name := range []string{
+		"shop", "session", "console", "sale", "operations", "order", "keys", "webhooks", "webhook", "audit",
+		"stop",
+	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {

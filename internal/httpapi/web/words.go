@@ -9,11 +9,11 @@ import (
 // Words are the texts of one language by name. A text may have {placeholders}.
 type Words map[string]string
 
-// loadWords parses the texts of all languages.
-func loadWords() (map[Lang]Words, error) {
+// loadWords parses the texts of all languages in a folder.
+func loadWords(folder string) (map[Lang]Words, error) {
 	all := make(map[Lang]Words)
 	for _, l := range Langs() {
-		text, err := files.ReadFile("words/" + string(l) + ".json")
+		text, err := files.ReadFile(folder + "/" + string(l) + ".json")
 		if err != nil {
 			return nil, fmt.Errorf("words of %s: %w", l, err)
 		}

@@ -53,6 +53,23 @@ func (s *SaleService) Audit(
 	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
 }
 
+// AuditTrail pages through the audit log, newest first, below an id ("": from the newest). Merchants
+// see the entries of their own sales and webhooks and of their own actions, operators all entries. A
+// sale of the filter must be one that the actor may manage.
+func (s *SaleService) AuditTrail(
+	ctx context.Context, by seckill.Actor, f salechange.AuditFilter, before string, limit int,
+) ([]salechange.AuditEntry, error) {
+	if f.GoodsID != 0 {
+		if _, err := s.Get(ctx, by, f.GoodsID); err != nil {
+			return nil, err
+		}
+	} else if by.Role != seckill.Operator {
+		f.MerchantID = by.ID
+	}
+	entries, err := s.Store.AuditTrail(ctx, f, before, limit)
+	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
+}
+
 // Get reads one sale. It returns NotFound, or Forbidden for another merchant's sale.
 func (s *SaleService) Get(
 	ctx context.Context, by seckill.Actor, goodsID int64,

@@ -49,6 +49,11 @@ type Store interface {
 	AuditOf(
 		ctx context.Context, goodsID int64, before string, limit int,
 	) ([]salechange.AuditEntry, error)
+	// AuditTrail lists at most limit entries that a filter selects, newest first, with ids below
+	// before ("": from the newest).
+	AuditTrail(
+		ctx context.Context, f salechange.AuditFilter, before string, limit int,
+	) ([]salechange.AuditEntry, error)
 	// UnreleasedAfter returns the next goods after the given one that has moves made before a
 	// moment and not marked as released; 0 if there is none.
 	UnreleasedAfter(ctx context.Context, goodsID int64, madeBefore time.Time) (int64, error)

@@ -35,15 +35,18 @@ type Service struct {
 	reader   order.SaleReader
 	counts   *batcher.Batcher[int64, struct{}, map[order.Status]Count]
 	counters CounterStore
+	paid     func(ctx context.Context, goods []int64) (map[int64]int64, error)
 }
 
 // countDeadline bounds one count that a batch of callers shares.
 const countDeadline = 4 * time.Second
 
-// NewService returns a statistics service. countOrders counts a sale's orders in MySQL by status.
+// NewService returns a statistics service. countOrders counts a sale's orders in MySQL by status;
+// paidUnits sums the units of the paid orders of some goods, without those that have none.
 func NewService(
 	sales *inventory.SaleService, reader order.SaleReader, counters CounterStore,
 	countOrders func(ctx context.Context, goodsID int64) (map[order.Status]Count, error),
+	paidUnits func(ctx context.Context, goods []int64) (map[int64]int64, error),
 ) *Service {
 	count := func(
 		ctx context.Context, goodsID int64, callers []struct{},
@@ -54,7 +57,27 @@ func NewService(
 		return slices.Repeat([]map[order.Status]Count{counts}, len(callers)), err
 	}
 	counts := batcher.New(reservation.MaxBatch, count)
-	return &Service{sales: sales, reader: reader, counts: counts, counters: counters}
+	return &Service{
+		sales: sales, reader: reader, counts: counts, counters: counters, paid: paidUnits,
+	}
+}
+
+// Revenue returns the amount of the paid orders of each sale, in its currency's smallest unit. It
+// may lag behind by the delay of a replica.
+func (s *Service) Revenue(ctx context.Context, sales []seckill.Sale) (map[int64]int64, error) {
+	goods := make([]int64, len(sales))
+	for i, sale := range sales {
+		goods[i] = sale.GoodsID
+	}
+	units, err := s.paid(ctx, goods)
+	if err != nil {
+		return nil, seckill.NewUnavailable("the orders can't be counted", err)
+	}
+	revenue := make(map[int64]int64, len(sales))
+	for _, sale := range sales { // the price of a sale with orders never changes
+		revenue[sale.GoodsID] = units[sale.GoodsID] * sale.Price
+	}
+	return revenue, nil
 }
 
 // Statistics reads the figures of a sale that the actor manages.

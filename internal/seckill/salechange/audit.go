@@ -6,7 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Action is a kind of change of a sale.
+// Action is a kind of change that the audit log records. It has at most 16 characters.
 type Action string
 
 // The actions of the audit log.
@@ -21,12 +21,36 @@ const (
 	ActRefundOrder Action = "refundOrder"
 	ActShipOrder   Action = "shipOrder"
 	ActRevealOrder Action = "revealOrder" // showed the buyer's data
+	// Changes of a webhook. The entry has goods id 0, the webhook's id and its owner's.
+	ActCreateWebhook Action = "createWebhook"
+	ActChangeWebhook Action = "changeWebhook"
+	ActRotateSecret  Action = "rotateSecret"
+	ActDeleteWebhook Action = "deleteWebhook"
+	ActRetryDelivery Action = "retryDelivery"
 )
 
-// AuditEntry is one change of a sale: its actor, its time, and the fields before and after.
+// Actions lists all actions.
+func Actions() []Action {
+	return []Action{
+		ActCreate, ActChange, ActExpose, ActClose, ActDelete, ActCancelOrder, ActRefundOrder,
+		ActShipOrder, ActRevealOrder, ActCreateWebhook, ActChangeWebhook, ActRotateSecret,
+		ActDeleteWebhook, ActRetryDelivery,
+	}
+}
+
+// AuditFilter selects entries of the audit log. A zero field selects all.
+type AuditFilter struct {
+	// MerchantID selects the entries of a merchant: of the merchant's sales and webhooks, whoever
+	// made the change, and of everything that the merchant did.
+	MerchantID string
+	GoodsID    int64
+	Action     Action
+}
+
+// AuditEntry is one recorded change: its actor, its time, and the fields before and after.
 type AuditEntry struct {
 	ID          string // a UUIDv7
-	GoodsID     int64
+	GoodsID     int64  // 0: not of a sale
 	ActorID     string
 	Role        seckill.Role
 	APIKey      seckill.APIKey // zero: a person, or the system

@@ -95,7 +95,7 @@ func (t *table) saleCalls(goods string) []call {
 		get(sale, t.merchant), post(sale+"/expose", t.merchant), post(sale+"/close", t.merchant),
 		get(sale+"/ledger", t.merchant), get(sale+"/figures", t.merchant),
 		get(sale+"/orders", t.merchant), get(sale+"/events", t.merchant),
-		get(sale+"/audit", t.merchant),
+		get(sale+"/audit", t.merchant), get("/admin/audit?goodsId="+goods, t.merchant),
 		{"PATCH", sale, t.merchant, ""},
 		{"DELETE", sale, t.merchant, ""},
 	}

@@ -2,37 +2,90 @@
 import {put, part} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
+import './findorder.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {begin, fill, mark, read, refusedFields} from './saleform.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
-let cursor = '';
+/** How many sales a page of the list has, and how many of the newest sales it knows at most. */
+const pageSize = 20;
+const mostKnown = 1000;
 
-async function load() {
-  const got = await callWithRetry('GET', '/admin/sales?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+const list = document.getElementById('sales');
+const narrow = document.getElementById('narrow');
+const known = [];
+let complete = false;
+let shown = pageSize;
+
+/**
+ * Reads the sales: a short first page, so that its rows are shown at once, then the others for the
+ * search and the order.
+ */
+async function load(cursor = '') {
+  const got = await callWithRetry('GET', `/admin/sales?limit=${cursor ? 100 : pageSize}${cursor && `&cursor=${cursor}`}`, {within: 20e3});
   const trouble = document.getElementById('trouble');
   trouble.hidden = got.ok;
   if (!got.ok) {
     put(trouble, oneOf('reason', got.reason));
-    setTimeout(load, 5000);
+    setTimeout(load, 5000, cursor);
     return;
   }
-  cursor = got.data.nextCursor ?? '';
-  for (const sale of got.data.items) document.getElementById('sales').append(row(sale));
-  document.getElementById('more').hidden = !cursor;
-  document.getElementById('none').hidden = Boolean(document.querySelector('#sales li'));
+  known.push(...got.data.items);
+  const next = got.data.nextCursor;
+  complete = !next;
+  render();
+  if (next && known.length < mostKnown) load(next);
 }
+
+/** The phase of a sale now. The status counts for drafts, and for sales that the merchant ended. */
+const phaseNow = (sale) => {
+  if (sale.status !== 'exposed') return sale.status;
+  if (Date.parse(sale.endAt) <= now()) return 'ended';
+  if (Date.parse(sale.startAt) > now()) return 'upcoming';
+  return sale.left > 0 ? 'ongoing' : 'sold_out';
+};
+
+const orders = {
+  newest: null, // the API's own
+  start: (a, b) => Date.parse(b.startAt) - Date.parse(a.startAt),
+  title: (a, b) => a.title.localeCompare(b.title, document.documentElement.lang),
+  sold: (a, b) => b.sold - a.sold,
+  left: (a, b) => b.left - a.left,
+  revenue: (a, b) => a.currency.localeCompare(b.currency) || b.revenue - a.revenue, // amounts of two currencies do not compare
+};
+
+/** Shows the sales that match the search, in its order. Rows that stay keep their elements. */
+function render() {
+  const words = narrow.title.value.trim().toLowerCase();
+  let found = known.filter((sale) => sale.title.toLowerCase().includes(words) && ['', phaseNow(sale)].includes(narrow.phase.value));
+  if (orders[narrow.sort.value]) found = found.toSorted(orders[narrow.sort.value]);
+  const rows = found.slice(0, shown).map((sale) => (sale.row ??= row(sale)));
+  list.replaceChildren(...rows);
+  narrow.hidden = !known.length;
+  document.getElementById('more').hidden = found.length <= shown;
+  document.getElementById('none').hidden = known.length > 0;
+  const of = {n: count(Math.min(shown, found.length)), found: count(found.length)};
+  put(document.getElementById('found'), known.length ? t(complete ? 'list.found' : known.length < mostKnown ? 'list.reading' : 'list.newest', {...of, most: count(mostKnown)}) : '');
+}
+
+narrow.addEventListener('input', () => {
+  shown = pageSize;
+  render();
+});
+narrow.addEventListener('submit', (event) => event.preventDefault());
 
 function row(sale) {
   const li = document.getElementById('row').content.firstElementChild.cloneNode(true);
-  const state = sale.phase ?? sale.status;
+  const state = phaseNow(sale);
   li.dataset.phase = state;
   part(li, 'link').href = `/console/sales/${sale.goodsId}`;
   put(part(li, 'title'), sale.title);
   put(part(li, 'price'), money(sale.price, sale.currency));
-  put(part(li, 'stock'), t('console.stock', {n: count(sale.stock)}));
-  put(part(li, 'limit'), t('card.limit', {n: count(sale.perBuyerLimit)}));
   put(part(li, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
+  put(part(li, 'sold'), t('list.sold', {n: count(sale.sold)}));
+  put(part(li, 'left'), t('list.left', {n: count(sale.left)}));
+  put(part(li, 'revenue'), t('list.revenue', {sum: money(sale.revenue, sale.currency)}));
   put(part(li, 'chip'), oneOf('phase', state));
   return li;
 }
@@ -70,15 +123,17 @@ async function copy(goodsId) {
   document.querySelector('[data-open=new]').click();
 }
 
-document.getElementById('more').addEventListener('click', load);
+document.getElementById('more').addEventListener('click', () => {
+  shown += pageSize;
+  render();
+});
 load();
 /** Shows an operator how many orders failed. */
 async function countFailed(place) {
   const got = await call('GET', '/admin/dead-letters?limit=100');
   const n = got.ok ? got.data.items.length : 0;
   place.hidden = n === 0;
-  put(place, got.data?.nextCursor ? '100+' : count(n));
-  place.title = t('console.failed', {n: count(n)});
+  put(place.firstElementChild, t('console.failed', {n: got.data?.nextCursor ? '100+' : count(n)}));
 }
 
 const failed = document.getElementById('failed');

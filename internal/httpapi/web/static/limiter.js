@@ -1,7 +1,11 @@
 // The form of a rate limiter: its current setting, and changes at run time.
 import {part, put} from './cards.js';
+import {confirmation} from './confirm.js';
 import {callWithRetry} from './net.js';
 import {count, oneOf, problem, t} from './words.js';
+
+/** Asks before an override is removed; resolves to whether the user confirmed it. */
+export const confirmRemove = document.getElementById('remove') ? confirmation('remove', 'yes') : null;
 
 /** Connects a limiter's form; returns a function that loads the setting of the form's key. */
 export function limiter(form) {
@@ -29,11 +33,16 @@ export function limiter(form) {
     const got = await callWithRetry('PUT', path(), {body, within: 20e3});
     if (got.ok) show(got.data, true);
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got));
+    if (got.ok) form.dispatchEvent(new Event('set'));
   });
   part(form, 'drop').addEventListener('click', async () => {
+    if (!await confirmRemove()) return;
     const got = await callWithRetry('DELETE', path(), {within: 20e3});
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got));
-    if (got.ok) load();
+    if (got.ok) {
+      load();
+      form.dispatchEvent(new Event('set'));
+    }
   });
   return load;
 }

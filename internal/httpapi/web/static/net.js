@@ -18,6 +18,7 @@ export async function call(method, path, body, signal, headers) {
     const response = await fetch(path, options);
     const arrived = performance.now();
     const answer = await response.json();
+    if (response.status === 401) document.dispatchEvent(new Event('signedout'));
     return {
       ok: response.ok, status: response.status, reason: answer.reason, message: answer.message, data: answer.data, arrived,
       wait: Number(response.headers.get('Retry-After')) || 0,

@@ -1,10 +1,12 @@
 // The operators' page: rate limiters and dead letters.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
+import './copy.js';
 import {confirmation} from './confirm.js';
-import {limiter} from './limiter.js';
+import {confirmRemove, limiter} from './limiter.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
-import {count, moment, oneOf, problem, t} from './words.js';
+import {count, moment, money, oneOf, problem, t} from './words.js';
 
 const form = document.querySelector('form.limiter');
 const loadLimiter = limiter(form);
@@ -47,7 +49,16 @@ function row(deadLetter) {
   const li = document.getElementById('dead-letter').content.firstElementChild.cloneNode(true);
   put(part(li, 'why'), oneOf('deadLetter', deadLetter.reason));
   put(part(li, 'sn'), deadLetter.orderSn || '–');
-  put(part(li, 'goods'), t('orders.goods', {id: deadLetter.goodsId}));
+  part(li, 'sn').id = `sn-${deadLetter.id}`;
+  part(li, 'copy').dataset.copy = part(li, 'sn').id;
+  part(li, 'copy').setAttribute('aria-label', `${t('copy.do')} ${deadLetter.orderSn}`);
+  part(li, 'copy').hidden = !deadLetter.orderSn;
+  put(part(li, 'goods'), deadLetter.title ?? t('orders.goods', {id: deadLetter.goodsId}));
+  put(part(li, 'quantity'), deadLetter.quantity ? t('console.stock', {n: count(deadLetter.quantity)}) : '');
+  put(part(li, 'amount'), deadLetter.amount === undefined ? '' : money(deadLetter.amount, deadLetter.currency));
+  put(part(li, 'name'), deadLetter.name ?? '');
+  put(part(li, 'phone'), deadLetter.phoneNumber ?? '');
+  put(part(li, 'buyer'), deadLetter.buyerId ? t('order.buyer', {id: deadLetter.buyerId}) : '');
   put(part(li, 'seen'), t('deadLetters.seen', {when: moment(Date.parse(deadLetter.firstSeenAt), now()), n: count(deadLetter.attempts), origin: deadLetter.origin}));
   part(li, 'requeue').addEventListener('click', () => resolve(li, 'POST', `/admin/dead-letters/${deadLetter.id}/requeue`, t('deadLetters.requeued')));
   part(li, 'discard').addEventListener('click', () => confirmDiscard().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${deadLetter.id}`, t('deadLetters.discarded'))));
@@ -65,3 +76,56 @@ async function resolve(li, method, path, done) {
 
 document.getElementById('dead-letters-more').addEventListener('click', load);
 load();
+
+// Limits that operators have set.
+
+const overrides = document.getElementById('overrides');
+const sayOverrides = (kind, words) => {
+  const place = document.getElementById('overrides-say');
+  place.dataset.kind = kind;
+  put(place, words);
+};
+
+async function loadOverrides() {
+  const rows = [];
+  for (let next = ''; next !== null;) {
+    const got = await callWithRetry('GET', '/admin/limiters?limit=100' + (next && `&cursor=${next}`), {within: 20e3});
+    if (!got.ok) {
+      sayOverrides('no', problem(got));
+      return;
+    }
+    rows.push(...got.data.items.filter((limit) => limit.source === 'operator').map(overrideRow));
+    next = got.data.nextCursor;
+  }
+  overrides.replaceChildren(...rows);
+  noOverrides();
+}
+
+const noOverrides = () => { document.getElementById('overrides-none').hidden = Boolean(overrides.firstElementChild); };
+
+function overrideRow(limit) {
+  const li = document.getElementById('override').content.firstElementChild.cloneNode(true);
+  const rate = limit.permitsPerSecond ?? (limit.limit && limit.intervalSeconds ? limit.limit / limit.intervalSeconds : '–');
+  put(part(li, 'limit'), `${limit.algorithm}: ${t('limiter.rate', {n: rate})}`);
+  put(part(li, 'rule'), limit.type);
+  put(part(li, 'key'), limit.key === '*' ? t('overrides.all') : limit.key);
+  const path = `/admin/limiters/${encodeURIComponent(limit.type)}/${encodeURIComponent(limit.key)}`;
+  part(li, 'change').addEventListener('click', () => {
+    keyForm.rule.value = limit.type;
+    keyForm.key.value = limit.key;
+    keyForm.requestSubmit();
+    keyForm.scrollIntoView();
+  });
+  part(li, 'remove').addEventListener('click', async () => {
+    if (!await confirmRemove()) return;
+    const got = await callWithRetry('DELETE', path, {within: 20e3});
+    sayOverrides(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped.list') : problem(got));
+    if (got.ok || got.reason === 'NOT_FOUND') li.remove();
+    noOverrides();
+  });
+  for (const name of ['change', 'remove']) part(li, name).setAttribute('aria-label', `${part(li, name).textContent} ${limit.type} ${limit.key}`);
+  return li;
+}
+
+form.addEventListener('set', loadOverrides);
+loadOverrides();

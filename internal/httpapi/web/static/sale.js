@@ -2,8 +2,10 @@
 import {part, put} from './cards.js';
 import {Spark} from './chart.js';
 import {everySecond, setOffset, now} from './clock.js';
+import './copy.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
 import {count, length, moment, money, oneOf, problem, t} from './words.js';
@@ -158,6 +160,7 @@ function showSnapshot({figures, ledger, purchaseP99Millis}) {
   put(live('p99'), purchaseP99Millis ? t('live.ms', {n: count1(purchaseP99Millis)}) : '–');
   sparks.p99.add(purchaseP99Millis);
   showRates(figures);
+  showCounts(figures.orders);
   if (sale && (sale.status !== figures.status || sale.phase !== figures.phase)) {
     sale.phase = figures.phase;
     if (sale.status === figures.status) tick(now());
@@ -250,6 +253,7 @@ const filter = document.getElementById('filter');
 const bought = document.getElementById('bought');
 let cursor = null;
 let newest = '';
+let listed = '';
 
 async function loadBought(more) {
   const status = filter.value && `&status=${filter.value}`;
@@ -258,25 +262,58 @@ async function loadBought(more) {
     say('no', oneOf('reason', got.reason));
     return;
   }
+  const items = JSON.stringify(got.data.items);
+  if (!more && items === listed) return; // new rows would take the focus and what was copied
   if (!more) bought.replaceChildren();
+  listed = more ? '' : items;
   bought.append(...got.data.items.map(orderRow));
   cursor = got.data.nextCursor;
   document.getElementById('bought-more').hidden = !cursor;
   document.getElementById('bought-none').hidden = Boolean(bought.firstChild);
 }
 
+/** The table's headings, which a phone shows beside the cells. */
+const headings = [...document.querySelectorAll('thead th')].map((th) => th.textContent);
+
 function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
   const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
-  for (const [text, name] of [[when], [o.orderSn, 'code'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
+  for (const [text, name] of [[when], [o.orderSn, 'number'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
-    const inner = name === 'code' ? document.createElement('code') : name === 'chip' ? document.createElement('span') : cell;
-    if (inner !== cell) cell.append(inner);
-    if (name && name !== 'code') inner.className = name;
+    cell.dataset.label = headings[row.cells.length - 1];
+    const inner = name === 'number' ? orderNumber(text, cell) : name === 'chip' ? document.createElement('span') : cell;
+    if (name === 'chip') cell.append(inner);
+    if (name) inner.className = name;
     inner.textContent = text;
   }
   return row;
+}
+
+/** Adds the link of an order to a cell, with a button that copies its number; returns the link. */
+function orderNumber(sn, cell) {
+  const link = document.createElement('a');
+  link.id = `sn-${sn}`;
+  link.href = `/console/orders/${sn}`;
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'action';
+  button.dataset.copy = link.id;
+  button.setAttribute('aria-label', `${t('copy.do')} ${sn}`);
+  button.textContent = t('copy.do');
+  const said = document.createElement('span');
+  said.className = 'facts';
+  said.setAttribute('role', 'status');
+  cell.append(link, button, said);
+  return link;
+}
+
+/** Shows the number of orders of each status in the filter. */
+function showCounts(orders) {
+  for (const option of filter.options) {
+    const n = orders[option.value]?.orders;
+    if (n !== undefined) put(option, t('bought.filter.n', {status: t(`status.${option.value}`), n: count(n)}));
+  }
 }
 
 filter.addEventListener('change', () => {

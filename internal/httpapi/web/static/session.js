@@ -7,7 +7,7 @@ const say = document.getElementById('say');
 /** The page to open after signing in; addresses of other sites are refused. */
 function next(role) {
   const to = new URLSearchParams(location.search).get('to') ?? '';
-  if (/^\/(console(\/[\w/]*)?)?$/.test(to) && !(role === 'buyer' && to.startsWith('/console'))) return to;
+  if (/^\/(console(\/[\w/-]*)?)?$/.test(to) && !(role === 'buyer' && to.startsWith('/console'))) return to;
   return role === 'buyer' ? '/' : '/console';
 }
 

@@ -1,6 +1,8 @@
 // The page's texts in its language, and the format of numbers, money and times.
 const page = document.documentElement.dataset;
-const {default: words} = await import(`./words-${page.lang}.js`);
+const inConsole = location.pathname.startsWith('/console');
+const groups = inConsole ? ['words', 'console-words'] : ['words'];
+const words = Object.assign({}, ...(await Promise.all(groups.map((g) => import(`./${g}-${page.lang}.js`)))).map((m) => m.default));
 
 /** A text with its {placeholders} filled in. An unknown name is returned as it is. */
 export function t(name, values = {}) {
@@ -11,7 +13,7 @@ export function t(name, values = {}) {
 
 /** A text of a group, such as "reason.SOLD_OUT", or the group's default for an unknown name. */
 export function oneOf(family, member, values) {
-  const name = location.pathname.startsWith('/console') && `${family}.${member}.console` in words ? `${family}.${member}.console` : `${family}.${member}`;
+  const name = inConsole && `${family}.${member}.console` in words ? `${family}.${member}.console` : `${family}.${member}`;
   return t(name in words ? name : `${family}.other`, values);
 }
 

@@ -1,0 +1,100 @@
+// The audit trail: who has changed what, of all sales and webhooks that the user may see.
+import {part, put} from './cards.js';
+import {now} from './clock.js';
+import './expired.js';
+import {callWithRetry} from './net.js';
+import {count, moment, money, oneOf, problem, t} from './words.js';
+
+const at = (id) => document.getElementById(id);
+const list = at('entries');
+const form = at('choose');
+const sales = new Map();
+let cursor = '';
+let round = 0;
+
+async function load(more) {
+  const mine = ++round;
+  const goods = form.goodsId.value.trim();
+  const bad = goods && !/^[1-9]\d{0,18}$/.test(goods) ? t('audit.sale.wrong') : '';
+  mark(bad);
+  if (bad) return;
+  const query = new URLSearchParams({limit: 20, ...(form.elements.action.value && {action: form.elements.action.value}), ...(goods && {goodsId: goods}), ...(more && {cursor})});
+  const got = await callWithRetry('GET', `/admin/audit?${query}`, {within: 20e3});
+  if (mine !== round) return; // the filter has changed meanwhile
+  const unknown = ['NOT_FOUND', 'FORBIDDEN'].includes(got.reason);
+  mark(unknown ? t('audit.sale.none') : '');
+  at('say').dataset.kind = 'no';
+  put(at('say'), got.ok || unknown ? '' : problem(got));
+  if (!more) list.replaceChildren();
+  if (got.ok) {
+    await readSales(got.data.items);
+    if (mine !== round) return;
+    list.append(...got.data.items.map(row));
+  }
+  cursor = got.data?.nextCursor ?? '';
+  at('more').hidden = !cursor;
+  at('none').hidden = !got.ok || Boolean(list.firstElementChild);
+}
+
+function mark(words) {
+  put(at('w-goods'), words);
+  form.goodsId.setAttribute('aria-invalid', String(words !== ''));
+}
+
+/** Reads the sales of entries, for their titles and currencies. One that is deleted is null. */
+async function readSales(entries) {
+  const ids = [...new Set(entries.map((e) => e.goodsId).filter((id) => id && !sales.has(id)))];
+  await Promise.all(ids.map(async (id) => {
+    const got = await callWithRetry('GET', `/admin/sales/${id}`, {within: 10e3});
+    sales.set(id, got.ok ? got.data : null);
+  }));
+}
+
+function row(entry) {
+  const li = at('entry').content.firstElementChild.cloneNode(true);
+  const sale = sales.get(entry.goodsId);
+  put(part(li, 'action'), oneOf('action', entry.action));
+  const [text, href] = subject(entry, sale);
+  put(part(li, 'what'), text);
+  if (href) part(li, 'what').href = href;
+  put(part(li, 'at'), moment(Date.parse(entry.at), now()));
+  part(li, 'at').dateTime = entry.at;
+  put(part(li, 'who'), entry.actorId ? `${t(`role.${entry.actorRole}`)} ${entry.actorId}` : t('audit.system'));
+  const names = [...new Set([...Object.keys(entry.from), ...Object.keys(entry.to)])].filter((name) => !['orderSn', 'webhookId', 'ownerId'].includes(name));
+  part(li, 'values').hidden = !names.length;
+  part(li, 'list').append(...names.map((name) => valueRow(name, entry, sale)));
+  return li;
+}
+
+/** What an entry is about: its text, and its page if there is one. */
+function subject({goodsId, to, from}, sale) {
+  if (to.orderSn) return [t('audit.order', {sn: to.orderSn}), `/console/orders/${to.orderSn}`];
+  if (to.webhookId) return [t('audit.webhook', {url: to.url ?? from.url ?? to.webhookId}), `/console/webhooks/${to.webhookId}`];
+  return sale ? [sale.title, `/console/sales/${goodsId}`] : [from.title ?? to.title ?? t('orders.goods', {id: goodsId}), ''];
+}
+
+function valueRow(name, {from, to}, sale) {
+  const li = document.createElement('li');
+  const values = [from, to].filter((side) => name in side).map((side) => shown(name, side[name], side.currency || sale?.currency));
+  li.textContent = `${oneOf('value', name.replace('rate.', ''))}: ${values.join(' → ')}`;
+  return li;
+}
+
+/** A value as the console shows it elsewhere. */
+function shown(name, value, currency) {
+  if (value === '' || value === null || Array.isArray(value) && !value.length) return '–';
+  if (name === 'price') return money(value, currency);
+  if (name.endsWith('At')) return moment(Date.parse(value), now());
+  if (typeof value === 'number') return count(value);
+  if (typeof value === 'boolean') return t(value ? 'value.yes' : 'value.no');
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  load(false);
+});
+form.elements.action.addEventListener('change', () => load(false));
+at('more').addEventListener('click', () => load(true));
+form.goodsId.value = new URLSearchParams(location.search).get('goodsId') ?? '';
+load(false);

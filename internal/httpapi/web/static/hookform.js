@@ -1,0 +1,65 @@
+// The form of a webhook, its texts, and the dialog that shows a new secret once.
+import {part, put} from './cards.js';
+import './copy.js';
+import {call} from './net.js';
+import {count, problem, t} from './words.js';
+
+const bounds = {maxBatch: 500, maxPerSecond: 100};
+const fields = ['url', 'maxBatch', 'maxPerSecond'];
+
+/** Marks the wrong fields of the form, and returns the text for the dialog, or "". */
+export function mark(form, wrong) {
+  for (const name of fields) {
+    put(part(form, `wrong-${name}`), wrong[name] ?? '');
+    form[name].setAttribute('aria-invalid', String(name in wrong));
+  }
+  const first = fields.find((name) => name in wrong);
+  if (first) form[first].focus();
+  return first ? t('wrong.some') : '';
+}
+
+export function fill(form, hook) {
+  for (const name of fields) form[name].value = hook[name];
+  for (const box of form.querySelectorAll('[name=type]')) box.checked = hook.eventTypes.includes(box.value);
+  mark(form, {});
+}
+
+/** Reads the form: {body, wrong}. */
+export function read(form) {
+  const wrong = {};
+  const body = {url: form.url.value.trim(), eventTypes: [...form.querySelectorAll('[name=type]:checked')].map((box) => box.value)};
+  if (!body.url) wrong.url = t('wrong.empty');
+  for (const [name, most] of Object.entries(bounds)) {
+    body[name] = Number(form[name].value);
+    if (!Number.isInteger(body[name]) || body[name] < 1 || body[name] > most) wrong[name] = t('wrong.whole', {least: 1, most: count(most)});
+  }
+  return {body, wrong};
+}
+
+/** The text of a refused call; the form marks a URL that the service does not allow. */
+export function refused(form, got) {
+  if (got.data?.field === 'url') return mark(form, {url: t('hooks.url.refused')});
+  return got.reason === 'CONFLICT' ? t('hooks.tooMany') : problem(got);
+}
+
+/** Shows a secret, which no later answer has. The dialog forgets it when it closes. */
+export function showSecret(secret) {
+  const dialog = document.getElementById('secret');
+  const text = document.getElementById('secret-text');
+  text.value = secret;
+  put(dialog.querySelector('[role=status]'), '');
+  dialog.addEventListener('close', () => { text.value = ''; }, {once: true});
+  dialog.showModal();
+  text.select();
+}
+
+export const stateOf = (hook) => hook.enabled ? hook.failingSince ? 'failing' : 'on' : 'off';
+
+export const typesOf = (hook) => hook.eventTypes.length ? hook.eventTypes.map((type) => t(`eventType.${type}`)).join(', ') : t('hooks.all');
+
+/** Shows how many deliveries of a webhook are dead. */
+export async function showDead(id, place) {
+  const got = await call('GET', `/admin/webhooks/${id}/deliveries?state=dead&limit=100`);
+  const n = got.data?.items?.length ?? 0;
+  put(place, n ? t('hooks.dead', {n: got.data.nextCursor ? '100+' : count(n)}) : '');
+}

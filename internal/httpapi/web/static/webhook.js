@@ -1,0 +1,132 @@
+// The page of one webhook: what may change, and its deliveries.
+import {part, put} from './cards.js';
+import {now} from './clock.js';
+import {answer} from './dialogs.js';
+import {fill, mark, read, refused, showDead, showSecret, stateOf, typesOf} from './hookform.js';
+import './expired.js';
+import {call, callWithRetry} from './net.js';
+import {count, moment, oneOf, problem, t} from './words.js';
+
+const at = (id) => document.getElementById(id);
+const head = at('hook');
+const path = `/admin/webhooks/${head.dataset.hook}`;
+const list = at('deliveries');
+const filter = at('filter');
+let hook = null;
+let secret = '';
+let cursor = '';
+let listed = '';
+
+const say = (kind, words) => {
+  at('say').dataset.kind = kind;
+  put(at('say'), words);
+};
+const when = (time) => moment(Date.parse(time), now());
+
+function show(fresh) {
+  hook = fresh;
+  put(part(head, 'url'), hook.url);
+  put(part(head, 'types'), typesOf(hook));
+  put(part(head, 'state'), oneOf('hook', stateOf(hook)));
+  put(part(head, 'batch'), t('hooks.batch.is', {n: count(hook.maxBatch)}));
+  put(part(head, 'rate'), t('hooks.rate.is', {n: count(hook.maxPerSecond)}));
+  put(part(head, 'owner'), t('hooks.owner', {id: hook.ownerId}));
+  put(at('switch'), t(hook.enabled ? 'hooks.pause' : 'hooks.enable'));
+  at('actions').hidden = false;
+}
+
+async function change(body, done) {
+  const got = await callWithRetry('PATCH', path, {body, within: 20e3});
+  if (got.ok) {
+    show(got.data);
+    say('yes', done);
+  }
+  return got;
+}
+
+at('switch').addEventListener('click', async () => {
+  at('switch').disabled = true;
+  const got = await change({enabled: !hook.enabled}, t(hook.enabled ? 'done.hookoff' : 'done.hookon'));
+  if (!got.ok) say('no', problem(got));
+  at('switch').disabled = false;
+});
+
+at('edit').addEventListener('ask', () => fill(at('edit').querySelector('form'), hook));
+answer('edit', async (form) => {
+  const {body, wrong} = read(form);
+  const bad = mark(form, wrong);
+  if (bad) return bad;
+  const got = await change(body, t('done.edit'));
+  return got.ok ? '' : refused(form, got);
+});
+
+answer('rotate', async () => {
+  // It is not repeated: a lost answer would have a secret that nobody has seen.
+  const got = await call('PATCH', path, {rotateSecret: true});
+  if (!got.ok) return problem(got);
+  show(got.data);
+  secret = got.data.secret;
+  say('yes', t('done.rotate', {when: when(got.data.oldSecretUntil)}));
+  return '';
+});
+at('rotate').addEventListener('close', () => {
+  if (secret) showSecret(secret);
+  secret = '';
+});
+
+answer('delete', async () => {
+  const got = await callWithRetry('DELETE', path, {within: 20e3});
+  if (!got.ok && got.reason !== 'NOT_FOUND') return problem(got);
+  location.assign('/console/webhooks');
+  return '';
+});
+
+async function loadDeliveries(more) {
+  const state = filter.value && `&state=${filter.value}`;
+  const got = await callWithRetry('GET', `${path}/deliveries?limit=20${state}${more ? `&cursor=${cursor}` : ''}`, {within: 20e3});
+  if (!got.ok) {
+    say('no', problem(got));
+    return;
+  }
+  const items = JSON.stringify(got.data.items);
+  if (!more && items === listed) return; // new rows would take the focus
+  if (!more) list.replaceChildren();
+  listed = more ? '' : items;
+  list.append(...got.data.items.map(row));
+  cursor = got.data.nextCursor ?? '';
+  at('more').hidden = !cursor;
+  at('none').hidden = Boolean(list.firstElementChild);
+}
+
+function row(delivery) {
+  const li = at('delivery-row').content.firstElementChild.cloneNode(true);
+  li.dataset.state = delivery.state;
+  put(part(li, 'events'), t('hooks.events', {n: count(delivery.events)}));
+  put(part(li, 'state'), oneOf('delivery', delivery.state));
+  put(part(li, 'problem'), delivery.problem ? oneOf('problem', delivery.problem, {status: delivery.status}) : '');
+  put(part(li, 'created'), when(delivery.createdAt));
+  put(part(li, 'attempts'), t('hooks.attempts', {n: count(delivery.attempts)}));
+  put(part(li, 'next'), delivery.nextAttemptAt && delivery.state === 'pending' ? t('hooks.next', {when: when(delivery.nextAttemptAt)}) : '');
+  const retry = part(li, 'retry');
+  retry.hidden = delivery.state !== 'dead';
+  retry.addEventListener('click', async () => {
+    retry.disabled = true;
+    const got = await callWithRetry('POST', `${path}/deliveries/${delivery.id}/retry`, {within: 20e3});
+    say(got.ok ? 'yes' : 'no', got.ok ? t('done.retry') : got.reason === 'CONFLICT' ? t('hooks.notdead') : problem(got));
+    refresh();
+  });
+  return li;
+}
+
+function refresh() {
+  loadDeliveries(false);
+  showDead(head.dataset.hook, part(head, 'dead'));
+}
+
+filter.addEventListener('change', refresh);
+at('more').addEventListener('click', () => loadDeliveries(true));
+setInterval(() => document.hidden || list.children.length > 20 || refresh(), 5000);
+refresh();
+const got = await callWithRetry('GET', path, {within: 20e3});
+if (got.ok) show(got.data);
+else say('no', problem(got));

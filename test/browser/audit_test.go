@@ -1,0 +1,60 @@
+package browser
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// TestAudit_IsFilteredAndPaged lists what a merchant and an operator did with the merchant's sales,
+// on a phone and a desktop.
+func TestAudit_IsFilteredAndPaged(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{title: kettle, price: 5000})
+	h.sells(t, sale{title: "Reading lamp"})
+	operator := h.client(t, seckill.Operator, 4)
+	for limit := range 18 {
+		body := map[string]int{"perBuyerLimit": limit + 2}
+		require.NoError(t, operator.Do(t.Context(), "PATCH", "/admin/sales/"+goods, body,
+			&json.RawMessage{}))
+	}
+	sn := h.won(t, 5, goods, 1)
+	merchant := h.client(t, seckill.Merchant, 1)
+	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/orders/"+sn+"/cancel", nil,
+		&json.RawMessage{}))
+
+	for _, d := range []device{desktop, narrow.at(true)} {
+		mei := visit(t, h.base, d)
+		mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+		mei.open("/console/sales/" + goods)
+		mei.press("a[href^='/console/audit']")
+		mei.sees("#entries > li:first-child", "Order cancelled Order "+sn)
+		mei.sees("#entries > li:nth-child(2)", "Operator 4")
+		rows := `document.querySelectorAll('#entries > li').length`
+		mei.becomes("a page", rows+` === 20`)
+		mei.press("#more")
+		mei.becomes("all of the sale", rows+` === 21`)
+		mei.press("#entries > li:nth-child(2) summary")
+		mei.sees("#entries > li:nth-child(2)", "Limit for one buyer: 18 → 19")
+		mei.press("#entries > li:last-child summary")
+		mei.sees("#entries > li:last-child", "Price: ¥50.00")
+		mei.fitsEverybody("the audit trail")
+		mei.light("the audit trail")
+		mei.fill("#a-action", "expose")
+		mei.becomes("one", rows+` === 1`)
+		mei.fill("#a-goods", "")
+		mei.press("#choose button")
+		mei.becomes("of both sales", rows+` === 2`)
+		mei.fill("#a-goods", "12x")
+		mei.press("#choose button")
+		mei.sees("#w-goods", "A sale number has 1 to 19 digits.")
+		mei.fill("#a-goods", "12")
+		mei.press("#choose button")
+		mei.sees("#w-goods", "You have no sale with this number.")
+		mei.fitsEverybody("an audit trail of no sale")
+	}
+}

@@ -1,0 +1,78 @@
+package browser
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/glebarez/sqlite"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// TestOperations_ShowFailedOrdersAndOverrides puts a dead letter into the database, and sets two
+// limits. The operator's front page counts the first, and the operations page lists all.
+func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
+	h := fixture{base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
+	goods := h.sells(t, sale{title: kettle, price: 1250})
+	const sn = "1EHPB7qRzSW21NiMXIuidLmrO7yYrHNO5CU"
+	db := must.Get(sql.Open(sqlite.DriverName, filepath.Join(data, "seckill.db")+
+		"?_pragma=busy_timeout(60000)"))(t)
+	body := fmt.Sprintf(`{"goodsId":"%s","orders":[{"orderSn":"%s","buyerId":"42","quantity":2,`+
+		`"name":"Ann Lee"}]}`, goods, sn)
+	_, err := db.ExecContext(t.Context(), `INSERT INTO dead_letters
+		(id, order_sn, goods_id, reason, attempts, first_seen_at, origin, body)
+		VALUES ('01a1fc15-9a10-78e6-83a6-b45fac893a06', ?, ?, 'UNWRITABLE', 3, 1760000000000,
+			'seckill.orders.1', ?)`, sn, goods, []byte(body))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	api := h.client(t, seckill.Operator, 4)
+
+	for _, d := range []device{desktop, narrow.at(true)} {
+		limit := map[string]float64{"permitsPerSecond": 7, "maxBurstSeconds": 2}
+		for _, limiter := range []string{"randomPath/" + goods, "randomPath/*"} {
+			require.NoError(t, api.Do(t.Context(), "PUT", "/admin/limiters/"+limiter, limit,
+				&json.RawMessage{}))
+		}
+		ops := visit(t, h.base, d)
+		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))
+		ops.open("/console")
+		ops.sees("#failed", "Failed orders: 1")
+		ops.fitsEverybody("an operator's front page")
+		ops.press("#failed a")
+		for _, text := range []string{sn, kettle, "Units: 2", "¥25.00", "A***", "Buyer 42"} {
+			ops.sees("#dead-letters", text)
+		}
+		require.NotContains(t, ops.text("#dead-letters"), "Ann")
+		ops.sees("#overrides", goods)
+		ops.sees("#overrides", "all keys")
+		ops.sees("#overrides", "7 per second")
+		ops.fitsEverybody("operations with failed orders")
+		ops.light("operations")
+		ops.press("#overrides [data-part=remove]")
+		ops.fitsEverybody("removing")
+		ops.press("#remove [value='']")
+		for left := 2; left > 0; left-- {
+			ops.becomes("listed", fmt.Sprintf(`document.querySelectorAll('#overrides > li').length === %d`, left))
+			ops.press("#overrides [data-part=remove]")
+			ops.press("#remove [value=yes]")
+			ops.sees("#overrides-say", "Removed.")
+		}
+		ops.sees("#overrides-none", "No override.")
+		ops.press("#dead-letters [data-part=discard]")
+		ops.fitsEverybody("discarding")
+		ops.press("#discard [value='']")
+	}
+}
