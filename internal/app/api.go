@@ -44,6 +44,7 @@ type APISettings struct {
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string         // of other sites whose pages may call the API
+	PublicURL      string           // at which buyers reach the pages; "": that of the request
 	Recorder       httpapi.Recorder // may be nil, as the next two
 	CountLimit     LimitCounter
 	Trace          httpapi.Trace
@@ -98,6 +99,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
+		PublicURL:      a.PublicURL,
 		GuestsAnywhere: a.GuestsAnywhere,
 	})
 	return &API{
@@ -121,8 +123,8 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 		JWTSecret:     []byte(cfg.Auth.JWTSecret.Reveal()),
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
 		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
-		CORSOrigins: cfg.HTTP.CORSOrigins,
-		Currency:    cfg.HTTP.Currency,
+		CORSOrigins: cfg.HTTP.CORSOrigins, PublicURL: cfg.Payment.PublicURL,
+		Currency: cfg.HTTP.Currency,
 	}, err
 }
 

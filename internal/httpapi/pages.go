@@ -26,6 +26,7 @@ func (a *api) pages() []route {
 	}
 	return []route{
 		show("/", a.shopPage),
+		show("/s/:goodsId", a.salePage),
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
@@ -53,9 +54,50 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	return web.Sale{
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
 		Price: v.Price, Currency: cmp.Or(v.Details.Currency, a.Site.Currency()),
+		Description: v.Details.Description, ImageURL: v.Details.ImageURL,
 		PerBuyerLimit: v.PerBuyerLimit, Admission: string(v.Admission),
 		Phase: string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
 	}.WithTimes(v.StartAt, v.EndAt)
+}
+
+// salePage is a sale's own page, which links of other sites open.
+func (a *api) salePage(ctx context.Context, r *request) (response, error) {
+	missing := web.Page{Name: "stop", Data: "sale"}
+	id, ok := params.Decimal(r.gin.Param("goodsId"))
+	if !ok || id <= 0 {
+		return a.page(r, http.StatusNotFound, missing)
+	}
+	v, err := a.Catalog.SaleWithDetails(ctx, id)
+	switch {
+	case seckill.ReasonOf(err) == seckill.NotFound:
+		return a.page(r, http.StatusNotFound, missing)
+	case err != nil:
+		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
+	}
+	sale := a.cardOf(v)
+	summary, err := a.Site.Summary(web.LangOf(r.gin.Request), sale)
+	if err != nil {
+		return response{}, err
+	}
+	return a.page(r, http.StatusOK, web.Page{
+		Name: "item", Now: v.Now, Data: sale, Policy: sale.Policy(), Preview: &web.Preview{
+			Title: sale.Title, Description: summary, Image: sale.Picture(),
+			URL: a.absolute(r.gin.Request, "/s/"+sale.GoodsID),
+		},
+	})
+}
+
+// absolute returns the address of a page for other sites: below the public URL, or below the
+// address by which the request came.
+func (a *api) absolute(r *http.Request, path string) string {
+	if a.PublicURL != "" {
+		return strings.TrimRight(a.PublicURL, "/") + path
+	}
+	scheme := "http"
+	if a.isTLS(r) {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + path
 }
 
 // sessionPage is where users sign in and out.
@@ -119,7 +161,7 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	}
 	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()
-		h.Set("Content-Security-Policy", web.Policy)
+		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Vary", "Accept-Language, Cookie")
 		c.Data(status, "text/html; charset=utf-8", html)
@@ -133,7 +175,8 @@ func (a *api) switchLang(c *gin.Context, lang web.Lang) response {
 		MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
 		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
 	}
-	return a.redirect(c.Request.URL.Path, &cookie)
+	// Two slashes at the start, or a backslash, would lead to another site.
+	return a.redirect("/"+strings.TrimLeft(c.Request.URL.EscapedPath(), "/"), &cookie)
 }
 
 // redirect sends a browser to another page of this site.

@@ -41,7 +41,7 @@ func New(currency string) (*Site, error) {
 		words: words, assets: loaded, money: money, code: currency,
 		pages: make(map[string]*template.Template),
 	}
-	for _, name := range []string{"shop", "session", "console", "sale", "operations", "stop"} {
+	for _, name := range []string{"shop", "item", "session", "console", "sale", "operations", "stop"} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {

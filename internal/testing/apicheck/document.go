@@ -103,7 +103,7 @@ func mostLiteral(a, b call) int {
 // API.
 func Page(path string) bool {
 	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
-		strings.HasPrefix(path, "/assets/")
+		strings.HasPrefix(path, "/assets/") || strings.HasPrefix(path, "/s/")
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }

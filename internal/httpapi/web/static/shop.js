@@ -1,10 +1,10 @@
 // The shop page: updates the cards of sales and connects their buttons.
 import {call} from './net.js';
-import {everySecond, setOffset, now} from './clock.js';
-import {part, put, saleOf, showStock, showTime} from './cards.js';
+import {setOffset} from './clock.js';
+import {saleOf} from './cards.js';
 import {Counter} from './counter.js';
+import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
-import {t} from './words.js';
 
 const role = document.documentElement.dataset.role;
 const counters = new Map(); // by goodsId
@@ -20,9 +20,7 @@ function adopt(card) {
 /** Loads the catalog and updates the cards; returns the server's Retry-After in seconds. */
 async function load() {
   const answer = await call('GET', '/sales?limit=60');
-  const offline = document.getElementById('offline');
-  offline.hidden = answer.ok;
-  put(offline, answer.ok ? '' : t('shop.offline'));
+  showOffline(answer.ok);
   if (!answer.ok) return answer.wait;
   const shown = new Set();
   let unknown = false;
@@ -64,21 +62,5 @@ function sort() {
   document.getElementById('nothing').hidden = Boolean(document.querySelector('#now .card, #soon .card'));
 }
 
-/** Polls the catalog: often before a sale starts, rarely while the tab is hidden. */
-async function keepPolling() {
-  const wait = document.hidden ? 0 : await load();
-  const near = [...counters.values()].some((c) => Math.abs(Date.parse(c.sale.startAt) - now()) < 15e3);
-  const open = [...counters.values()].some((c) => c.card.dataset.phase === 'ongoing');
-  setTimeout(keepPolling, Math.max(wait * 1000, near ? 1000 : open ? 2000 : 5000));
-}
-
-everySecond(() => {
-  for (const {card, sale} of counters.values()) if (showTime(card, sale) !== card.dataset.drawn) {
-    card.dataset.drawn = card.dataset.phase;
-    counters.get(card.dataset.goods).draw();
-  }
-  sort();
-});
-keepPolling();
-document.addEventListener('visibilitychange', () => document.hidden || load());
+keepLive(() => [...counters.values()], load, sort);
 if (role === 'buyer') loadOrders();
