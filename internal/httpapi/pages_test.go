@@ -118,8 +118,8 @@ func TestSalePage_IsReadableWithoutScripts(t *testing.T) {
 	} {
 		require.Contains(t, body, part)
 	}
-	_, shelves := h.openPage("/")
-	require.Contains(t, shelves, `href="/s/`+goods+`"`)
+	_, shop := h.openPage("/")
+	require.Contains(t, shop, `href="/s/`+goods+`"`)
 }
 
 // TestSalePage_WithoutDescriptionShowsThePrice checks the preview of a sale with neither picture nor

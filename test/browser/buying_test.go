@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
+		"a page of its own": aPageOfItsOwn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +138,7 @@ func tooMany(t *testing.T, h fixture) {
 	v.run(`window.meddle = () => null`)
 	v.buys(goods, won)
 	v.sees(card(goods)+" .buy", "It’s yours")
-	require.True(t, ask[bool](v, element(goods, "buy")+`.disabled`), "one each")
+	require.True(t, ask[bool](v, element(goods, "buy")+`.ariaDisabled === 'true'`), "one each")
 }
 
 func noEventStream(t *testing.T, h fixture) {
@@ -299,4 +301,40 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 	v.press(card(overdue) + " .buy")
 	v.sees(card(overdue)+" .say", "The time to pay is over.")
 	v.becomes("Pay is gone", `!document.querySelector('`+order+` [data-part=pay]').checkVisibility()`)
+}
+
+// aPageOfItsOwn opens a sale's page signed out with a quantity. Signing in returns to it. The field
+// then allows only what the limit leaves, and the focus stays on the button.
+func aPageOfItsOwn(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing with an address", perBuyer: 12})
+	v := visit(t, h.base, phone)
+	v.open("/")
+	v.press(card(goods) + " h3 a")
+	v.sees("h1", "A thing with an address")
+	v.becomes("live", `document.querySelector('.card time').textContent`)
+	v.fitsEverybody("a sale's page")
+	v.light("a sale's page")
+	v.fill("[data-part=quantity]", "11")
+	v.press(".buy")
+	v.becomes("asked who it is", `location.pathname === '/session'`)
+	v.fill("#token", h.token(t, seckill.Buyer, 140, "Ada"))
+	v.press("#enter button")
+	v.becomes("back with the quantity", `location.pathname === '/s/`+goods+`' &&
+		document.querySelector('.card [data-part=quantity]')?.value === '11'`)
+	v.sees(".card .buy", "Buy")
+	v.run(`document.querySelector('.card .buy').focus()`)
+	v.key("\r")
+	v.sees(".card .say", won)
+	v.becomes("one is left to this buyer",
+		`document.querySelector('.card [data-part=quantity]').max === '1'`)
+	require.True(t, ask[bool](v, `document.activeElement?.matches('.card .buy')`), "the focus")
+	v.sees("#orders-list", "A thing with an address")
+	v.fitsEverybody("a sale's page, bought")
+	h.sold(t, goods, 11)
+
+	other := visit(t, h.base, phone)
+	other.open("/session?to=" + url.QueryEscape(`/\evil.example/x`))
+	other.fill("#token", h.token(t, seckill.Buyer, 141, "Bob"))
+	other.press("#enter button")
+	other.becomes("at home", `location.href === '`+h.base+`/'`)
 }

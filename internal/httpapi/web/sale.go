@@ -110,15 +110,6 @@ func (s Sale) Hue() int {
 	return int(sum >> 8 % 8)
 }
 
-// Quantities are the choices of the quantity field.
-func (s Sale) Quantities() []int64 {
-	all := make([]int64, 0, 10)
-	for n := int64(1); n <= min(s.PerBuyerLimit, 10); n++ {
-		all = append(all, n)
-	}
-	return all
-}
-
 // SaleGroups are the sections of the shop page.
 type SaleGroups struct {
 	Now, Soon, Over []Sale

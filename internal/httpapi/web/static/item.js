@@ -12,6 +12,7 @@ const counter = new Counter(card, saleOf(card));
 const path = `/sales/${counter.sale.goodsId}`;
 
 for (const time of document.querySelectorAll('time.zoned')) time.textContent = zoned(Date.parse(time.dateTime));
+counter.choose(new URLSearchParams(location.search).get('quantity'));
 counter.resume();
 
 /** Loads the sale; returns the server's Retry-After in seconds. */
