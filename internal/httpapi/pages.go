@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// salesOnPage is how many sales the shop page shows, the newest.
-const salesOnPage = 60
+const (
+	// salesOnPage is how many sales the shop page shows at once. More would make it slow on phones.
+	salesOnPage = 24
+	// maxSearch limits the text of a search, in bytes. Titles are shorter.
+	maxSearch = 500
+)
 
 // pages are the routes of HTML pages and of their assets. They are not part of the API.
 func (a *api) pages() []route {
@@ -35,9 +40,20 @@ func (a *api) pages() []route {
 	}
 }
 
-// shopPage is the buyers' page. It shares the catalog's cache with GET /sales.
+// shopPage is the buyers' page. It shares the catalog's cache with GET /sales. The query may have a
+// text that titles contain (q), a phase and the number of the page. Unknown values are ignored,
+// because people follow links of any age.
 func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
-	views, err := a.list.Sales(ctx, 0, salesOnPage)
+	query := r.gin.Query
+	filter := web.Filter{Text: strings.TrimSpace(query("q"))}
+	if len(filter.Text) > maxSearch {
+		filter.Text = ""
+	}
+	if slices.Contains(web.Phases(), query("phase")) {
+		filter.Phase = query("phase")
+	}
+	number, _ := strconv.Atoi(query("page")) // 0 is the first, too
+	views, err := a.allSales(ctx)
 	if err != nil {
 		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
 	}
@@ -46,7 +62,23 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	for _, v := range views {
 		sales, now = append(sales, a.cardOf(v)), v.Now
 	}
-	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
+	return a.page(r, http.StatusOK, web.Page{
+		Name: "shop", Now: now, Data: web.NewShop(sales, filter, number, salesOnPage),
+	})
+}
+
+// allSales returns every exposed sale, newest first. It reads the pages that all searches share.
+func (a *api) allSales(ctx context.Context) (all []seckill.View, err error) {
+	for below := int64(0); ; below = all[len(all)-1].GoodsID {
+		views, err := a.list.Sales(ctx, below, pageInPhase)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, views...)
+		if len(views) < pageInPhase {
+			return all, nil
+		}
+	}
 }
 
 // cardOf converts a sale for the template of its card.

@@ -1,10 +1,13 @@
 package httpapi_test
 
 import (
+	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -166,13 +169,13 @@ func TestUnknownPath_IsAPageForBrowsers(t *testing.T) {
 		h.handler.ServeHTTP(w, r)
 		return w
 	}
-	const browser, html = "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"
+	const browser, document = "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"
 	for _, path := range []string{"/nothing", "/s", "/console/nothing/at/all", "//evil.example"} {
 		for lang, words := range map[string]string{"en": "There is no such page", "zh": "没有这个页面"} {
 			for _, method := range []string{"GET", "HEAD"} {
 				w := serve(method, path, browser, lang)
 				require.Equal(t, http.StatusNotFound, w.Code, path)
-				require.Equal(t, html, w.Header().Get("Content-Type"))
+				require.Equal(t, document, w.Header().Get("Content-Type"))
 				require.Contains(t, w.Body.String(), words) // net/http drops it for HEAD
 			}
 		}
@@ -188,4 +191,37 @@ func TestUnknownPath_IsAPageForBrowsers(t *testing.T) {
 		w := serve("GET", path+"?lang=zh", browser, "en")
 		require.Equal(t, to, w.Header().Get("Location"), "a page of this site")
 	}
+}
+
+// TestShopPage_LeadsToEverySale follows the links from the first page to the last, and searches.
+func TestShopPage_LeadsToEverySale(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	const sales = 62
+	for i := range sales {
+		h.sell(sale{"title": fmt.Sprintf("Lamp %02d", i)})
+	}
+	link := regexp.MustCompile(`rel="next" href="([^"]+)"`)
+	cards := regexp.MustCompile(`data-goods="(\d+)"`)
+	var total int
+	complete := func() bool { // the catalog is cached for a second
+		total = 0
+		for path := "/"; path != ""; {
+			_, body := h.openPage(path)
+			require.Less(t, len(body), 60_000)
+			total += len(cards.FindAllString(body, -1))
+			next := link.FindStringSubmatch(body)
+			path = ""
+			if next != nil {
+				path = html.UnescapeString(next[1])
+			}
+		}
+		return total == sales
+	}
+	require.Eventually(t, complete, time.Minute, 100*time.Millisecond)
+	_, body := h.openPage("/?q=lamp+07&phase=ongoing")
+	require.Len(t, cards.FindAllString(body, -1), 1)
+	require.Contains(t, body, `value="lamp 07"`)
+	_, body = h.openPage("/?q=lamp&phase=ended")
+	require.Contains(t, body, "No sale matches")
 }
