@@ -32,6 +32,7 @@ func (a *api) pages() []route {
 	return []route{
 		show("/", a.shopPage),
 		show("/s/:goodsId", a.salePage),
+		show("/s/:goodsId/calendar.ics", a.saleCalendar),
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
@@ -94,17 +95,9 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 
 // salePage is a sale's own page, which links of other sites open.
 func (a *api) salePage(ctx context.Context, r *request) (response, error) {
-	missing := web.Page{Name: "stop", Data: "sale"}
-	id, ok := params.Decimal(r.gin.Param("goodsId"))
-	if !ok || id <= 0 {
-		return a.page(r, http.StatusNotFound, missing)
-	}
-	v, err := a.Catalog.SaleWithDetails(ctx, id)
-	switch {
-	case seckill.ReasonOf(err) == seckill.NotFound:
-		return a.page(r, http.StatusNotFound, missing)
-	case err != nil:
-		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
+	v, err := a.saleOf(ctx, r)
+	if err != nil {
+		return a.noSale(r, err)
 	}
 	sale := a.cardOf(v)
 	summary, err := a.Site.Summary(web.LangOf(r.gin.Request), sale)
@@ -117,6 +110,38 @@ func (a *api) salePage(ctx context.Context, r *request) (response, error) {
 			URL: a.absolute(r.gin.Request, "/s/"+sale.GoodsID),
 		},
 	})
+}
+
+// saleCalendar is the calendar file with the start of a sale.
+func (a *api) saleCalendar(ctx context.Context, r *request) (response, error) {
+	v, err := a.saleOf(ctx, r)
+	if err != nil {
+		return a.noSale(r, err)
+	}
+	sale := a.cardOf(v)
+	file := web.Calendar(sale, a.absolute(r.gin.Request, "/s/"+sale.GoodsID), v.Now)
+	return response{stream: func(c *gin.Context) {
+		name := "sale-" + sale.GoodsID + ".ics"
+		c.Writer.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		c.Data(http.StatusOK, "text/calendar; charset=utf-8", file)
+	}}, nil
+}
+
+// saleOf reads the sale that a page's address names. Errors are those of the catalog.
+func (a *api) saleOf(ctx context.Context, r *request) (seckill.View, error) {
+	id, ok := params.Decimal(r.gin.Param("goodsId"))
+	if !ok || id <= 0 {
+		return seckill.View{}, seckill.NewError(seckill.NotFound, "there is no such sale")
+	}
+	return a.Catalog.SaleWithDetails(ctx, id)
+}
+
+// noSale is the page in place of a sale that cannot be read.
+func (a *api) noSale(r *request, err error) (response, error) {
+	if seckill.ReasonOf(err) == seckill.NotFound {
+		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "sale"})
+	}
+	return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
 }
 
 // absolute returns the address of a page for other sites: below the public URL, or below the

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -224,4 +226,31 @@ func TestShopPage_LeadsToEverySale(t *testing.T) {
 	require.Contains(t, body, `value="lamp 07"`)
 	_, body = h.openPage("/?q=lamp&phase=ended")
 	require.Contains(t, body, "No sale matches")
+}
+
+// TestSaleCalendar_FollowsRFC5545 checks the escapes, the times in UTC and the length of the lines.
+func TestSaleCalendar_FollowsRFC5545(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	start := time.Now().Add(time.Hour).Truncate(time.Second)
+	title := `Lamp; red, \ ` + strings.Repeat("灯", 40)
+	goods := h.sell(sale{
+		"title": title, "startAt": start, "endAt": start.Add(time.Hour),
+	})
+	_, body := h.openPage("/s/" + goods)
+	require.Contains(t, body, `href="/s/`+goods+`/calendar.ics"`)
+	res, file := h.openPage("/s/" + goods + "/calendar.ics")
+	require.Equal(t, "text/calendar; charset=utf-8", res.Header.Get("Content-Type"))
+	require.Equal(t, strings.Count(file, "\n"), strings.Count(file, "\r\n"))
+	for line := range strings.SplitSeq(file, "\r\n") {
+		require.LessOrEqual(t, len(line), 75)
+		require.True(t, utf8.ValidString(line))
+	}
+	whole := strings.ReplaceAll(file, "\r\n ", "")
+	require.Contains(t, whole, "\r\nDTSTART:"+start.UTC().Format("20060102T150405Z")+"\r\n")
+	require.Contains(t, whole,
+		"\r\nSUMMARY:"+`Lamp\; red\, \\ `+strings.Repeat("灯", 40)+"\r\n")
+	require.Contains(t, whole, "\r\nURL:http://"+res.Request.Host+"/s/"+goods+"\r\n")
+	res, _ = h.openPage("/s/1/calendar.ics")
+	require.Equal(t, http.StatusNotFound, res.StatusCode)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNewShop_ShowsEverySaleOnce turns the pages of 500 sales. Each sale is on one page, and those
+// TestNewShop_PutsEachSaleOnOnePage turns the pages of 500 sales. Each sale is on one page, and those
 // that are on come first.
-func TestNewShop_ShowsEverySaleOnce(t *testing.T) {
+func TestNewShop_PutsEachSaleOnOnePage(t *testing.T) {
 	sales := make([]Sale, 500)
 	for i := range sales {
 		phase := Phases()[i%4]
