@@ -325,6 +325,8 @@ func aPageOfItsOwn(t *testing.T, h fixture) {
 	v.run(`document.querySelector('.card .buy').focus()`)
 	v.key("\r")
 	v.sees(".card .say", won)
+	v.becomes("the time to pay has its zone",
+		element(goods, "say")+`.innerText.match(/(UTC|GMT|[A-Z]{3,4})/)`)
 	v.becomes("one is left to this buyer",
 		`document.querySelector('.card [data-part=quantity]').max === '1'`)
 	require.True(t, ask[bool](v, `document.activeElement?.matches('.card .buy')`), "the focus")

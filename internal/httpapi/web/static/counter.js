@@ -6,7 +6,7 @@ import {follow} from './follow.js';
 import {call} from './net.js';
 import {loadOrders} from './orders.js';
 import {alertTurn, forget, leave, ticketOf, waitInLine} from './room.js';
-import {count, length, moment, oneOf, t} from './words.js';
+import {count, length, oneOf, t, zoned} from './words.js';
 
 const role = document.documentElement.dataset.role;
 
@@ -241,7 +241,7 @@ export class Counter {
     this.reload();
     this.step('won');
     this.announced = order.orderSn;
-    this.say('yes', t('say.won', {time: moment(Date.parse(order.payBy), now())}), {label: t('say.pay'), href: '#orders'});
+    this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: '#orders'});
     this.follows(order);
   }
 
