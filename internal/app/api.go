@@ -49,6 +49,7 @@ type APISettings struct {
 	RulesFile      string              // "": the default rules
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string         // of other sites whose pages may call the API
+	PublicURL      string           // at which buyers reach the pages; "": that of the request
 	Recorder       httpapi.Recorder // may be nil, as the next two
 	CountLimit     LimitCounter
 	Trace          httpapi.Trace
@@ -116,6 +117,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
 		GuestsAnywhere: a.GuestsAnywhere, Issuer: issuer, IssuerSession: a.IssuerSession,
+		PublicURL: a.PublicURL,
 	})
 	renewers := p.renewers()
 	if issuer != nil {
@@ -158,8 +160,8 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 		Issuer:     issuerOf(cfg), IssuerSession: cfg.OIDC.Session,
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
 		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
-		CORSOrigins: cfg.HTTP.CORSOrigins,
-		Currency:    cfg.HTTP.Currency,
+		CORSOrigins: cfg.HTTP.CORSOrigins, PublicURL: cfg.Payment.PublicURL,
+		Currency: cfg.HTTP.Currency,
 	}, err
 }
 

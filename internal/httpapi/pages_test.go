@@ -1,11 +1,20 @@
 package httpapi_test
 
 import (
+	"fmt"
+	"html"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/httpapi/web"
 )
 
 // openPage requests a page without compression, unless the header requests gzip.
@@ -84,4 +93,164 @@ func TestPages_FollowTheVisitorsLanguage(t *testing.T) {
 	require.Contains(t, res.Header.Get("Set-Cookie"), "lang=zh;")
 	_, body := h.openPage("/session", "Cookie", "lang=zh", "Accept-Language", "en")
 	require.Contains(t, body, `lang="zh-Hans"`)
+}
+
+// TestSalePage_IsReadableWithoutScripts checks a sale's page with a picture, and the preview that
+// other sites show of it.
+func TestSalePage_IsReadableWithoutScripts(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(sale{
+		"title": `A "lamp" & more`, "price": 1999, "currency": "EUR", "perBuyerLimit": 3,
+		"description": "Warm light.\n<b>Bright</b>.", "imageUrl": "https://cdn.example/lamp.jpg",
+	})
+	res, body := h.openPage("/s/"+goods, "X-Forwarded-Proto", "https")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+	require.Contains(t, res.Header.Get("Content-Security-Policy"),
+		"img-src 'self' https://cdn.example;")
+	address := "https://" + res.Request.Host + "/s/" + goods
+	for _, part := range []string{
+		`<title>A &#34;lamp&#34; &amp; more · Flash Sale</title>`,
+		`<link rel="canonical" href="` + address + `">`,
+		`<meta property="og:url" content="` + address + `">`,
+		`<meta property="og:title" content="A &#34;lamp&#34; &amp; more">`,
+		`<meta property="og:description" content="Warm light. &lt;b&gt;Bright&lt;/b&gt;.">`,
+		`<meta property="og:image" content="https://cdn.example/lamp.jpg">`,
+		`<meta name="twitter:card" content="summary_large_image">`,
+		`<img src="https://cdn.example/lamp.jpg" alt=""`,
+		"€19.99", "up to 3 each", "10 of 10 left", " UTC</time>", "Buying needs JavaScript",
+	} {
+		require.Contains(t, body, part)
+	}
+	_, shop := h.openPage("/")
+	require.Contains(t, shop, `href="/s/`+goods+`"`)
+}
+
+// TestSalePage_WithoutDescriptionShowsThePrice checks the preview of a sale with neither picture nor
+// description. Its address is below SECKILL_PUBLIC_URL.
+func TestSalePage_WithoutDescriptionShowsThePrice(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(sale{"imageUrl": "https://evil.example;script-src/x.png"})
+	h.PublicURL = "https://sale.example/"
+	h.handler = httpapi.New(h.Deps)
+	w := httptest.NewRecorder()
+	h.handler.ServeHTTP(w, httptest.NewRequest("GET", "/s/"+goods, nil))
+	require.Equal(t, web.Policy, w.Header().Get("Content-Security-Policy"))
+	body := w.Body.String()
+	require.Contains(t, body, `<link rel="canonical" href="https://sale.example/s/`+goods+`">`)
+	require.Contains(t, body, `"og:description" content="¥1,999.00, 10 of 10 left">`)
+	require.Contains(t, body, `<meta name="twitter:card" content="summary">`)
+	require.NotContains(t, body, "og:image")
+	require.NotContains(t, body, "<img")
+}
+
+func TestSalePage_OfNoSaleLeadsBack(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	for _, id := range []string{h.draft(nil), "999999", "0", "x", "99999999999999999999"} {
+		res, body := h.openPage("/s/" + id)
+		require.Equal(t, http.StatusNotFound, res.StatusCode, id)
+		require.Equal(t, "text/html; charset=utf-8", res.Header.Get("Content-Type"))
+		require.Contains(t, body, "There is no such sale")
+		require.Contains(t, body, `href="/"`)
+	}
+}
+
+// TestUnknownPath_IsAPageForBrowsers checks that people read a page and programs JSON. It calls the
+// handler itself, because the checked client refuses what api/openapi.yaml does not have.
+func TestUnknownPath_IsAPageForBrowsers(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	serve := func(method, target, accept, lang string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "http://sale.example"+target, nil)
+		r.Header.Set("Accept", accept)
+		r.Header.Set("Accept-Language", lang)
+		w := httptest.NewRecorder()
+		h.handler.ServeHTTP(w, r)
+		return w
+	}
+	const browser, document = "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"
+	for _, path := range []string{"/nothing", "/s", "/console/nothing/at/all", "//evil.example"} {
+		for lang, words := range map[string]string{"en": "There is no such page", "zh": "没有这个页面"} {
+			for _, method := range []string{"GET", "HEAD"} {
+				w := serve(method, path, browser, lang)
+				require.Equal(t, http.StatusNotFound, w.Code, path)
+				require.Equal(t, document, w.Header().Get("Content-Type"))
+				require.Contains(t, w.Body.String(), words) // net/http drops it for HEAD
+			}
+		}
+		for method, accept := range map[string]string{"GET": "*/*", "POST": browser, "HEAD": ""} {
+			w := serve(method, path, accept, "en")
+			require.Equal(t, http.StatusNotFound, w.Code, path)
+			require.Contains(t, w.Body.String(), `"reason":"NOT_FOUND"`, "%s %s", method, path)
+		}
+	}
+	for path, to := range map[string]string{
+		"//evil.example": "/evil.example", `/%5Cevil.example`: "/%5Cevil.example",
+	} {
+		w := serve("GET", path+"?lang=zh", browser, "en")
+		require.Equal(t, to, w.Header().Get("Location"), "a page of this site")
+	}
+}
+
+// TestShopPage_LeadsToEverySale follows the links from the first page to the last, and searches.
+func TestShopPage_LeadsToEverySale(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	const sales = 62
+	for i := range sales {
+		h.sell(sale{"title": fmt.Sprintf("Lamp %02d", i)})
+	}
+	link := regexp.MustCompile(`rel="next" href="([^"]+)"`)
+	cards := regexp.MustCompile(`data-goods="(\d+)"`)
+	var total int
+	complete := func() bool { // the catalog is cached for a second
+		total = 0
+		for path := "/"; path != ""; {
+			_, body := h.openPage(path)
+			require.Less(t, len(body), 60_000)
+			total += len(cards.FindAllString(body, -1))
+			next := link.FindStringSubmatch(body)
+			path = ""
+			if next != nil {
+				path = html.UnescapeString(next[1])
+			}
+		}
+		return total == sales
+	}
+	require.Eventually(t, complete, time.Minute, 100*time.Millisecond)
+	_, body := h.openPage("/?q=lamp+07&phase=ongoing")
+	require.Len(t, cards.FindAllString(body, -1), 1)
+	require.Contains(t, body, `value="lamp 07"`)
+	_, body = h.openPage("/?q=lamp&phase=ended")
+	require.Contains(t, body, "No sale matches")
+}
+
+// TestSaleCalendar_FollowsRFC5545 checks the escapes, the times in UTC and the length of the lines.
+func TestSaleCalendar_FollowsRFC5545(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	start := time.Now().Add(time.Hour).Truncate(time.Second)
+	title := `Lamp; red, \ ` + strings.Repeat("灯", 40)
+	goods := h.sell(sale{
+		"title": title, "startAt": start, "endAt": start.Add(time.Hour),
+	})
+	_, body := h.openPage("/s/" + goods)
+	require.Contains(t, body, `href="/s/`+goods+`/calendar.ics"`)
+	res, file := h.openPage("/s/" + goods + "/calendar.ics")
+	require.Equal(t, "text/calendar; charset=utf-8", res.Header.Get("Content-Type"))
+	require.Equal(t, strings.Count(file, "\n"), strings.Count(file, "\r\n"))
+	for line := range strings.SplitSeq(file, "\r\n") {
+		require.LessOrEqual(t, len(line), 75)
+		require.True(t, utf8.ValidString(line))
+	}
+	whole := strings.ReplaceAll(file, "\r\n ", "")
+	require.Contains(t, whole, "\r\nDTSTART:"+start.UTC().Format("20060102T150405Z")+"\r\n")
+	require.Contains(t, whole,
+		"\r\nSUMMARY:"+`Lamp\; red\, \\ `+strings.Repeat("灯", 40)+"\r\n")
+	require.Contains(t, whole, "\r\nURL:http://"+res.Request.Host+"/s/"+goods+"\r\n")
+	res, _ = h.openPage("/s/1/calendar.ics")
+	require.Equal(t, http.StatusNotFound, res.StatusCode)
 }

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,8 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
-		"with a code": withACode,
+		"with a code":       withACode,
+		"a page of its own": aPageOfItsOwn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +86,7 @@ func pressedManyTimes(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing pressed often", perBuyer: 5})
 	v := h.buyer(t, 100, "")
 	v.open("/")
-	v.becomes("on sale", `!`+element(goods, "buy")+`.disabled`)
+	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
 	v.run(`for (let i = 0; i < 20; i++) ` + element(goods, "buy") + `.click()`)
 	v.sees(card(goods)+" .say", won)
 	require.Len(t, v.calls("/randomPath"), 1)
@@ -140,7 +142,7 @@ func tooMany(t *testing.T, h fixture) {
 	v.run(`window.meddle = () => null`)
 	v.buys(goods, won)
 	v.sees(card(goods)+" .buy", "It’s yours")
-	require.True(t, ask[bool](v, element(goods, "buy")+`.disabled`), "one each")
+	require.True(t, ask[bool](v, element(goods, "buy")+`.ariaDisabled === 'true'`), "one each")
 }
 
 func noEventStream(t *testing.T, h fixture) {
@@ -196,7 +198,7 @@ func byKeyboard(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing for the keyboard"})
 	v := h.buyer(t, 107, "")
 	v.open("/")
-	v.becomes("on sale", `!`+element(goods, "buy")+`.disabled`)
+	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
 	v.tabs(card(goods) + " .buy")
 	focus := `getComputedStyle(document.activeElement).outlineStyle === 'solid'`
 	require.True(t, ask[bool](v, focus), "the focus can be seen")
@@ -322,7 +324,7 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 	v.press("#sure [value=cancel]")
 	v.sees(card(goods)+" .say", "You cancelled this order")
 	require.NotContains(t, v.text(card(goods)+" .say"), won)
-	v.becomes("on sale again", `!`+element(goods, "buy")+`.disabled`)
+	v.becomes("on sale again", element(goods, "buy")+`.ariaDisabled === 'false'`)
 
 	paid := h.sells(t, sale{title: "A thing that is paid"})
 	v.open("/")
@@ -337,4 +339,42 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 	v.press(card(overdue) + " .buy")
 	v.sees(card(overdue)+" .say", "The time to pay is over.")
 	v.becomes("Pay is gone", `!document.querySelector('`+order+` [data-part=pay]').checkVisibility()`)
+}
+
+// aPageOfItsOwn opens a sale's page signed out with a quantity. Signing in returns to it. The field
+// then allows only what the limit leaves, and the focus stays on the button.
+func aPageOfItsOwn(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing with an address", perBuyer: 12})
+	v := visit(t, h.base, phone)
+	v.open("/")
+	v.press(card(goods) + " h3 a")
+	v.sees("h1", "A thing with an address")
+	v.becomes("live", `document.querySelector('.card time').textContent`)
+	v.fitsEverybody("a sale's page")
+	v.light("a sale's page")
+	v.fill("[data-part=quantity]", "11")
+	v.press(".buy")
+	v.becomes("asked who it is", `location.pathname === '/session'`)
+	v.fill("#token", h.token(t, seckill.Buyer, 140, "Ada"))
+	v.press("#enter button")
+	v.becomes("back with the quantity", `location.pathname === '/s/`+goods+`' &&
+		document.querySelector('.card [data-part=quantity]')?.value === '11'`)
+	v.sees(".card .buy", "Buy")
+	v.run(`document.querySelector('.card .buy').focus()`)
+	v.key("\r")
+	v.sees(".card .say", won)
+	v.becomes("the time to pay has its zone",
+		element(goods, "say")+`.innerText.match(/(UTC|GMT|[A-Z]{3,4})/)`)
+	v.becomes("one is left to this buyer",
+		`document.querySelector('.card [data-part=quantity]').max === '1'`)
+	require.True(t, ask[bool](v, `document.activeElement?.matches('.card .buy')`), "the focus")
+	v.sees("#orders-list", "A thing with an address")
+	v.fitsEverybody("a sale's page, bought")
+	h.sold(t, goods, 11)
+
+	other := visit(t, h.base, phone)
+	other.open("/session?to=" + url.QueryEscape(`/\evil.example/x`))
+	other.fill("#token", h.token(t, seckill.Buyer, 141, "Bob"))
+	other.press("#enter button")
+	other.becomes("at home", `location.href === '`+h.base+`/'`)
 }

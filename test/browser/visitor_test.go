@@ -158,7 +158,7 @@ func (v *visitor) open(path string) {
 func (v *visitor) press(selector string) {
 	v.t.Helper()
 	v.becomes(selector+" can be pressed", fmt.Sprintf(`document.readyState === 'complete' &&
-		(e => e && !e.disabled && e.checkVisibility() &&
+		(e => e && !e.disabled && e.ariaDisabled !== "true" && e.checkVisibility() &&
 			(e.scrollIntoView({block: 'center', behavior: 'instant'}), true)
 		)(document.querySelector(%q))`, selector))
 	ctx, cancel := context.WithTimeout(v.ctx, patience)

@@ -16,7 +16,17 @@ type Page struct {
 	User User
 	Now  time.Time // Redis' clock where it is known, else this node's
 	Data any       // depends on the template
-	site *Site
+	// Preview describes the page to search engines and to sites that show a link to it; nil for none.
+	Preview *Preview
+	Policy  string // the Content-Security-Policy; "" for the usual one
+	site    *Site
+}
+
+// Preview is what other sites show of a page beside a link to it.
+type Preview struct {
+	Title, Description string
+	URL                string // of the page, absolute
+	Image              string // URL of a picture, absolute; "" for none
 }
 
 // User is the visitor of a page.
@@ -41,7 +51,12 @@ func (p Page) T(name string, pairs ...any) string {
 }
 
 // Title is the text of the browser's tab.
-func (p Page) Title() string { return p.T("title." + p.Name) }
+func (p Page) Title() string {
+	if p.Preview != nil {
+		return p.T("title."+p.Name, "title", p.Preview.Title)
+	}
+	return p.T("title." + p.Name)
+}
 
 // Other is the language that the page links to.
 func (p Page) Other() Lang {
@@ -98,12 +113,16 @@ func (p Page) JSON(v any) (string, error) {
 
 // CardData is the data of a sale's card.
 type CardData struct {
-	Page Page
-	Sale Sale
+	Page  Page
+	Sale  Sale
+	Alone bool // on the sale's own page, which has the title already
 }
 
 // Card returns the data of the template "card".
-func (p Page) Card(s Sale) CardData { return CardData{p, s} }
+func (p Page) Card(s Sale) CardData { return CardData{Page: p, Sale: s} }
+
+// CardAlone returns the data of the template "card" on the sale's own page.
+func (p Page) CardAlone(s Sale) CardData { return CardData{Page: p, Sale: s, Alone: true} }
 
 // Any reports whether a sale is on or upcoming.
 func (s SaleGroups) Any() bool { return len(s.Now)+len(s.Soon) > 0 }

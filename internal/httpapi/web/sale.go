@@ -1,6 +1,8 @@
 package web
 
 import (
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,15 +22,74 @@ type Sale struct {
 	Total         int64  `json:"total"`
 	StartAt       string `json:"startAt"`
 	EndAt         string `json:"endAt"`
-	starts        time.Time
+	Description   string `json:"-"`
+	ImageURL      string `json:"-"`
+	starts, ends  time.Time
 }
 
 // WithTimes returns the sale with its start and end.
 func (s Sale) WithTimes(start, end time.Time) Sale {
-	s.starts = start
+	s.starts, s.ends = start, end
 	s.StartAt, s.EndAt = Page{}.Time(start), Page{}.Time(end)
 	return s
 }
+
+// StartUTC is the start for readers without scripts. Scripts replace it by the reader's own time.
+func (s Sale) StartUTC() string { return s.starts.UTC().Format(timeUTC) }
+
+// EndUTC is the end for readers without scripts.
+func (s Sale) EndUTC() string { return s.ends.UTC().Format(timeUTC) }
+
+const timeUTC = "2006-01-02 15:04:05 UTC"
+
+// pictureHost is what a picture's host may consist of. Other characters, such as a semicolon, would
+// end the directive of the Content-Security-Policy that names the host.
+var pictureHost = regexp.MustCompile(`^[0-9A-Za-z.-]+(:[0-9]+)?$`)
+
+// Picture returns the address of the sale's picture, or "" if pages cannot show it.
+func (s Sale) Picture() string {
+	if s.pictureOrigin() == "" {
+		return ""
+	}
+	return s.ImageURL
+}
+
+func (s Sale) pictureOrigin() string {
+	u, err := url.Parse(s.ImageURL)
+	if err != nil || u.Scheme != "https" || !pictureHost.MatchString(u.Host) {
+		return ""
+	}
+	return "https://" + u.Host
+}
+
+// Policy returns the Content-Security-Policy of the sale's own page: it allows the picture's origin
+// too.
+func (s Sale) Policy() string {
+	origin := s.pictureOrigin()
+	if origin == "" {
+		return Policy
+	}
+	return strings.Replace(Policy, "img-src 'self'", "img-src 'self' "+origin, 1)
+}
+
+// Summary returns the description in the preview of a link: the beginning of the sale's own, else
+// its price and what is left. A currency that is not of ISO 4217 is an error.
+func (s *Site) Summary(lang Lang, sale Sale) (string, error) {
+	p := Page{Lang: lang, site: s}
+	text := []rune(strings.Join(strings.Fields(sale.Description), " "))
+	switch {
+	case len(text) > summaryLength:
+		return string(text[:summaryLength-1]) + "…", nil
+	case len(text) > 0:
+		return string(text), nil
+	}
+	price, err := p.Price(sale.Price, sale.Currency)
+	return p.T("item.share", "price", price, "left", p.Count(sale.Available),
+		"total", p.Count(sale.Total)), err
+}
+
+// summaryLength is how many characters sites show of a description.
+const summaryLength = 200
 
 // Share is the per cent of units that are left; at least 1 while any unit is left.
 func (s Sale) Share() int64 {
@@ -51,15 +112,6 @@ func (s Sale) Hue() int {
 		sum = sum*31 + uint32(r)
 	}
 	return int(sum >> 8 % 8)
-}
-
-// Quantities are the choices of the quantity field.
-func (s Sale) Quantities() []int64 {
-	all := make([]int64, 0, 10)
-	for n := int64(1); n <= min(s.PerBuyerLimit, 10); n++ {
-		all = append(all, n)
-	}
-	return all
 }
 
 // SaleGroups are the sections of the shop page.

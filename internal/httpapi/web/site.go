@@ -50,8 +50,8 @@ func New(currency string) (*Site, error) {
 		pages: make(map[string]*template.Template),
 	}
 	for _, name := range []string{
-		"shop", "session", "console", "sale", "operations", "order", "keys", "webhooks", "webhook", "audit",
-		"stop",
+		"shop", "item", "session", "console", "sale", "operations", "order", "keys", "webhooks",
+		"webhook", "audit", "stop",
 	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")

@@ -1,6 +1,6 @@
 // The cards of sales: stock, phase and countdown at the server's time.
 import {now} from './clock.js';
-import {count, length, moment, t} from './words.js';
+import {count, length, t, zoned} from './words.js';
 
 /** The element of a card or a row with the given data-part. */
 export const part = (element, name) => element.querySelector(`[data-part="${name}"]`);
@@ -37,7 +37,7 @@ export function showTime(card, sale) {
   put(part(card, 'when'), phase === 'ended' ? t('card.over') : t(phase === 'upcoming' ? 'card.starts' : 'card.ends'));
   put(timer, phase === 'ended' ? '' : length(goal - at));
   timer.dateTime = phase === 'upcoming' ? sale.startAt : sale.endAt;
-  timer.title = moment(goal, at);
+  timer.title = zoned(goal);
   return phase;
 }
 

@@ -7,7 +7,7 @@ import {follow} from './follow.js';
 import {call} from './net.js';
 import {loadOrders} from './orders.js';
 import {alertTurn, forget, leave, ticketOf, waitInLine} from './room.js';
-import {count, length, moment, oneOf, t} from './words.js';
+import {count, length, oneOf, t, zoned} from './words.js';
 
 const role = document.documentElement.dataset.role;
 
@@ -23,7 +23,10 @@ export class Counter {
     this.button = part(card, 'buy');
     this.code = part(card, 'code'); // its field; null where the sale asks for none
     if (this.code) this.code.value = codeOf(sale.goodsId);
-    this.button.addEventListener('click', () => this.press());
+    this.off = false; // whether a press of the button has no effect
+    this.button.addEventListener('click', () => this.off || this.press());
+    this.button.addEventListener('blur', () => this.draw());
+    part(card, 'quantity')?.addEventListener('change', () => this.draw());
     document.addEventListener('order', (event) => this.hold(event.detail));
     this.draw();
   }
@@ -75,13 +78,38 @@ export class Counter {
     const full = held >= this.sale.perBuyerLimit;
     const lines = this.sale.admission === 'waitingRoom' && !this.turn();
     const open = phase === 'ongoing' || this.turn() || lines && phase === 'upcoming';
-    this.button.disabled = this.busy || !open || full || role !== 'buyer' && role !== '';
+    this.off = this.busy || !open || full || role !== 'buyer' && role !== '';
+    // Disabling the focused button would drop the focus of those who use the keyboard.
+    this.button.disabled = this.off && document.activeElement !== this.button;
+    this.button.ariaDisabled = String(this.off);
     const inLine = this.place?.state === 'waiting';
     put(this.button, t(inLine ? 'card.inline' : this.busy ? 'card.busy' : full ? 'card.has' : !open ? `card.${phase}` : role === '' ? 'card.signin' : lines ? 'card.join' : held ? 'card.again' : 'card.buy'));
     this.button.classList.toggle('second', held > 0 && !this.busy);
     const quantity = part(this.card, 'quantity');
-    if (quantity) quantity.disabled = this.busy;
     if (this.code) this.code.disabled = this.busy;
+    if (!quantity) return;
+    quantity.disabled = this.busy || full;
+    const most = Math.max(1, this.sale.perBuyerLimit - held);
+    quantity.max = most;
+    if (document.activeElement !== quantity) quantity.value = Math.min(most, Math.max(1, Math.floor(Number(quantity.value))));
+  }
+
+  /** How many units the buyer wants. */
+  quantity() {
+    return Number(part(this.card, 'quantity')?.value ?? 1);
+  }
+
+  /** The address to sign in, which returns to this sale with its quantity. */
+  signIn() {
+    return '/session?to=' + encodeURIComponent(`/s/${this.sale.goodsId}?quantity=${this.quantity()}`);
+  }
+
+  /** Sets the quantity, within the limits. */
+  choose(quantity) {
+    const field = part(this.card, 'quantity');
+    if (!field || !quantity) return;
+    field.value = quantity;
+    this.draw();
   }
 
   /** Reports whether it is this buyer's turn to buy. */
@@ -92,7 +120,7 @@ export class Counter {
   async press() {
     if (this.busy) return;
     if (role === '') {
-      location.assign('/session?to=/');
+      location.assign(this.signIn());
       return;
     }
     this.announced = '';
@@ -186,7 +214,7 @@ export class Counter {
 
   async go() {
     const stop = new AbortController();
-    const quantity = Number(part(this.card, 'quantity')?.value ?? 1);
+    const quantity = this.quantity();
     const outcome = await buy(this.sale.goodsId, quantity, this.code?.value.trim(), (step, detail) => this.onStep(step, detail, stop), stop.signal);
     this.place = null;
     forget(this.sale.goodsId);
@@ -228,7 +256,7 @@ export class Counter {
     this.reload();
     this.step('won');
     this.announced = order.orderSn;
-    this.say('yes', t('say.won', {time: moment(Date.parse(order.payBy), now())}), {label: t('say.pay'), href: '#orders'});
+    this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: '#orders'});
     this.follows(order);
   }
 
@@ -238,11 +266,11 @@ export class Counter {
     const few = answer.reason === 'SOLD_OUT' && answer.data.available > 0;
     const words = few ? t('reason.SOLD_OUT.few', {n: count(answer.data.available)}) : oneOf('reason', answer.reason);
     const more = {
-      UNAUTHENTICATED: {label: t('nav.signin'), href: '/session?to=/'},
+      UNAUTHENTICATED: {label: t('nav.signin'), href: this.signIn()},
       LIMIT_REACHED: {label: t('nav.orders'), href: '#orders'},
     }[answer.reason];
     this.say('no', words, more);
-    if (answer.reason === 'LIMIT_REACHED') loadOrders();
+    if (answer.reason === 'LIMIT_REACHED') loadOrders(); // the field then shows what is left to this buyer
   }
 
   /** Shows the attempt's progress; null hides it. */

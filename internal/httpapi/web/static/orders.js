@@ -16,13 +16,25 @@ const confirmCancel = list && confirmation('sure', 'cancel');
 export async function loadOrders(more = false) {
   if (!list) return;
   const answer = await callWithRetry('GET', '/orders?limit=10' + (more && cursor ? `&cursor=${cursor}` : ''), {within: 20e3});
+  const say = document.getElementById('orders-say');
   if (!answer.ok) {
-    put(document.getElementById('orders-say'), oneOf('reason', answer.reason));
+    put(say, oneOf('reason', answer.reason));
+    if (answer.reason === 'UNAUTHENTICATED') offerSignIn(say);
     return;
   }
+  put(say, '');
   if (more || rows.size <= 10) cursor = answer.data.nextCursor;
   document.getElementById('orders-more').hidden = !cursor;
   for (const order of more ? answer.data.items : answer.data.items.toReversed()) show(order, more);
+}
+
+/** Adds a link to sign in, which returns to this page. */
+function offerSignIn(say) {
+  const link = document.createElement('a');
+  link.className = 'action';
+  link.href = '/session?to=' + encodeURIComponent(location.pathname + location.search);
+  link.textContent = t('nav.signin');
+  say.append(link);
 }
 
 function show(order, atEnd) {

@@ -4,11 +4,15 @@ import {oneOf, t} from './words.js';
 
 const say = document.getElementById('say');
 
-/** The page to open after signing in; addresses of other sites are refused. */
+/** The address to open after signing in; addresses of other sites are refused. */
 function next(role) {
-  const to = new URLSearchParams(location.search).get('to') ?? '';
-  if (/^\/(console(\/[\w/-]*)?)?$/.test(to) && !(role === 'buyer' && to.startsWith('/console'))) return to;
-  return role === 'buyer' ? '/' : '/console';
+  const home = role === 'buyer' ? '/' : '/console';
+  const wanted = new URLSearchParams(location.search).get('to');
+  // The browser's own parser decides which site an address leads to.
+  if (!wanted?.startsWith('/') || !URL.canParse(wanted, location.origin)) return home;
+  const to = new URL(wanted, location.origin);
+  const barred = role === 'buyer' && to.pathname.startsWith('/console');
+  return to.origin === location.origin && !barred ? to.href : home;
 }
 
 async function enter(body, buttons) {

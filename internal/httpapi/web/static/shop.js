@@ -1,10 +1,10 @@
 // The shop page: updates the cards of sales and connects their buttons.
 import {call} from './net.js';
-import {everySecond, setOffset, now} from './clock.js';
-import {part, put, saleOf, showStock, showTime} from './cards.js';
+import {setOffset} from './clock.js';
+import {saleOf} from './cards.js';
 import {Counter} from './counter.js';
+import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
-import {t} from './words.js';
 
 const role = document.documentElement.dataset.role;
 const counters = new Map(); // by goodsId
@@ -17,29 +17,34 @@ function adopt(card) {
   counter.resume();
 }
 
-/** Loads the catalog and updates the cards; returns the server's Retry-After in seconds. */
+let newest = ''; // the goodsId of the newest sale that the catalog had
+
+/** Loads the catalog until each card has its state; returns the server's Retry-After in seconds. */
 async function load() {
-  const answer = await call('GET', '/sales?limit=60');
-  const offline = document.getElementById('offline');
-  offline.hidden = answer.ok;
-  put(offline, answer.ok ? '' : t('shop.offline'));
-  if (!answer.ok) return answer.wait;
-  const shown = new Set();
-  let unknown = false;
-  for (const sale of answer.data.items) {
-    setOffset(sale.serverTime, answer.arrived);
-    shown.add(sale.goodsId);
-    if (counters.has(sale.goodsId)) counters.get(sale.goodsId).update(sale);
-    else unknown = true;
-  }
-  if (!answer.data.nextCursor) for (const [id, counter] of counters) if (!shown.has(id)) counter.gone();
-  if (unknown) await fetchCards();
+  const seen = new Set();
+  let cursor = '';
+  let first = null;
+  do {
+    const answer = await call('GET', `/sales?limit=100${cursor}`);
+    showOffline(answer.ok);
+    if (!answer.ok) return answer.wait;
+    first ??= answer.data.items[0]?.goodsId ?? '';
+    for (const sale of answer.data.items) {
+      setOffset(sale.serverTime, answer.arrived);
+      seen.add(sale.goodsId);
+      counters.get(sale.goodsId)?.update(sale);
+    }
+    cursor = answer.data.nextCursor ? `&cursor=${answer.data.nextCursor}` : '';
+  } while (cursor && [...counters.keys()].some((id) => !seen.has(id)));
+  if (!cursor) for (const [id, counter] of counters) if (!seen.has(id)) counter.gone();
+  if (first !== newest && !counters.has(first)) await fetchCards();
+  newest = first;
   return 0;
 }
 
 /** Adds the cards of new sales, which the server renders: fetches the page and takes its cards. */
 async function fetchCards() {
-  const response = await fetch('/', {signal: AbortSignal.timeout(10e3)}).catch(() => null);
+  const response = await fetch(location.pathname + location.search, {signal: AbortSignal.timeout(10e3)}).catch(() => null);
   if (!response?.ok) return;
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
   for (const section of ['now', 'soon', 'over']) {
@@ -61,24 +66,9 @@ function sort() {
     if (card.parentElement !== section && !card.contains(document.activeElement)) section.append(card);
   }
   for (const section of document.querySelectorAll('.group')) section.hidden = !section.querySelector('.card');
-  document.getElementById('nothing').hidden = Boolean(document.querySelector('#now .card, #soon .card'));
+  const nothing = document.getElementById('nothing');
+  nothing.hidden = Boolean(document.querySelector('narrow' in nothing.dataset ? '.card' : '#now .card, #soon .card'));
 }
 
-/** Polls the catalog: often before a sale starts, rarely while the tab is hidden. */
-async function keepPolling() {
-  const wait = document.hidden ? 0 : await load();
-  const near = [...counters.values()].some((c) => Math.abs(Date.parse(c.sale.startAt) - now()) < 15e3);
-  const open = [...counters.values()].some((c) => c.card.dataset.phase === 'ongoing');
-  setTimeout(keepPolling, Math.max(wait * 1000, near ? 1000 : open ? 2000 : 5000));
-}
-
-everySecond(() => {
-  for (const {card, sale} of counters.values()) if (showTime(card, sale) !== card.dataset.drawn) {
-    card.dataset.drawn = card.dataset.phase;
-    counters.get(card.dataset.goods).draw();
-  }
-  sort();
-});
-keepPolling();
-document.addEventListener('visibilitychange', () => document.hidden || load());
+keepLive(() => [...counters.values()], load, sort);
 if (role === 'buyer') loadOrders();

@@ -49,6 +49,13 @@ const dayFormat = new Intl.DateTimeFormat(document.documentElement.lang, {month:
 /** A time in ms in the browser's time zone; a near time has no date. */
 export const moment = (ms, now) => (Math.abs(ms - now) < 12 * 3600e3 ? clockFormat : dayFormat).format(ms);
 
+const zonedFormat = new Intl.DateTimeFormat(document.documentElement.lang, {
+  year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short',
+});
+
+/** A time in ms with its date and the name of the browser's time zone. */
+export const zoned = (ms) => zonedFormat.format(ms);
+
 /** A duration in ms: 1d 02:03:04, 02:03:04 or 03:04. */
 export function length(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000));

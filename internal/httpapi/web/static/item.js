@@ -1,0 +1,31 @@
+// A sale's own page: its card works as on the shop page.
+import {call} from './net.js';
+import {setOffset} from './clock.js';
+import {saleOf} from './cards.js';
+import {Counter} from './counter.js';
+import {keepLive, showOffline} from './live.js';
+import {loadOrders} from './orders.js';
+import {zoned} from './words.js';
+
+const card = document.querySelector('.card');
+const counter = new Counter(card, saleOf(card));
+const path = `/sales/${counter.sale.goodsId}`;
+
+for (const time of document.querySelectorAll('time.zoned')) time.textContent = zoned(Date.parse(time.dateTime));
+counter.choose(new URLSearchParams(location.search).get('quantity'));
+counter.resume();
+
+/** Loads the sale; returns the server's Retry-After in seconds. */
+async function load() {
+  const answer = await call('GET', path);
+  const gone = answer.reason === 'NOT_FOUND';
+  showOffline(answer.ok || gone);
+  if (gone) counter.gone();
+  if (!answer.ok) return answer.wait;
+  setOffset(answer.data.serverTime, answer.arrived);
+  counter.update(answer.data);
+  return 0;
+}
+
+keepLive(() => [counter], load);
+if (document.documentElement.dataset.role === 'buyer') loadOrders();
