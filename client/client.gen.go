@@ -84,39 +84,54 @@ func (e APIKeyScope) Valid() bool {
 	}
 }
 
-// Defines values for AuditListItemsAction.
+// Defines values for AuditAction.
 const (
-	AuditListItemsActionCancelOrder AuditListItemsAction = "cancelOrder"
-	AuditListItemsActionChange      AuditListItemsAction = "change"
-	AuditListItemsActionClose       AuditListItemsAction = "close"
-	AuditListItemsActionCreate      AuditListItemsAction = "create"
-	AuditListItemsActionDelete      AuditListItemsAction = "delete"
-	AuditListItemsActionExpose      AuditListItemsAction = "expose"
-	AuditListItemsActionRefundOrder AuditListItemsAction = "refundOrder"
-	AuditListItemsActionRevealOrder AuditListItemsAction = "revealOrder"
-	AuditListItemsActionShipOrder   AuditListItemsAction = "shipOrder"
+	AuditActionCancelOrder   AuditAction = "cancelOrder"
+	AuditActionChange        AuditAction = "change"
+	AuditActionChangeWebhook AuditAction = "changeWebhook"
+	AuditActionClose         AuditAction = "close"
+	AuditActionCreate        AuditAction = "create"
+	AuditActionCreateWebhook AuditAction = "createWebhook"
+	AuditActionDelete        AuditAction = "delete"
+	AuditActionDeleteWebhook AuditAction = "deleteWebhook"
+	AuditActionExpose        AuditAction = "expose"
+	AuditActionRefundOrder   AuditAction = "refundOrder"
+	AuditActionRetryDelivery AuditAction = "retryDelivery"
+	AuditActionRevealOrder   AuditAction = "revealOrder"
+	AuditActionRotateSecret  AuditAction = "rotateSecret"
+	AuditActionShipOrder     AuditAction = "shipOrder"
 )
 
-// Valid indicates whether the value is a known member of the AuditListItemsAction enum.
-func (e AuditListItemsAction) Valid() bool {
+// Valid indicates whether the value is a known member of the AuditAction enum.
+func (e AuditAction) Valid() bool {
 	switch e {
-	case AuditListItemsActionCancelOrder:
+	case AuditActionCancelOrder:
 		return true
-	case AuditListItemsActionChange:
+	case AuditActionChange:
 		return true
-	case AuditListItemsActionClose:
+	case AuditActionChangeWebhook:
 		return true
-	case AuditListItemsActionCreate:
+	case AuditActionClose:
 		return true
-	case AuditListItemsActionDelete:
+	case AuditActionCreate:
 		return true
-	case AuditListItemsActionExpose:
+	case AuditActionCreateWebhook:
 		return true
-	case AuditListItemsActionRefundOrder:
+	case AuditActionDelete:
 		return true
-	case AuditListItemsActionRevealOrder:
+	case AuditActionDeleteWebhook:
 		return true
-	case AuditListItemsActionShipOrder:
+	case AuditActionExpose:
+		return true
+	case AuditActionRefundOrder:
+		return true
+	case AuditActionRetryDelivery:
+		return true
+	case AuditActionRevealOrder:
+		return true
+	case AuditActionRotateSecret:
+		return true
+	case AuditActionShipOrder:
 		return true
 	default:
 		return false
@@ -842,10 +857,13 @@ type APIKeyWithText struct {
 	Scopes    []APIKeyScope `json:"scopes"`
 }
 
+// AuditAction defines model for AuditAction.
+type AuditAction string
+
 // AuditList defines model for AuditList.
 type AuditList struct {
 	Items []struct {
-		Action AuditListItemsAction `json:"action"`
+		Action AuditAction `json:"action"`
 
 		// ActorID Empty where the system itself did it.
 		ActorID   string                  `json:"actorId"`
@@ -858,16 +876,16 @@ type AuditList struct {
 		} `json:"apiKey,omitempty"`
 		At   Time                   `json:"at"`
 		From map[string]interface{} `json:"from"`
-		ID   openapi_types.UUID     `json:"id"`
-		To   map[string]interface{} `json:"to"`
+
+		// GoodsID The sale; absent for a webhook.
+		GoodsID *ID                    `json:"goodsId,omitempty"`
+		ID      openapi_types.UUID     `json:"id"`
+		To      map[string]interface{} `json:"to"`
 	} `json:"items"`
 
 	// NextCursor For the next page; null on the last.
 	NextCursor *Cursor `json:"nextCursor"`
 }
-
-// AuditListItemsAction defines model for AuditList.Items.Action.
-type AuditListItemsAction string
 
 // AuditListItemsActorRole defines model for AuditList.Items.ActorRole.
 type AuditListItemsActorRole string
@@ -881,19 +899,37 @@ type Cursor = string
 // DeadLetterList defines model for DeadLetterList.
 type DeadLetterList struct {
 	Items []struct {
-		Attempts    int  `json:"attempts"`
-		FirstSeenAt Time `json:"firstSeenAt"`
+		// Amount In the currency's smallest unit; absent without quantity or sale.
+		Amount   *int64 `json:"amount,omitempty"`
+		Attempts int    `json:"attempts"`
+
+		// BuyerID Like name, phoneNumber and quantity, absent where the message could not be read.
+		BuyerID *UserID `json:"buyerId,omitempty"`
+
+		// Currency ISO 4217.
+		Currency    *string `json:"currency,omitempty"`
+		FirstSeenAt Time    `json:"firstSeenAt"`
 
 		// GoodsID 0 where the message did not say.
 		GoodsID string             `json:"goodsId"`
 		ID      openapi_types.UUID `json:"id"`
 
+		// Name Masked. Absent where the buyer has none.
+		Name *string `json:"name,omitempty"`
+
 		// OrderSn Empty where the message could not be read.
 		OrderSn string `json:"orderSn"`
 
 		// Origin The queue it came from or the step that refused it.
-		Origin string                    `json:"origin"`
-		Reason DeadLetterListItemsReason `json:"reason"`
+		Origin string `json:"origin"`
+
+		// PhoneNumber Masked.
+		PhoneNumber *string                   `json:"phoneNumber,omitempty"`
+		Quantity    *int                      `json:"quantity,omitempty"`
+		Reason      DeadLetterListItemsReason `json:"reason"`
+
+		// Title Of the sale. Like currency, absent where there is none.
+		Title *string `json:"title,omitempty"`
 	} `json:"items"`
 
 	// NextCursor For the next page; null on the last.
@@ -1343,6 +1379,9 @@ type OwnSale struct {
 	// ImageURL Left out where there is none.
 	ImageURL *string `json:"imageUrl,omitempty"`
 
+	// Left total - sold.
+	Left int `json:"left"`
+
 	// MerchantID The id of a user, as in the token's `sub`.
 	MerchantID UserID `json:"merchantId"`
 
@@ -1355,7 +1394,13 @@ type OwnSale struct {
 	Price int64  `json:"price"`
 
 	// Rate The limit of a sale's random paths.
-	Rate    Rate          `json:"rate"`
+	Rate Rate `json:"rate"`
+
+	// Revenue The amount of paid orders. Only lists have it.
+	Revenue *int64 `json:"revenue,omitempty"`
+
+	// Sold Units of created and paid orders that are written. Live figures have queued ones too.
+	Sold    int           `json:"sold"`
 	StartAt Time          `json:"startAt"`
 	Status  OwnSaleStatus `json:"status"`
 
@@ -1931,6 +1976,18 @@ type ListAPIKeysParams struct {
 	MerchantID *string `form:"merchantId,omitempty" json:"merchantId,omitempty"`
 }
 
+// ListAuditTrailParams defines parameters for ListAuditTrail.
+type ListAuditTrailParams struct {
+	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before.
+	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// GoodsID Only the entries of this sale.
+	GoodsID *ID          `form:"goodsId,omitempty" json:"goodsId,omitempty"`
+	Action  *AuditAction `form:"action,omitempty" json:"action,omitempty"`
+}
+
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
@@ -2231,6 +2288,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /admin/api-keys/{id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAuditTrail The audit log of all my sales and webhooks, newest first
+	//
+	// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
+	// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+	//
+	// Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
+	ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListDeadLetters Orders that could not be written, oldest first
 	//
@@ -2749,6 +2814,24 @@ func (c *Client) CreateAPIKey(ctx context.Context, body CreateAPIKeyJSONRequestB
 // Corresponds with DELETE /admin/api-keys/{id} (the `RevokeAPIKey` operationId).
 func (c *Client) RevokeAPIKey(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeAPIKeyRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAuditTrail The audit log of all my sales and webhooks, newest first
+//
+// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
+// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+//
+// Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
+func (c *Client) ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditTrailRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3908,6 +3991,96 @@ func NewRevokeAPIKeyRequest(server string, id string) (*http.Request, error) {
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAuditTrailRequest constructs an http.Request for the ListAuditTrail method
+func NewListAuditTrailRequest(server string, params *ListAuditTrailParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.GoodsID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "goodsId", *params.GoodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Action != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -6341,6 +6514,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /admin/api-keys/{id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKeyWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*RevokeAPIKeyResponse, error)
 
+	// ListAuditTrailWithResponse The audit log of all my sales and webhooks, newest first
+	//
+	// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
+	// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
+	ListAuditTrailWithResponse(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*ListAuditTrailResponse, error)
+
 	// ListDeadLettersWithResponse Orders that could not be written, oldest first
 	//
 	// A dead letter's order is `failed` and its units are back on sale.
@@ -7370,6 +7553,179 @@ func (r RevokeAPIKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RevokeAPIKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListAuditTrailResponse200Headers the declared response headers of an HTTP 200 response for ListAuditTrail
+type ListAuditTrailResponse200Headers struct {
+	XRequestID string
+}
+
+// ListAuditTrailResponse400Headers the declared response headers of an HTTP 400 response for ListAuditTrail
+type ListAuditTrailResponse400Headers struct {
+	XRequestID string
+}
+
+// ListAuditTrailResponse401Headers the declared response headers of an HTTP 401 response for ListAuditTrail
+type ListAuditTrailResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ListAuditTrailResponse403Headers the declared response headers of an HTTP 403 response for ListAuditTrail
+type ListAuditTrailResponse403Headers struct {
+	XRequestID string
+}
+
+// ListAuditTrailResponse404Headers the declared response headers of an HTTP 404 response for ListAuditTrail
+type ListAuditTrailResponse404Headers struct {
+	XRequestID string
+}
+
+// ListAuditTrailResponse429Headers the declared response headers of an HTTP 429 response for ListAuditTrail
+type ListAuditTrailResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// ListAuditTrailResponse503Headers the declared response headers of an HTTP 503 response for ListAuditTrail
+type ListAuditTrailResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ListAuditTrailResponseDefaultHeaders the declared response headers of an HTTP default response for ListAuditTrail
+type ListAuditTrailResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ListAuditTrailResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int       `json:"code"`
+		Data AuditList `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListAuditTrailResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListAuditTrailResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListAuditTrailResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListAuditTrailResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ListAuditTrailResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListAuditTrailResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListAuditTrailResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListAuditTrailResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditTrailResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int       `json:"code"`
+	Data AuditList `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAuditTrailResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAuditTrailResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListAuditTrailResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListAuditTrailResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListAuditTrailResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListAuditTrailResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListAuditTrailResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditTrailResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditTrailResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditTrailResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditTrailResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14858,6 +15214,22 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, id s
 	return ParseRevokeAPIKeyResponse(rsp)
 }
 
+// ListAuditTrailWithResponse The audit log of all my sales and webhooks, newest first
+//
+// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
+// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
+func (c *ClientWithResponses) ListAuditTrailWithResponse(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*ListAuditTrailResponse, error) {
+	rsp, err := c.ListAuditTrail(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditTrailResponse(rsp)
+}
+
 // ListDeadLettersWithResponse Orders that could not be written, oldest first
 //
 // A dead letter's order is `failed` and its units are back on sale.
@@ -16305,6 +16677,210 @@ func ParseRevokeAPIKeyResponse(rsp *http.Response) (*RevokeAPIKeyResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers RevokeAPIKeyResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListAuditTrailResponse parses an HTTP response from a ListAuditTrailWithResponse call
+func ParseListAuditTrailResponse(rsp *http.Response) (*ListAuditTrailResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditTrailResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int       `json:"code"`
+			Data AuditList `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListAuditTrailResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListAuditTrailResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ListAuditTrailResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListAuditTrailResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ListAuditTrailResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListAuditTrailResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListAuditTrailResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ListAuditTrailResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

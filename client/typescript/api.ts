@@ -363,6 +363,12 @@ export type OwnSale = {
   stock: number;
   /** Units put up, sold or not. */
   total: number;
+  /** Units of created and paid orders that are written. Live figures have queued ones too. */
+  sold: number;
+  /** total - sold. */
+  left: number;
+  /** The amount of paid orders. Only lists have it. */
+  revenue?: number;
   startAt: Time;
   endAt: Time;
   perBuyerLimit: number;
@@ -412,9 +418,13 @@ export type SaleChange = {
   currency?: string;
 };
 
+export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery";
+
 export type AuditList = {
   items: Array<{
     id: string;
+    /** The sale; absent for a webhook. */
+    goodsId?: Id;
     /** Empty where the system itself did it. */
     actorId: string;
     actorRole: "" | "buyer" | "merchant" | "operator";
@@ -423,7 +433,7 @@ export type AuditList = {
       id: ApiKeyId;
       name: string;
     };
-    action: "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder";
+    action: AuditAction;
     from: Record<string, unknown>;
     to: Record<string, unknown>;
     at: Time;
@@ -677,6 +687,19 @@ export type DeadLetterList = {
     firstSeenAt: Time;
     /** The queue it came from or the step that refused it. */
     origin: string;
+    /** Like name, phoneNumber and quantity, absent where the message could not be read. */
+    buyerId?: UserId;
+    /** Masked. Absent where the buyer has none. */
+    name?: string;
+    /** Masked. */
+    phoneNumber?: string;
+    quantity?: number;
+    /** Of the sale. Like currency, absent where there is none. */
+    title?: string;
+    /** ISO 4217. */
+    currency?: string;
+    /** In the currency's smallest unit; absent without quantity or sale. */
+    amount?: number;
   }>;
   nextCursor: Cursor;
 };
@@ -776,6 +799,7 @@ export interface Operations {
   getLedger: { method: 'GET'; path: '/admin/sales/{goodsId}/ledger'; query: Record<string, never>; body: undefined; data: Ledger };
   getFigures: { method: 'GET'; path: '/admin/sales/{goodsId}/figures'; query: Record<string, never>; body: undefined; data: Figures };
   listOrdersOfSale: { method: 'GET'; path: '/admin/sales/{goodsId}/orders'; query: { limit?: number; cursor?: string; status?: OrderStatus; format?: "json" | "csv" }; body: undefined; data: OrderList };
+  listAuditTrail: { method: 'GET'; path: '/admin/audit'; query: { limit?: number; cursor?: string; goodsId?: Id; action?: AuditAction }; body: undefined; data: AuditList };
   findOwnOrders: { method: 'GET'; path: '/admin/orders'; query: { orderSn: OrderSn }; body: undefined; data: OrderList };
   cancelOrderOfBuyer: { method: 'POST'; path: '/admin/orders/{orderSn}/cancel'; query: Record<string, never>; body: undefined; data: Order };
   refundOrder: { method: 'POST'; path: '/admin/orders/{orderSn}/refund'; query: Record<string, never>; body: undefined; data: Order };

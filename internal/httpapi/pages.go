@@ -2,8 +2,8 @@ package httpapi
 
 import (
 	"bytes"
-	"compress/gzip"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"net/http"
 	"net/url"

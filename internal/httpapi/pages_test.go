@@ -226,6 +226,9 @@ func TestShopPage_LeadsToEverySale(t *testing.T) {
 	require.Contains(t, body, `value="lamp 07"`)
 	_, body = h.openPage("/?q=lamp&phase=ended")
 	require.Contains(t, body, "No sale matches")
+	res, zipped := h.openPage("/", "Accept-Encoding", "gzip")
+	require.Equal(t, "gzip", res.Header.Get("Content-Encoding"))
+	require.Less(t, len(zipped), 10_000)
 }
 
 // TestSaleCalendar_FollowsRFC5545 checks the escapes, the times in UTC and the length of the lines.

@@ -116,6 +116,8 @@ func TestSignIn_BuyerAndMerchantAtAProvider(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	at, _ = h.signIn(merchant, "/console/sales/7", "shop")
 	require.Equal(t, "/console/sales/7", at)
+	at, _ = h.signIn(h.browser(), "/session?to="+url.QueryEscape("/s/7?quantity=3"), "shop")
+	require.Equal(t, "/s/7?quantity=3", at)
 }
 
 func TestSignIn_SessionEnds(t *testing.T) {

@@ -55,6 +55,16 @@ func TestSaleShare_IsNeverZeroWhileUnitsAreLeft(t *testing.T) {
 	require.EqualValues(t, 0, Sale{}.Share())
 }
 
+// TestWords_OfTheConsoleHideNoOthers checks that no text has the name of another.
+func TestWords_OfTheConsoleHideNoOthers(t *testing.T) {
+	words, console := must.Get(loadWords("words"))(t), must.Get(loadWords("words/console"))(t)
+	for l, w := range console {
+		for name := range w {
+			require.NotContains(t, words[l], name)
+		}
+	}
+}
+
 func TestWordsFormat_ShowsMissingNames(t *testing.T) {
 	require.Equal(t, "no.such", Words{}.format("no.such"))
 	require.Equal(t, "3 of {y}", Words{"a": "{x} of {y}"}.format("a", "x", 3))

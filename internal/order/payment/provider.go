@@ -51,7 +51,7 @@ type Checkout struct {
 	URL     string    // "" until the provider has answered
 	// Currency of the sale, ISO 4217; "" is the installation's. Only Open needs it.
 	Currency string
-	Asked   int       // questions about it so far
+	Asked    int // questions about it so far
 }
 
 // AnswerState is what became of a page.

@@ -15,11 +15,11 @@ form.addEventListener('submit', async (event) => {
   event.preventDefault();
   const sn = form.orderSn.value.trim();
   if (!/^[0-9A-Za-z-]{1,64}$/.test(sn)) {
-    wrong(t(sn ? 'find.form' : 'wrong.empty'));
+    wrong(t(sn ? 'findOrder.form' : 'wrong.empty'));
     return;
   }
   const got = await callWithRetry('GET', `/admin/orders?orderSn=${sn}`, {within: 20e3});
   if (!got.ok) wrong(problem(got));
-  else if (!got.data.items.length) wrong(t('find.none'));
+  else if (!got.data.items.length) wrong(t('findOrder.none'));
   else location.assign(`/console/orders/${sn}`);
 });

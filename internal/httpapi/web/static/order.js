@@ -26,7 +26,7 @@ const when = (time) => moment(Date.parse(time), now());
 async function load() {
   const got = await callWithRetry('GET', `/admin/orders?orderSn=${head.dataset.order}`, {within: 20e3});
   if (!got.ok || !got.data.items.length) {
-    say('no', got.ok ? t('find.none') : problem(got));
+    say('no', got.ok ? t('findOrder.none') : problem(got));
     return;
   }
   const [found] = got.data.items;
