@@ -41,6 +41,7 @@ func open(api string) site {
 	return site{
 		"upstream.conf": upstream(api), "trusted.conf": believesTests, "settings.lua": noShared,
 		"limits_path.conf": noLimits, "limits_buy.conf": noLimits, "limits_other.conf": noLimits,
+		"limits_place.conf": noLimits,
 	}
 }
 

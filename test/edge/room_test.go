@@ -1,0 +1,112 @@
+package edge
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+const room = "/sales/7/waiting-room"
+
+// roomStatus answers as the API does, with an ETag of the request's count.
+func roomStatus(a *api) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "public, max-age=1")
+		h.Set("Etag", fmt.Sprintf(`W/"%d"`, a.heard.Load()))
+		h.Set("X-Request-Id", "ofTheAPI")
+		saying(http.StatusOK, "OK", `{"phase":"running"}`)(w, r)
+	}
+}
+
+// TestRoomStatus_IsAskedOnceASecond reads the status by many at once. The time that passes limits how
+// often the API may be asked.
+func TestRoomStatus_IsAskedOnceASecond(t *testing.T) {
+	api := newAPI(t)
+	api.says(roomStatus(api))
+	e := start(t, open(api.addr()))
+	began := time.Now()
+	for range 5 {
+		got := e.crowd(100, func(i int) answer {
+			return e.ask(http.MethodGet, room, from(fmt.Sprintf("203.0.113.%d", i))...)
+		})
+		require.Equal(t, map[string]int{"OK": 100}, got)
+	}
+	asked := int(api.heard.Load())
+	require.LessOrEqual(t, asked, 2+int(time.Since(began).Seconds()))
+	before := api.heard.Load()
+	require.Eventually(t, func() bool {
+		e.ask(http.MethodGet, room)
+		return api.heard.Load() > before
+	}, patience, tick, "the status is never renewed")
+}
+
+// TestRoomStatus_KnowsUnchangedOnes checks that the edge itself answers 304.
+func TestRoomStatus_KnowsUnchangedOnes(t *testing.T) {
+	api := newAPI(t)
+	api.says(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		w.Header().Set("Etag", `W/"same"`)
+		saying(http.StatusOK, "OK", `{}`)(w, r)
+	})
+	e := start(t, open(api.addr()))
+	e.ask(http.MethodGet, room)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, e.base+room,
+		http.NoBody))(t)
+	req.Header.Set("If-None-Match", `W/"same"`)
+	res := must.Get(http.DefaultClient.Do(req))(t)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusNotModified, res.StatusCode)
+	require.EqualValues(t, 1, api.heard.Load())
+}
+
+// TestRoomStatus_OtherAnswersAreNotCached checks errors, calls that change something, and other sales.
+func TestRoomStatus_OtherAnswersAreNotCached(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	api.says(saying(http.StatusNotFound, "NOT_FOUND", `{}`))
+	e.ask(http.MethodGet, room)
+	e.ask(http.MethodGet, room)
+	require.EqualValues(t, 2, api.heard.Load())
+	api.says(roomStatus(api))
+	for range 3 {
+		e.ask(http.MethodPost, room, buyerHeaders(t, 1)...)
+	}
+	require.EqualValues(t, 5, api.heard.Load())
+	e.ask(http.MethodGet, "/sales/8/waiting-room")
+	e.ask(http.MethodGet, "/sales/9/waiting-room")
+	require.EqualValues(t, 7, api.heard.Load())
+}
+
+// TestRoomPlace_FrequentPollsEndAtTheEdge uses the deployed limits. The elapsed time limits how many
+// polls pass.
+func TestRoomPlace_FrequentPollsEndAtTheEdge(t *testing.T) {
+	api := newAPI(t)
+	deployedLimits := string(must.Get(os.ReadFile(deployed + "/site/limits_place.conf"))(t))
+	e := start(t, open(api.addr()).with("limits_place.conf", deployedLimits))
+	began := time.Now()
+	var refused answer
+	got := countAnswers()
+	for range 40 {
+		a := e.ask(http.MethodGet, room+"/me", buyerHeaders(t, 1)...)
+		got[a.Reason]++
+		if a.Status == http.StatusTooManyRequests {
+			refused = a
+		}
+	}
+	require.LessOrEqual(t, got["OK"], 7+2*int(1+time.Since(began).Seconds()), got)
+	require.EqualValues(t, got["OK"], api.heard.Load(), "what is refused must not reach the API")
+	limited(t, refused)
+	for i := range 20 { // behind the same address
+		a := e.ask(http.MethodGet, room+"/me", buyerHeaders(t, int64(2+i))...)
+		require.Equal(t, "OK", a.Reason)
+	}
+	require.Equal(t, "OK", e.ask(http.MethodGet, "/sales/8/waiting-room/me",
+		buyerHeaders(t, 1)...).Reason, "another sale")
+}
