@@ -56,9 +56,13 @@ func (s site) setup(dir, addr string) (string, error) {
 	if err := os.MkdirAll(run, 0o755); err != nil {
 		return "", err
 	}
+	workers := "worker_processes 2"
+	if os.Geteuid() == 0 { // the workers of root's nginx could not enter the test's directory
+		workers = "user root;\n" + workers
+	}
 	own := func(text string) string {
 		return strings.NewReplacer("/etc/seckill/nginx", into, "/tmp/edge", run,
-			"worker_processes auto", "worker_processes 2").Replace(text)
+			"worker_processes auto", workers).Replace(text)
 	}
 	files := site{"listen.conf": "listen " + addr + ";\nserver_name edge;\n" + s["listen_more"]}
 	maps.Copy(files, s)
