@@ -42,6 +42,8 @@ type Store interface {
 	) (Record, error)
 	// SaveRoom saves the progress of the room of a lease.
 	SaveRoom(ctx context.Context, goodsID int64, lease string, now Record) error
+	// WaitingRoom reads the record of a room.
+	WaitingRoom(ctx context.Context, goodsID int64) (Record, error)
 	// HeldUnits returns the units that may return to a sale.
 	HeldUnits(ctx context.Context, goodsID int64) (Held, error)
 }

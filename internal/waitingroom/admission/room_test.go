@@ -22,6 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/waitingroom"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
@@ -191,6 +192,44 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 					require.Equal(t, admission.Waiting, again.State)
 				}
 			})
+		})
+	}
+}
+
+// over is a catalog in which a sale has ended.
+type over struct{ sale seckill.Sale }
+
+func (o over) Sale(context.Context, int64) (seckill.View, error) {
+	o.sale.EndAt = time.Now().Add(-time.Second)
+	return seckill.View{Sale: o.sale, Now: time.Now()}, nil
+}
+
+// TestRoom_DrawIsPublicAfterTheEnd checks that a draw can still be verified when Redis has forgotten
+// the room, and that a room which ended before its draw keeps its seed secret.
+func TestRoom_DrawIsPublicAfterTheEnd(t *testing.T) {
+	for name, startsIn := range map[string]time.Duration{"drawn": time.Second, "not": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, 3, startsIn)
+			h.admit(time.Hour, func() {
+				h.joinAll(1, 20)
+				if name == "drawn" {
+					h.eventually(func(s admission.State) bool { return s.Seed != "" })
+				}
+			})
+			before := h.state()
+			require.NoError(t, h.client.FlushAll(t.Context()).Err())
+			sale := must.Get(h.store.Sale(t.Context(), h.id))(t)
+			ended := admission.NewService(over{sale}, h.redis, h.store, [][]byte{secret})
+			status := must.Get(ended.Status(t.Context(), h.id))(t)
+			require.Equal(t, waitingroom.PhaseOver, status.Phase())
+			require.Equal(t, []any{before.Commitment, before.Seed, before.DrawSize},
+				[]any{status.Commitment, status.Seed, status.DrawSize})
+			if name == "drawn" {
+				require.Equal(t, before.Digest, status.Digest)
+				require.Len(t, status.Seed, 64)
+			} else {
+				require.Empty(t, status.Seed+status.Digest)
+			}
 		})
 	}
 }

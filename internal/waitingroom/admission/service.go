@@ -81,7 +81,7 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 	}
 	if sale.PhaseAt(sale.Now, sale.Available) == seckill.PhaseEnded {
 		s.draws.Delete(goodsID)
-		return &Status{Sale: sale, State: State{Now: sale.Now, DrawSize: NotDrawn}}, nil
+		return s.endedStatus(ctx, sale)
 	}
 	state, err := s.redis.Room(ctx, goodsID)
 	if err == nil && !state.Ready() {
@@ -91,6 +91,27 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 		return nil, unavailable(err)
 	}
 	return s.newStatus(sale, state)
+}
+
+// endedStatus is the status of a sale that has ended. MySQL keeps its draw for everybody who checks
+// it later; Redis forgets the room.
+func (s *Service) endedStatus(ctx context.Context, sale seckill.View) (*Status, error) {
+	kept, err := s.store.WaitingRoom(ctx, sale.GoodsID)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	seed, err := waitingroom.ParseSeed(kept.Seed)
+	if err != nil {
+		return nil, err
+	}
+	state := State{
+		Now: sale.Now, Joined: kept.Joined, Admitted: kept.Admitted, DrawSize: NotDrawn,
+		Commitment: seed.Commitment(),
+	}
+	if kept.DrawSize != NotDrawn {
+		state.Seed, state.Digest, state.DrawSize = kept.Seed, kept.Digest, kept.DrawSize
+	}
+	return &Status{Sale: sale, State: state}, nil
 }
 
 // newStatus returns the status of a state.
