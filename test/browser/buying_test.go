@@ -28,6 +28,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
+		"for nothing":       withoutPayment,
 		"with a code":       withACode,
 		"a page of its own": aPageOfItsOwn,
 	} {
@@ -238,6 +239,17 @@ func signedOut(t *testing.T, h fixture) {
 	v.press("#leave")
 	v.becomes("signed out",
 		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
+}
+
+// withoutPayment buys what costs nothing: the order is paid without a press of Pay.
+func withoutPayment(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing for nothing", free: true})
+	v := h.buyer(t, 122, "")
+	v.open("/")
+	v.press(card(goods) + " .buy")
+	v.sees(card(goods)+" .say", "Paid. It’s yours.")
+	v.sees(order+" [data-part=say]", "Confirmed. There is nothing to pay.")
+	v.becomes("paid", `document.querySelector('`+order+`').dataset.status === 'paid'`)
 }
 
 // inTheLine checks the line of a sale with one unit. The second buyer keeps the place over a reload

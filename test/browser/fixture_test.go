@@ -56,6 +56,7 @@ func (h fixture) client(t testing.TB, role seckill.Role, id int64) apiclient.Cli
 type sale struct {
 	title                  string
 	price, stock, perBuyer int64 // 100, 50 and 1 by default
+	free                   bool
 	start, end             time.Duration
 	admission, accessCode  string
 }
@@ -64,8 +65,12 @@ type sale struct {
 func (h fixture) sells(t testing.TB, s sale) string {
 	t.Helper()
 	now := time.Now().UTC()
+	price := cmp.Or(s.price, 100)
+	if s.free {
+		price = 0
+	}
 	return must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
-		Title: s.title, Price: cmp.Or(s.price, 100), Stock: cmp.Or(s.stock, 50),
+		Title: s.title, Price: price, Stock: cmp.Or(s.stock, 50),
 		PerBuyerLimit: cmp.Or(s.perBuyer, 1), StartAt: now.Add(cmp.Or(s.start, -time.Minute)),
 		EndAt: now.Add(cmp.Or(s.end, time.Hour)), Admission: s.admission, AccessCode: s.accessCode,
 	}))(t)

@@ -256,7 +256,8 @@ export class Counter {
     this.reload();
     this.step('won');
     this.announced = order.orderSn;
-    this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: '#orders'});
+    if (order.amount === 0) this.say('yes', t('say.free'));
+    else this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: '#orders'});
     this.follows(order);
   }
 

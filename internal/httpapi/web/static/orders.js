@@ -58,6 +58,10 @@ function show(order, atEnd) {
   draw(known);
   document.dispatchEvent(new CustomEvent('order', {detail: order}));
   document.getElementById('orders-none').hidden = rows.size > 0;
+  if (order.status === 'created' && order.amount === 0 && !known.confirmed) {
+    known.confirmed = true; // what costs nothing needs no payment by the buyer
+    step(known, 'pay', 'free');
+  }
 }
 
 function draw({row, order, currency}) {
@@ -103,12 +107,12 @@ function saleOf(goodsId) {
 }
 
 /** Pays or cancels. Both are idempotent, so a retry is safe. */
-async function step(known, name) {
+async function step(known, name, words = name) {
   const {row} = known;
   const say = part(row, 'say');
   const buttons = [part(row, 'pay'), part(row, 'cancel')];
   for (const b of buttons) b.disabled = true;
-  put(say, t(`orders.${name}.going`));
+  put(say, t(`orders.${words}.going`));
   let answer;
   for (let i = 0; i < 10; i++) {
     answer = await callWithRetry('POST', `/orders/${known.order.orderSn}/${name}`, {
@@ -125,7 +129,7 @@ async function step(known, name) {
       location.assign(answer.data.checkoutUrl);
       return;
     }
-    put(say, t(`orders.${name}.done`));
+    put(say, t(`orders.${words}.done`));
   } else {
     put(say, oneOf('reason', answer.reason));
     const seen = await call('GET', `/orders/${known.order.orderSn}`);
