@@ -128,7 +128,8 @@ func (a *api) auditTrail(ctx context.Context, r *request) (response, error) {
 	if r.Has("goodsId") {
 		f.GoodsID = r.ID("goodsId")
 	}
-	if err := r.checked(isSeller(r.actor)); err != nil {
+	// A sale that is named is looked up first: 404 comes before 403.
+	if err := r.checked(f.GoodsID != 0 || isSeller(r.actor)); err != nil {
 		return response{}, err
 	}
 	found, err := a.Sales.AuditTrail(ctx, r.actor, f, before, limit+1)

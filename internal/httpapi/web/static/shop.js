@@ -63,7 +63,11 @@ function sort() {
   const sections = {upcoming: 'soon', ended: 'over', ongoing: 'now', sold_out: 'now'};
   for (const {card} of counters.values()) {
     const section = document.querySelector(`#${sections[card.dataset.phase]} .cards`);
-    if (card.parentElement !== section && !card.contains(document.activeElement)) section.append(card);
+    const focused = document.activeElement;
+    // A card moves under somebody's hands only when its sale has ended.
+    if (card.parentElement === section || card.contains(focused) && card.dataset.phase !== 'ended') continue;
+    section.append(card);
+    if (card.contains(focused)) focused.focus({preventScroll: true});
   }
   for (const section of document.querySelectorAll('.group')) section.hidden = !section.querySelector('.card');
   const nothing = document.getElementById('nothing');
