@@ -72,12 +72,17 @@ func (h *fixture) rush(goods string, b *rusher) {
 		b.called = b.place.AdmittedUntil
 		switch b.id % 5 {
 		case 0:
-			h.does(who, "DELETE", "/sales/"+goods+"/waiting-room/me", "")
+			h.eventually(func() bool { // a busy machine may answer 503 first
+				return h.as(who, "DELETE", "/sales/"+goods+"/waiting-room/me", "").Status == http.StatusOK
+			}, "nobody could leave")
 			return
 		case 1:
 			return
 		}
-		r = h.tries(who, goods, "1")
+		h.eventually(func() bool {
+			r = h.tries(who, goods, "1")
+			return r.Reason != "UNAVAILABLE"
+		}, "the purchase was never decided")
 		if b.answer = r.Reason; b.answer == "QUEUED" {
 			b.order = dataOf[struct{ OrderSn string }](h.t, r).OrderSn
 		}
