@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -19,31 +20,89 @@ func (s *Store) Reserve(
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox()}
-	args := append(make([]any, 0, 3+5*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis)
-	entries := make([][]byte, len(rs))
-	for i, r := range rs {
+	for _, r := range rs {
 		if r.StoredPath != "" {
 			keys = append(keys, k.storedPath(r.StoredPath))
 		}
-		entries[i] = order.EncodeLine(r.OrderLine)
-		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, r.PathEnd.UnixMilli(), entries[i])
 	}
-	fields, notReplicated, err := s.runReplicated(ctx, s.reserve, k, keys, args)
+	entries := make([][]byte, len(rs))
+	for i, r := range rs {
+		entries[i] = order.EncodeLine(r.OrderLine)
+	}
+	body := order.JoinEntries(entries)
+	fields, notReplicated, err := s.runReplicated(ctx, s.reserve, k, keys,
+		s.reserveArgs(epoch, rs, entries, body))
 	if err != nil {
 		return reservation.Result{}, fmt.Errorf("reserve in redis: %w", err)
 	}
 	g, err := readReserveResult(&reply{fields: fields}, rs)
 	g.NotReplicated = notReplicated
 	if g.OutboxID != "" {
-		taken := entries[:0]
-		for i, v := range g.Verdicts {
-			if v.Code == reservation.Taken {
-				taken = append(taken, entries[i])
-			}
+		g.Entries = body
+		if taken := takenOf(entries, g.Verdicts); len(taken) < len(entries) {
+			g.Entries = order.JoinEntries(taken)
 		}
-		g.Entries = order.JoinEntries(taken)
 	}
 	return g, err
+}
+
+func takenOf(entries [][]byte, verdicts []reservation.Verdict) [][]byte {
+	taken := make([][]byte, 0, len(entries))
+	for i, v := range verdicts {
+		if v.Code == reservation.Taken {
+			taken = append(taken, entries[i])
+		}
+	}
+	return taken
+}
+
+// reserveArgs are the script's arguments. An argument costs Redis more than its bytes do: the
+// quantities and the ends of the paths are one argument each.
+func (s *Store) reserveArgs(
+	epoch int64, rs []reservation.Reservation, entries [][]byte, body []byte,
+) []any {
+	const header = 10
+	args := make([]any, header+2*len(rs))
+	ids, numbers, lengths := args[header:], args[header+len(rs):], make([]byte, 0, 2*len(rs))
+	ends, quantities, allOne := make([]byte, 0, 13*len(rs)), make([]byte, 0, 9*len(rs)), true
+	earliest, latest := int64(maxPathEnd), int64(0)
+	for i, r := range rs {
+		ids[i], numbers[i] = r.BuyerID, r.OrderSn
+		lengths = binary.BigEndian.AppendUint16(lengths, uint16(len(entries[i])))
+		end := min(max(r.PathEnd.UnixMilli(), 0), maxPathEnd)
+		earliest, latest = min(earliest, end), max(latest, end)
+		ends = appendDigits(ends, end, 13)
+		quantity := r.Quantity
+		if quantity < 0 || quantity > maxQuantity {
+			quantity = 0 // the script refuses it as malformed
+		}
+		allOne = allOne && quantity == 1
+		quantities = appendDigits(quantities, quantity, 9)
+	}
+	if allOne {
+		quantities = nil
+	}
+	copy(args, []any{
+		s.lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest,
+		body, lengths,
+	})
+	return args
+}
+
+const (
+	maxPathEnd  = 9_999_999_999_999 // 13 digits
+	maxQuantity = 999_999_999       // 9 digits
+)
+
+// appendDigits appends n, which is not negative, with leading zeros.
+func appendDigits(b []byte, n int64, digits int) []byte {
+	from := len(b)
+	b = append(b, make([]byte, digits)...)
+	for i := from + digits - 1; i >= from; i-- {
+		b[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return b
 }
 
 // readReserveResult decodes the script's answer: one digit per reservation, then the details of the

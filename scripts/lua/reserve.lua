@@ -7,8 +7,11 @@
 --         "buyer@epoch", once used "buyer sn"
 -- ARGV  1 lease ('' = read INFO)   2 the caller's epoch
 --       3 age of the oldest pending order at which the gate shuts, ms (0 = never)
---       then for each reservation: buyer id, quantity, order number, end of its path (ms),
---       entry (JSON)
+--       4 how many reservations follow, n
+--       5 quantities, 9 digits each ('' = each is 1)   6 ends of the paths, Unix ms, 13 digits each
+--       7 the earliest of these ends   8 the latest
+--       9 JSON array of the entries, without spaces between them   10 their lengths, 2 bytes each
+--       then n buyer ids, n order numbers
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
@@ -17,7 +20,7 @@
 --       8 the buyer has no admission of the sale's waiting room
 local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
 local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED = '5', '6', '7', '8'
-local FIRST_ARG, STRIDE = 4, 5
+local HEADER = 10 -- arguments before the first buyer
 local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
 -- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have it.
@@ -60,25 +63,36 @@ local function path_of(buyer, key)
   return EXPIRED_PATH
 end
 
-local ids = {}
-for a = FIRST_ARG, #ARGV, STRIDE do ids[#ids + 1] = ARGV[a] end
-local had, had_now = redis.call('HMGET', buyers, unpack(ids)), {}
-local verdicts, details, memory, entries = {}, {}, {}, {}
-local was_pending, has_room = pend, s[13] == '1'
-local stamp = now .. ':'
+local n, quantities, ends = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local numbers = HEADER + n -- before the first order number
+local body, lengths, entry_at = ARGV[9], ARGV[10], 2
+local function path_expired(i)
+  local path_end = tonumber(string.sub(ends, 13 * i - 12, 13 * i))
+  return now >= path_end or path_end - now > MAX_PATH_MS
+end
+local any_expired = now >= tonumber(ARGV[7]) or tonumber(ARGV[8]) - now > MAX_PATH_MS
+local had, had_now = redis.call('HMGET', buyers, unpack(ARGV, HEADER + 1, numbers)), {}
+local verdicts, details, memory, holdings, entries = {}, {}, {}, {}, {}
+local taken, was_pending, has_room, stored_paths = 0, pend, s[13] == '1', #KEYS >= FIRST_PATH
+local stamp, q, units = now .. ':', 1, '1'
 
-for i = 1, #ids do
-  local a = FIRST_ARG + (i - 1) * STRIDE
-  local buyer, q, sn, entry = ids[i], ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
-  q = q == '1' and 1 or quantity(q)
-  local path_end, stored_path = tonumber(ARGV[a + 3]), KEYS[FIRST_PATH + i - 1]
+for i = 1, n do
+  local buyer, sn = ARGV[HEADER + i], ARGV[numbers + i]
+  local stored_path = stored_paths and KEYS[FIRST_PATH + i - 1]
+  if quantities ~= '' then
+    q = tonumber(string.sub(quantities, 9 * i - 8, 9 * i))
+    units = string.format('%d', q)
+  end
+  local high, low = string.byte(lengths, 2 * i - 1, 2 * i)
+  local from = entry_at
+  entry_at = from + high * 256 + low + 1
   local holding = had_now[buyer] or had[i]
   local verdict, detail
   if holding and order_in(holding, sn) then
     verdict, detail = REPEATED, sn
   elseif stored_path then
     verdict, detail = path_of(buyer, stored_path)
-  elseif now >= path_end or path_end - now > MAX_PATH_MS then
+  elseif any_expired and path_expired(i) then
     verdict = EXPIRED_PATH
   end
   verdict = verdict or window
@@ -95,35 +109,36 @@ for i = 1, #ids do
     end
   end
   if verdict then -- decided
-  elseif not q then
+  elseif q == 0 then
     verdict = MALFORMED
   elseif ended > MAX_ENDED or (holding and held_of(holding) or 0) + q > limit then
     verdict, detail = OVER_LIMIT, numbers_of(holding)
   elseif q > avail then
     verdict, detail = TOO_FEW, avail
   else
-    verdict, avail, pend = TAKEN, avail - q, pend + q
-    had_now[buyer] = holding and with_order(holding, sn, q) or q .. ' ' .. sn .. ':' .. q
-    memory[#memory + 1] = sn
-    memory[#memory + 1] = stamp .. q .. ':' .. entry
-    entries[#entries + 1] = entry
+    local entry = string.sub(body, from, entry_at - 2)
+    holding = holding and with_order(holding, sn, units) or units .. ' ' .. sn .. ':' .. units
+    verdict, avail, pend, had_now[buyer] = TAKEN, avail - q, pend + q, holding
+    -- A buyer who is in the group twice is in holdings twice. HSET keeps the later value.
+    local at = 2 * taken
+    holdings[at + 1], holdings[at + 2] = buyer, holding
+    memory[at + 1], memory[at + 2] = sn, stamp .. units .. ':' .. entry
+    taken = taken + 1
+    entries[taken] = entry
     if has_room then redis.call('ZREM', turns, 'b' .. buyer) end -- one admission, one order
     if stored_path then used[stored_path] = buyer .. ' ' .. sn end
   end
-  verdicts[i], details[#details + 1] = verdict, detail
+  verdicts[i] = verdict
+  if detail then details[#details + 1] = detail end
 end
 
 -- Writes that Redis may refuse for lack of memory come first: a refusal leaves nothing partial.
 local id = ''
-if #entries > 0 then
+if taken > 0 then
   redis.call('HSET', pending, unpack(memory))
-  local holdings = {}
-  for buyer, holding in pairs(had_now) do
-    holdings[#holdings + 1] = buyer
-    holdings[#holdings + 1] = holding
-  end
   redis.call('HSET', buyers, unpack(holdings))
-  id = redis.call('XADD', outbox, '*', 'b', '[' .. table.concat(entries, ',') .. ']')
+  if taken < n then body = '[' .. table.concat(entries, ',') .. ']' end
+  id = redis.call('XADD', outbox, '*', 'b', body)
   if was_pending == 0 then since = now end
   redis.call('HSET', sale, 'avail', avail, 'pend', pend, 'since', since)
   note_time(sale, s, now)
