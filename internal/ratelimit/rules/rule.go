@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -86,7 +87,11 @@ type Compiled struct {
 	Rule
 	params  ratelimit.Params
 	entries []Entry
+	hot     [64]atomic.Pointer[redisName] // see Compiled.RedisKey
 }
+
+// redisName is a key and its name in Redis.
+type redisName struct{ key, redis string }
 
 const (
 	maxLeases  = 1000
