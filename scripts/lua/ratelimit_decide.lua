@@ -68,14 +68,16 @@ local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 -- same params wrote before this moment. It returns nil for any other call. The rules are those of
 -- bucket.take below.
 local function usual()
-  if #KEYS ~= 1 or ARGV[3] ~= 't' or ARGV[4] ~= 'b' then return nil end
-  local n, least, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-  local cost, scale, free, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+  local _, _, op, kind, n, least, wait, cost, scale, free, most = unpack(ARGV, 1, 11)
+  local key, more = unpack(KEYS, 1, 2)
+  if more or op ~= 't' or kind ~= 'b' then return nil end
+  n, least, wait = tonumber(n), tonumber(least), tonumber(wait)
+  cost, scale, free, most = tonumber(cost), tonumber(scale), tonumber(free), tonumber(most)
   if not n or not least or n < 1 or least < 1 or n % 1 ~= 0 or least % 1 ~= 0 or cost < 1 or scale < 1 then
     return nil
   end
   local params = string.format('%.0f%016.0f%016.0f', scale, cost, free)
-  local text, d, r = redis.pcall('GET', KEYS[1]), 0, 0
+  local text, d, r = redis.pcall('GET', key), 0, 0
   if text then
     if type(text) ~= 'string' then return nil end
     local tat, rest, of, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
@@ -101,7 +103,7 @@ local function usual()
   local full = d
   if r > 0 then full = d + 1 end
   if verdict == ALLOWED then
-    redis.call('SET', KEYS[1], string.format('b %.0f %.0f %s %.0f', now + d, r, params, now), 'PX',
+    redis.call('SET', key, string.format('b %.0f %.0f %s %.0f', now + d, r, params, now), 'PX',
       string.format('%.0f', ceil(full / 1000) + 1 + extra))
   end
   return { now, verdict, granted, wait, fitting(free), retry, full }

@@ -120,7 +120,7 @@ func (r *Compiled) Request(key string, params ratelimit.Params) ratelimit.Reques
 // keys spread over the cluster, and a hot one moves with its slot. The names of hot keys are kept, so
 // that most requests make none.
 func (r *Compiled) RedisKey(key string) string {
-	slot := &r.hot[maphash.String(seed, key)%uint64(len(r.hot))]
+	slot := &r.hot[maphash.String(r.seed, key)%uint64(len(r.hot))]
 	if hot := slot.Load(); hot != nil && hot.key == key {
 		return hot.redis
 	}
@@ -128,8 +128,6 @@ func (r *Compiled) RedisKey(key string) string {
 	slot.Store(hot)
 	return hot.redis
 }
-
-var seed = maphash.MakeSeed()
 
 func (r *Compiled) redisKey(key string) string {
 	if r.By[0] == "goods" && key != SharedKey {

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,7 +88,8 @@ type Compiled struct {
 	Rule
 	params  ratelimit.Params
 	entries []Entry
-	hot     [64]atomic.Pointer[redisName] // see Compiled.RedisKey
+	seed    maphash.Seed
+	hot     [64]atomic.Pointer[redisName] // by seed, see Compiled.RedisKey
 }
 
 // redisName is a key and its name in Redis.
@@ -127,7 +129,7 @@ func (r Rule) compile() (*Compiled, error) {
 			return nil, err
 		}
 	}
-	return &Compiled{Rule: r, params: params, entries: entries}, nil
+	return &Compiled{Rule: r, params: params, entries: entries, seed: maphash.MakeSeed()}, nil
 }
 
 func (r Rule) withDefaults() Rule {
