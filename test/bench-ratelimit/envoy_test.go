@@ -44,7 +44,7 @@ func envoyRatelimit(t *testing.T, client *redis.Client) peer {
 	server.Env = append(os.Environ(), "USE_STATSD=false", "LOG_LEVEL=error", "BACKEND_TYPE=redis",
 		"REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+client.Options().Addr,
 		"REDIS_POOL_SIZE="+strconv.Itoa(callers), "RUNTIME_ROOT="+dir,
-		"RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "HOST=127.0.0.1",
+		"RUNTIME_SUBDIRECTORY=ratelimit", "HOST=127.0.0.1",
 		"DEBUG_HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "PORT="+ports[0], "DEBUG_PORT="+ports[1],
 		"GRPC_PORT="+ports[2])
 	require.NoError(t, server.Start())
