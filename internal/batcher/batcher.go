@@ -9,6 +9,7 @@ package batcher
 
 import (
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -83,11 +84,13 @@ func (b *Batcher[K, Q, A]) add(ctx context.Context, key K, request Q) (*batch[Q,
 
 // run executes batches of a key until no call waits.
 func (b *Batcher[K, Q, A]) run(ctx context.Context, key K) {
+	runtime.Gosched() // callers that are ready to run join the first batch
 	for next := b.next(key); next != nil; next = b.next(key) {
 		if requests := next.wanted(); len(requests) > 0 {
 			next.answers, next.err = b.execute(ctx, key, requests)
 		}
 		close(next.done)
+		runtime.Gosched()
 	}
 }
 
