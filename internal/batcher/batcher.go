@@ -2,7 +2,8 @@
 //
 // A Batcher keeps at most one batch per key in flight. Calls that arrive meanwhile form the next
 // batch, in their order of arrival. A call that finds no batch in flight starts one at once, so
-// batching adds no delay. It turns thousands of calls to Redis into a few.
+// batching adds no delay. A batch begins after the goroutines that are ready to run, because these
+// may call too. It turns thousands of calls to Redis into a few.
 //
 // It imports the standard library alone.
 package batcher
@@ -84,18 +85,18 @@ func (b *Batcher[K, Q, A]) add(ctx context.Context, key K, request Q) (*batch[Q,
 
 // run executes batches of a key until no call waits.
 func (b *Batcher[K, Q, A]) run(ctx context.Context, key K) {
-	runtime.Gosched() // callers that are ready to run join the first batch
 	for next := b.next(key); next != nil; next = b.next(key) {
 		if requests := next.wanted(); len(requests) > 0 {
 			next.answers, next.err = b.execute(ctx, key, requests)
 		}
 		close(next.done)
-		runtime.Gosched()
 	}
 }
 
-// next removes the first waiting batch from the queue; nil if there is none.
+// next removes the first waiting batch from the queue; nil if there is none. Callers that are ready
+// to run join it first.
 func (b *Batcher[K, Q, A]) next(key K) *batch[Q, A] {
+	runtime.Gosched()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting := b.queues[key]

@@ -27,13 +27,13 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
-// maxPace is the longest time that a batch waits for the confirm of the one before.
-const maxPace = 2 * time.Millisecond
+// maxConfirmWait is the longest time that a batch waits for the confirm of the one before.
+const maxConfirmWait = 2 * time.Millisecond
 
-// pace waits for the end of the publication, at most maxPace. Calls that arrive meanwhile share the
-// next batch, and larger batches cost Redis and RabbitMQ less.
-func (p *publication) pace() {
-	timer := time.NewTimer(maxPace)
+// waitBriefly waits for the end of the publication, at most maxConfirmWait. Calls that arrive
+// meanwhile share the next batch, and larger batches cost Redis and RabbitMQ less.
+func (p *publication) waitBriefly() {
+	timer := time.NewTimer(maxConfirmWait)
 	defer timer.Stop()
 	select {
 	case <-p.done:
@@ -41,8 +41,8 @@ func (p *publication) pace() {
 	}
 }
 
-// reserveBatch reserves a batch in Redis and publishes the taken reservations. It does not wait long
-// for a confirm that is late, so that the next batch can start.
+// reserveBatch reserves a batch in Redis and publishes the taken reservations. It does not wait for
+// a late confirm, so that the next batch can start.
 func (s *Service) reserveBatch(
 	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]result, error) {
@@ -70,7 +70,7 @@ func (s *Service) reserveBatch(
 		}
 		body := order.EncodeOrders(key.goodsID, res.Entries)
 		go s.publish(ctx, key.goodsID, res.OutboxID, body, publishBy, pub)
-		pub.pace()
+		pub.waitBriefly()
 	}
 	return answers, nil
 }
