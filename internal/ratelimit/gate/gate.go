@@ -124,8 +124,7 @@ func (g *Gate) Take(
 	res := g.take(ctx, rule, req)
 	if err := ctx.Err(); err != nil && res.Degraded {
 		if res.debt != nil { // the caller no longer waits and does not use the permit
-			unused := res // the address of res itself would put each result on the heap
-			unused.Refund()
+			res.Refund()
 		}
 		return Result{}, fmt.Errorf("ratelimit: decide: %w", err)
 	}
