@@ -7,8 +7,10 @@ func (w *world) addMerchant(goods int) {
 	for range w.rnd.IntN(4) {
 		w.onAPI(w.rnd.IntN(200), func(p *proc) { w.amend(p, goods) })
 	}
-	for range w.rnd.IntN(4) {
-		w.onAPI(w.rnd.IntN(200), func(p *proc) { w.cutStock(p, goods) })
+	if w.harder {
+		for range w.rnd.IntN(4) {
+			w.onAPI(w.rnd.IntN(200), func(p *proc) { w.cutStock(p, goods) })
+		}
 	}
 	if w.rnd.IntN(4) > 0 {
 		w.onAPI(20+w.rnd.IntN(200), func(p *proc) { w.closeSale(p, goods) })

@@ -210,6 +210,9 @@ func (w *world) shutAndDrain(p *proc, goods, holder, token int) ([]line, bool) {
 
 // missing lists the pending orders without a row: the broker may have lost them before the barrier.
 func (w *world) missing(p *proc, goods int) (lines []line, ok bool) {
+	if !w.harder {
+		return nil, true
+	}
 	p.step()
 	s := p.host.redis
 	if !s.answers() {
@@ -238,12 +241,8 @@ func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 	}
 	on, ok := w.db.endOpening(goods, token)
 	if ok && on != 0 && on != shut && !w.omits(OpeningAwaited) {
-		margin := openMargin
-		if w.omits(OpeningMargin) {
-			margin = 0
-		}
 		p.host.redis.extendLock(goods, holder, openFor+openMargin)
-		p.sleep(p.host.ticks(openFor + margin))
+		p.sleep(p.host.ticks(openFor + openMargin))
 	}
 	return ok
 }
@@ -270,7 +269,7 @@ func (w *world) drain(p *proc, goods, token int) bool {
 
 // awaitBarrier publishes the barrier, and waits until a consumer has recorded it in MySQL.
 func (w *world) awaitBarrier(p *proc, goods, token int) bool {
-	if w.rnd.IntN(8) == 0 {
+	if w.harder && w.rnd.IntN(8) == 0 {
 		p.sleep(w.rnd.IntN(30)) // and the broker loses its data
 	}
 	epoch := w.db.goods[goods].epoch

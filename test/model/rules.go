@@ -89,8 +89,6 @@ const (
 	OpeningInMySQL
 	// A rebuild waits until a gate that it could not shut is open no longer.
 	OpeningAwaited
-	// It waits for longer than an opening: clocks drift.
-	OpeningMargin
 	// The time of an opening counts from before MySQL's answer: a worker may sleep after it.
 	OpeningFromBefore
 	// A merchant's change brings the version of MySQL's row into Redis, which refuses an older one:
@@ -194,7 +192,6 @@ var names = [...]string{
 	ParkedAdopted:          "parked orders not adopted by an open epoch",
 	OpeningInMySQL:         "no record of the opening in MySQL",
 	OpeningAwaited:         "a rebuild does not wait for the end of an opening",
-	OpeningMargin:          "a rebuild waits for an opening without a margin",
 	OpeningFromBefore:      "an opening counted from after MySQL's answer",
 	VersionInUpdate:        "an older change of a merchant replaces a newer one",
 	VersionInLoad:          "load of an older version than a merchant's change has brought",
