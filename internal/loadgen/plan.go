@@ -32,7 +32,7 @@ type Plan struct {
 	Hostile   float64 `json:"hostile"`
 	Room      *Room   `json:"room,omitempty"` // of a sale with a waiting room
 	Seed      uint64  `json:"seed"`           // of the buyers' kinds
-	Quantity  int64   `json:"quantity"` // units of each purchase; 1 if 0
+	Quantity  int64   `json:"quantity"`       // units of each purchase; 1 if 0
 	// Patience bounds a buyer's retries, and separately its polling; 30 s if 0.
 	Patience time.Duration `json:"-"`
 

@@ -16,7 +16,7 @@ import (
 // their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
-	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}, watch: buyer.NewWatch()}
+	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}, monitor: buyer.NewMonitor()}
 	if p.StartAt.After(r.began) {
 		r.began = p.StartAt
 	}
@@ -24,10 +24,10 @@ func Run(ctx context.Context, p Plan) Result {
 	done := make(chan struct{})
 	var clock sync.WaitGroup
 	clock.Go(func() { r.recorder.tick(done, p.Every, p.OnPoint) })
-	watching, stop := context.WithCancel(ctx)
+	monitoring, stop := context.WithCancel(ctx)
 	if p.Room != nil {
 		clock.Go(func() {
-			r.watch.Run(watching, apiclient.Client{Base: p.Bases[0], HTTP: p.HTTP}, p.GoodsID)
+			r.monitor.Run(monitoring, apiclient.Client{Base: p.Bases[0], HTTP: p.HTTP}, p.GoodsID)
 		})
 	}
 	r.play(ctx)
@@ -36,7 +36,7 @@ func Run(ctx context.Context, p Plan) Result {
 	close(done)
 	clock.Wait()
 	result := r.recorder.result(r.began, took, p.Buyers)
-	result.Commitment = r.watch.Commitment()
+	result.Commitment = r.monitor.Commitment()
 	return result
 }
 
@@ -46,7 +46,7 @@ type runner struct {
 	began    time.Time
 	recorder *recorder
 	captured *buyer.Captured
-	watch    *buyer.Watch
+	monitor  *buyer.Monitor
 	buyers   sync.WaitGroup
 }
 
@@ -194,7 +194,7 @@ func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 		OnPath: func(path string) { r.captured.AddPath(id, path) },
 	}
 	if r.Room != nil {
-		b.Room = &buyer.Room{Habit: r.habit(i), Watch: r.watch}
+		b.Room = &buyer.Room{Habit: r.habit(i), Monitor: r.monitor}
 	}
 	switch kind {
 	case Hostile:

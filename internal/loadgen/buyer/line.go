@@ -24,8 +24,8 @@ const (
 
 // Room is a buyer's view of the waiting room of a sale.
 type Room struct {
-	Habit Habit
-	Watch *Watch
+	Habit   Habit
+	Monitor *Monitor
 }
 
 // The steps of a buyer in a line.
@@ -99,7 +99,7 @@ func (b Buyer) awaitTurn(ctx context.Context, t *Result, line string) error {
 		if b.Room.Habit == Eager {
 			pause = eagerPause
 		}
-		over, err := b.Room.Watch.await(ctx, t.Place.Number, pause)
+		over, err := b.Room.Monitor.await(ctx, t.Place.Number, pause)
 		if err != nil {
 			return err
 		}

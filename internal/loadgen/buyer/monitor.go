@@ -9,12 +9,12 @@ import (
 	"flashsale.dev/seckill/internal/waitingroom"
 )
 
-// watchPause is the time between two readings of a status, which may be a second old.
-const watchPause = 200 * time.Millisecond
+// statusPause is the time between two readings of a status, which may be a second old.
+const statusPause = 200 * time.Millisecond
 
-// Watch reads the public status of a waiting room for all buyers of a run. Each buyer computes its
+// Monitor reads the public status of a waiting room for all buyers of a run. Each buyer computes its
 // position from it, as the documentation of the draw describes.
-type Watch struct {
+type Monitor struct {
 	mu      sync.Mutex
 	line    Line
 	draw    *waitingroom.Draw
@@ -22,50 +22,50 @@ type Watch struct {
 	changed chan struct{} // closed at the next change
 }
 
-// NewWatch returns a watch that has read nothing.
-func NewWatch() *Watch { return &Watch{changed: make(chan struct{})} }
+// NewMonitor returns a monitor that has read nothing.
+func NewMonitor() *Monitor { return &Monitor{changed: make(chan struct{})} }
 
 // Run reads the status until ctx ends. A reading that fails is repeated.
-func (w *Watch) Run(ctx context.Context, c apiclient.Client, goodsID string) {
-	for apiclient.Sleep(ctx, watchPause) == nil {
+func (m *Monitor) Run(ctx context.Context, c apiclient.Client, goodsID string) {
+	for apiclient.Sleep(ctx, statusPause) == nil {
 		if line, err := ReadLine(ctx, c, goodsID); err == nil {
-			w.set(line)
+			m.set(line)
 		}
 	}
 }
 
-func (w *Watch) set(line Line) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.first == "" {
-		w.first = line.Commitment
+func (m *Monitor) set(line Line) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.first == "" {
+		m.first = line.Commitment
 	}
-	if w.draw == nil && line.Seed != "" {
-		w.draw, _ = line.Draw() // the verdict reads it again, and reports an error
+	if m.draw == nil && line.Seed != "" {
+		m.draw, _ = line.Draw() // the verdict reads it again, and reports an error
 	}
-	if line.Admitted != w.line.Admitted || line.Phase != w.line.Phase {
-		close(w.changed)
-		w.changed = make(chan struct{})
+	if line.Admitted != m.line.Admitted || line.Phase != m.line.Phase {
+		close(m.changed)
+		m.changed = make(chan struct{})
 	}
-	w.line = line
+	m.line = line
 }
 
-// Commitment returns the first commitment to a seed that the watch saw.
-func (w *Watch) Commitment() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.first
+// Commitment returns the first commitment to a seed that the monitor saw.
+func (m *Monitor) Commitment() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.first
 }
 
 // await waits until the turn of a number seems to have come, or for a pause. over reports that the
 // room is over.
-func (w *Watch) await(ctx context.Context, number int64, pause time.Duration) (over bool, err error) {
+func (m *Monitor) await(ctx context.Context, number int64, pause time.Duration) (over bool, err error) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		w.mu.Lock()
-		line, draw, changed := w.line, w.draw, w.changed
-		w.mu.Unlock()
+		m.mu.Lock()
+		line, draw, changed := m.line, m.draw, m.changed
+		m.mu.Unlock()
 		called := draw != nil && draw.Position(number) <= line.Admitted
 		if over = line.Phase == "over" && !called; over || called && pause != eagerPause {
 			// A place that is called, and still says waiting, must not be read without a pause.

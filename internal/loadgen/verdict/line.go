@@ -80,7 +80,7 @@ func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
 		j.addDifference(ruleDraw, "%v", err)
 	}
 	for _, m := range wrong {
-		j.addDifference(ruleDraw, "number %d was told position %d, and the draw says %d", m.Number,
+		j.addDifference(ruleDraw, "number %d got position %d, and the draw says %d", m.Number,
 			m.Position, m.Drawn)
 	}
 }
