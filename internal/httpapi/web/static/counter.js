@@ -5,6 +5,7 @@ import {now} from './clock.js';
 import {codeOf, keepCode} from './code.js';
 import {follow} from './follow.js';
 import {call} from './net.js';
+import {showWay} from './line.js';
 import {loadOrders} from './orders.js';
 import {alertTurn, forget, leave, ticketOf, waitInLine} from './room.js';
 import {count, length, oneOf, t, zoned} from './words.js';
@@ -167,7 +168,8 @@ export class Counter {
     const quit = {label: t('room.leave'), press: () => { stop.abort(); leave(goodsId); }};
     this.say('wait', t('room.joining'));
     const trouble = (answer, left) => this.say('wait', oneOf('wait', answer.reason, {n: left}), quit);
-    const {place, refused} = await waitInLine(goodsId, this.code?.value.trim(), (p) => this.stand(p, quit), trouble, stop.signal);
+    const {place, refused} = await waitInLine(goodsId, this.code?.value.trim(), (p, line) => this.stand(p, line, quit), trouble, stop.signal);
+    showWay(this.card, null);
     if (refused) {
       this.place = null;
       if (refused.reason !== 'STOPPED') forget(goodsId);
@@ -183,10 +185,11 @@ export class Counter {
   }
 
   /** Shows the place in the line. */
-  stand(place, quit) {
+  stand(place, line, quit) {
     this.place = place;
     this.draw();
     if (place.state !== 'waiting') return;
+    showWay(this.card, place, line);
     const values = {n: count(place.ahead), time: length(place.etaSeconds * 1000)};
     const words = !place.position ? 'room.drawn' : place.ahead === 0 ? 'room.next' : 'room.ahead';
     this.say('wait', t(words, values), quit);

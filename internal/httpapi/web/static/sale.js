@@ -5,6 +5,7 @@ import {everySecond, setOffset, now} from './clock.js';
 import './copy.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
+import {followLine} from './line.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
@@ -37,8 +38,14 @@ const stateAt = (at) => {
   return sale.phase === 'sold_out' ? 'sold_out' : 'ongoing';
 };
 
+let followed = false;
+
 function show(fresh) {
   sale = {...sale, ...fresh};
+  if (sale.admission === 'waitingRoom' && !followed) {
+    followed = true;
+    followLine(document.getElementById('line'), head.dataset.goods);
+  }
   put(part(head, 'title'), sale.title);
   put(part(head, 'price'), money(sale.price, sale.currency));
   put(part(head, 'limit'), sale.perBuyerLimit > 1 ? t('card.limit', {n: count(sale.perBuyerLimit)}) : t('card.one'));
