@@ -16,6 +16,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -35,6 +36,7 @@ func (a *api) pages() []route {
 		show("/", a.shopPage),
 		show("/s/:goodsId", a.salePage),
 		show("/s/:goodsId/calendar.ics", a.saleCalendar),
+		show("/o/:orderSn", a.purchasePage),
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
 		show("/console/sales/:goodsId", a.consolePage("sale")),
@@ -209,6 +211,22 @@ func (a *api) consolePage(name string) handleFunc {
 		}
 		return a.page(r, http.StatusOK, web.Page{Name: name, Data: cmp.Or(goods, sn, id)})
 	}
+}
+
+// purchasePage is the page of one order for its buyer. The page's script fetches the order.
+func (a *api) purchasePage(_ context.Context, r *request) (response, error) {
+	by, sn := a.visitor(r.gin.Request), r.gin.Param("orderSn")
+	switch {
+	case !isOrderSn(sn):
+		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+	case by.ID == "":
+		return a.redirect("/session?to=" + url.QueryEscape("/o/"+sn)), nil
+	case !isBuyer(by):
+		return a.page(r, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
+	}
+	return a.page(r, http.StatusOK, web.Page{Name: "purchase", Data: web.Purchase{
+		OrderSn: sn, Countries: shipping.Countries(),
+	}})
 }
 
 // visitor returns the actor of the session cookie, or the zero Actor without a valid one. Pages

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,10 @@ func (v *visitor) fitsEverybody(what string) {
 		other.width, other.height, other.scale = screen.width, screen.height, screen.scale
 		v.do(other.hold)
 		wrong = append(wrong, ask[[]string](v, checks)...)
+		if *looks != "" {
+			name := fmt.Sprintf("%s-%s-%d-%t.png", what, other.language, other.width, other.dark)
+			v.keep(filepath.Join(*looks, strings.ReplaceAll(name, " ", "-")))
+		}
 	}
 	v.do(v.device.hold)
 	require.Empty(v.t, wrong, "%s, %+v", what, v.device)

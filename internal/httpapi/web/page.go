@@ -127,6 +127,21 @@ func (p Page) CardAlone(s Sale) CardData { return CardData{Page: p, Sale: s, Alo
 // Any reports whether a sale is on or upcoming.
 func (s SaleGroups) Any() bool { return len(s.Now)+len(s.Soon) > 0 }
 
+// Purchase is the data of the page of one order for its buyer.
+type Purchase struct {
+	OrderSn   string
+	Countries []string // choices of the address
+}
+
+// Short returns the end of an order number, which people compare. static/words.js must agree.
+func (p Page) Short(orderSn string) string {
+	if len(orderSn) <= 8 {
+		return orderSn
+	}
+	end := orderSn[len(orderSn)-8:]
+	return end[:4] + "-" + end[4:]
+}
+
 // SignIn is the data of the sign-in page.
 type SignIn struct {
 	Guests []User // offered without a token

@@ -51,7 +51,7 @@ func New(currency string) (*Site, error) {
 	}
 	for _, name := range []string{
 		"shop", "item", "session", "console", "sale", "operations", "order", "keys", "webhooks",
-		"webhook", "audit", "stop",
+		"webhook", "audit", "stop", "purchase",
 	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")

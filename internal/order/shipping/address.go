@@ -5,6 +5,7 @@ import (
 	"net/mail"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -63,6 +64,20 @@ func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
 	return err == nil && region.IsCountry() && region.String() == code
 }
+
+// Countries returns the codes of all countries that an address may have, in alphabetical order.
+func Countries() []string { return countries() }
+
+var countries = sync.OnceValue(func() (all []string) {
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			if code := string([]rune{a, b}); isCountry(code) {
+				all = append(all, code)
+			}
+		}
+	}
+	return all
+})
 
 // text is the form that is encrypted.
 func (a Address) text() string {

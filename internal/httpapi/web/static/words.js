@@ -20,6 +20,9 @@ export function oneOf(family, member, values) {
 /** The text of a failed call, with the field that was wrong. */
 export const problem = (answer) => oneOf('reason', answer.reason) + (answer.reason === 'BAD_REQUEST' ? ` (${answer.message})` : '');
 
+/** The end of an order number, which people compare, as page.go writes it. */
+export const short = (sn) => sn.length > 8 ? `${sn.slice(-8, -4)}-${sn.slice(-4)}` : sn;
+
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
 
 /** A number with separators. */
