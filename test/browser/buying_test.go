@@ -31,7 +31,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"for nothing":       withoutPayment,
 		"with a code":       withACode,
 		"a page of its own": aPageOfItsOwn, "to the receipt": toTheReceipt,
-		"cancelled on its page": cancelsOnItsPage,
+		"cancelled on its page": cancelsOnItsPage, "a reminder": remindsOfTheStart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

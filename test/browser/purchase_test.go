@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -110,4 +111,27 @@ func printed(medium string) chromedp.Action[chromedp.Void] {
 			emulation.SetEmulatedMediaParams{Media: medium})
 		return chromedp.Void{}, err
 	}
+}
+
+// remindsOfTheStart sets a reminder where the browser allows notifications, and tries where it does
+// not. The notification comes a minute before the start, on any page, once.
+func remindsOfTheStart(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing to wait for", start: 63 * time.Second, end: time.Hour})
+	v := h.buyer(t, 153, `window.notes = []; window.Notification = class extends EventTarget {
+		static permission = sessionStorage.allowed ? 'granted' : 'default';
+		static async requestPermission() {
+			return this.permission = sessionStorage.allowed ? 'granted' : 'denied'; }
+		constructor(title, {body}) { super(); window.notes.push(title + ': ' + body); } };`)
+	v.open("/s/" + goods)
+	v.press("#remind")
+	v.sees("#remind-say", "Your calendar can remind you.")
+	v.run(`sessionStorage.allowed = 'yes'`)
+	v.press("#remind")
+	v.sees("#remind-say", "This browser reminds you one minute before the start")
+	v.sees("#remind", "Remove the reminder")
+	v.fitsEverybody("a reminder")
+	v.open("/")
+	v.becomes("reminded", `window.notes.length === 1`)
+	require.Contains(t, ask[string](v, `window.notes[0]`), "A thing to wait for: The sale starts in ")
+	require.Empty(t, ask[[]string](v, `Object.keys(localStorage).filter((k) => k.startsWith('remind:'))`))
 }
