@@ -55,6 +55,7 @@ func toTheReceipt(t *testing.T, h fixture) {
 	v.sees("#steps [aria-current]", "Payment")
 	v.becomes("Pay has the focus", `document.activeElement.id === 'pay'`)
 	v.fitsEverybody("an order to pay")
+	v.shot("receipt")
 	v.press("#pay")
 	v.sees("#say", "Paid. Thank you: your order is confirmed.")
 	v.sees("#steps [aria-current]", "Confirmed")

@@ -28,9 +28,12 @@ type assets struct {
 }
 
 // loadAssets reads the static files. It adds a script module, such as words-en.js, for each group and
-// language of texts. Only console pages load the console's group.
-func loadAssets(groups map[string]map[Lang]Words) (*assets, error) {
+// language of texts. Only console pages load the console's group. A logo is an asset too.
+func loadAssets(groups map[string]map[Lang]Words, brand Brand) (*assets, error) {
 	bodies := make(map[string][]byte)
+	if brand.logo != "" {
+		bodies[brand.logo] = brand.body
+	}
 	static, err := files.ReadDir("static")
 	if err != nil {
 		return nil, fmt.Errorf("assets: %w", err)
@@ -80,6 +83,12 @@ func mediaType(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".webp":
+		return "image/webp"
 	default:
 		return "application/octet-stream"
 	}

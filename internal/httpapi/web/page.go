@@ -52,10 +52,13 @@ func (p Page) T(name string, pairs ...any) string {
 
 // Title is the text of the browser's tab.
 func (p Page) Title() string {
-	if p.Preview != nil {
-		return p.T("title."+p.Name, "title", p.Preview.Title)
+	switch {
+	case p.Preview != nil:
+		return p.Preview.Title + " · " + p.Brand()
+	case p.Name == "shop" || p.Name == "stop":
+		return p.Brand()
 	}
-	return p.T("title." + p.Name)
+	return p.T("title."+p.Name) + " · " + p.Brand()
 }
 
 // Other is the language that the page links to.
