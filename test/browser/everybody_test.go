@@ -65,9 +65,9 @@ func (v *visitor) fitsEverybody(what string) {
 		other.width, other.height, other.scale = screen.width, screen.height, screen.scale
 		v.do(other.hold)
 		wrong = append(wrong, ask[[]string](v, checks)...)
-		if *looks != "" {
+		if *pages != "" {
 			name := fmt.Sprintf("%s-%s-%d-%t.png", what, other.language, other.width, other.dark)
-			v.keep(filepath.Join(*looks, strings.ReplaceAll(name, " ", "-")))
+			v.keep(filepath.Join(*pages, strings.ReplaceAll(name, " ", "-")))
 		}
 	}
 	v.do(v.device.hold)

@@ -20,6 +20,7 @@ func TestPages_OnRealServers(t *testing.T) {
 	t.Run("tour", func(t *testing.T) { tour(t, h, false, phone, desktop) })
 	t.Run("rush", func(t *testing.T) { stayLiveDuringARush(t, h) })
 	t.Run("ledger", func(t *testing.T) { showARedLedger(t, h) })
+	t.Run("receipt", func(t *testing.T) { toTheReceipt(t, h) })
 }
 
 // stayLiveDuringARush opens the shop's page repeatedly while 5,000 buyers rush for 2,500 units. The

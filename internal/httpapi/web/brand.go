@@ -19,7 +19,7 @@ type Brand struct {
 const (
 	maxName = 40
 	// maxLogo leaves the pages below 100 KB, without which they would be slow on phones.
-	maxLogo = 20 << 10
+	maxLogo = 8 << 10
 )
 
 // NewBrand returns a brand with the logo of a file; "" for none. The error says what is wrong with

@@ -36,7 +36,7 @@ func TestBrand_NamesTheWrongSetting(t *testing.T) {
 	require.NoError(t, os.WriteFile(large, make([]byte, maxLogo+1), 0o600))
 	for _, c := range []struct{ name, file, want string }{
 		{strings.Repeat("a", 41), "", "SECKILL_SHOP_NAME: has more than 40 characters"},
-		{"", large, "SECKILL_SHOP_LOGO: " + large + " has 20481 bytes"},
+		{"", large, "SECKILL_SHOP_LOGO: " + large + " has 8193 bytes"},
 		{"", "logo.gif", "SECKILL_SHOP_LOGO: logo.gif is no .svg"},
 		{"", filepath.Join(dir, "none.png"), "no such file"},
 	} {

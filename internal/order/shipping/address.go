@@ -5,7 +5,6 @@ import (
 	"net/mail"
 	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -66,9 +65,7 @@ func isCountry(code string) bool {
 }
 
 // Countries returns the codes of all countries that an address may have, in alphabetical order.
-func Countries() []string { return countries() }
-
-var countries = sync.OnceValue(func() (all []string) {
+func Countries() (all []string) {
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
 			if code := string([]rune{a, b}); isCountry(code) {
@@ -77,7 +74,7 @@ var countries = sync.OnceValue(func() (all []string) {
 		}
 	}
 	return all
-})
+}
 
 // text is the form that is encrypted.
 func (a Address) text() string {

@@ -125,7 +125,7 @@ async function step(name, words = name) {
   else tick();
 }
 
-/** Marks the wrong fields and gives the focus to the first. */
+/** Marks the wrong fields and moves the focus to the first. */
 function mark(wrong) {
   for (const {name} of form.elements) {
     if (!name) continue;

@@ -62,9 +62,4 @@ export function offer(button, say, sale) {
   draw();
 }
 
-if ('Notification' in window && Notification.permission === 'granted') everySecond(remind);
-else document.addEventListener('click', function later() {
-  if (window.Notification?.permission !== 'granted') return;
-  document.removeEventListener('click', later);
-  everySecond(remind);
-});
+if ('Notification' in window) everySecond(() => Notification.permission === 'granted' && remind());
