@@ -41,7 +41,7 @@ fuzz: ## fuzz each decoder and each route, for FUZZTIME (10m) in total
 
 # The linters have pinned versions. The first run builds them, which takes some minutes.
 lint: ## golangci-lint, go vet, gofumpt, go mod tidy, generated code, a compatible API, vocabulary, govulncheck
-	$(TOOL) golangci-lint run ./...
+	GOGC=400 $(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
 	$(GO) vet -tags measure ./test/e2e
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
@@ -98,8 +98,8 @@ history: ## judge histories of concurrent clients with porcupine, SEEDS (5) from
 	$(GO) test ./test/history -count=1 -timeout 12h -v -history.all -history.seed=$(SEED) \
 		-history.seeds=$(SEEDS) -artifacts -outputdir=$(CURDIR)/reports
 
-profile: ## write CPU profiles of the API, sold out and selling, to profiles/ (for go tool pprof)
-	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted' -benchtime 1x ./test/bench/
+profile: ## write CPU profiles of API and consumer, sold out and selling, to profiles/
+	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted|WholeWay' -benchtime 1x ./test/bench/
 
 # It needs root and 6 GB of disk if it builds stand-ins for images that cannot be pulled.
 compose-test: ## test docker-compose.yml unchanged: 10,000 buyers, the ledger, the dashboards

@@ -65,14 +65,28 @@ func appendText(b []byte, s string) []byte {
 
 // DecodeLine decodes one entry and checks it. Its error is ErrMalformed.
 func DecodeLine(b []byte) (reservation.OrderLine, error) {
-	var l reservation.OrderLine
-	if err := jsonv2.Unmarshal(b, &l, numbersAsText); err != nil {
-		return l, fmt.Errorf("%w: %w", ErrMalformed, err)
+	l, err := unmarshal[reservation.OrderLine](b)
+	if err != nil {
+		return l, err
 	}
 	return l, CheckLine(l)
 }
 
+// unmarshal decodes a text of this release, or else of an earlier one. Its error is ErrMalformed.
+func unmarshal[T any](b []byte) (v T, err error) {
+	if err := jsonv2.Unmarshal(b, &v); err == nil {
+		return v, nil
+	}
+	var older T
+	if err := jsonv2.Unmarshal(b, &older, numbersAsText); err != nil {
+		return older, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return older, nil
+}
+
 // numbersAsText decodes the ids of buyers of earlier releases, which were JSON numbers.
+//
+// Its look-up for each string costs as much as the rest of the decoding.
 //
 //nolint:gochecknoglobals // an encoding, which takes longer to make than a message to decode
 var numbersAsText = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(
@@ -106,6 +120,34 @@ func JoinEntries(entries [][]byte) []byte {
 	return append(b, ']')
 }
 
+// JoinArrays returns the JSON array of the entries of JSON arrays.
+func JoinArrays(arrays [][]byte) []byte {
+	entries := make([][]byte, len(arrays))
+	for i, a := range arrays {
+		entries[i] = bytes.TrimSuffix(bytes.TrimPrefix(a, []byte{'['}), []byte{']'})
+	}
+	return JoinEntries(entries)
+}
+
+// SplitEntries returns the entries of a JSON array, byte for byte. Its error is ErrMalformed.
+func SplitEntries(array []byte) (entries []jsontext.Value, err error) {
+	if err := jsonv2.Unmarshal(array, &entries); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return entries, nil
+}
+
+// FindEntry returns the entry of an order in a JSON array of entries, byte for byte. The beginning
+// of an entry is in no text of another one, because JSON escapes quotes.
+func FindEntry(array []byte, orderSn string) ([]byte, bool) {
+	at := bytes.Index(array, append(appendText([]byte(`{"orderSn":`), orderSn), ','))
+	if at < 0 {
+		return nil, false
+	}
+	entry, err := jsontext.NewDecoder(bytes.NewReader(array[at:])).ReadValue()
+	return entry, err == nil
+}
+
 // EncodeBarrier encodes a barrier message.
 func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})
@@ -117,9 +159,9 @@ func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 // The decoder takes a third of encoding/json's time. It refuses repeated names and broken UTF-8.
 // EncodeLine writes neither.
 func Decode(body []byte) (Message, error) {
-	var m Message
-	if err := jsonv2.Unmarshal(body, &m, numbersAsText); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrMalformed, err)
+	m, err := unmarshal[Message](body)
+	if err != nil {
+		return m, err
 	}
 	if m.GoodsID <= 0 {
 		return m, fmt.Errorf("%w: goodsId %d", ErrMalformed, m.GoodsID)

@@ -58,6 +58,7 @@ func (v *visitor) fitsEverybody(what string) {
 	own.still = true
 	other := own.at(!own.dark)
 	v.do(own.hold)
+	v.run(`scrollTo(0, 0)`) // the head of the page hides what is under it
 	wrong := ask[[]string](v, axe(allRules))
 	v.do(other.hold)
 	wrong = append(wrong, ask[[]string](v, axe(contrast))...)
