@@ -30,7 +30,8 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
 		"for nothing":       withoutPayment,
 		"with a code":       withACode,
-		"a page of its own": aPageOfItsOwn,
+		"a page of its own": aPageOfItsOwn, "to the receipt": toTheReceipt,
+		"cancelled on its page": cancelsOnItsPage, "a reminder": remindsOfTheStart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

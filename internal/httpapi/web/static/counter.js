@@ -63,7 +63,7 @@ export class Counter {
     this.step(null);
     const paid = order.status === 'paid';
     const words = overdue ? t('say.overdue') : oneOf('say.order', order.status);
-    this.say(paid ? 'yes' : 'note', words, paid ? {label: t('nav.orders'), href: '#orders'} : null);
+    this.say(paid ? 'yes' : 'note', words, paid ? {label: t('orders.open'), href: `/o/${order.orderSn}`} : null);
     // The units of an order that ended are on sale again.
     if (!paid && !overdue) this.reload();
   }
@@ -260,7 +260,7 @@ export class Counter {
     this.step('won');
     this.announced = order.orderSn;
     if (order.amount === 0) this.say('yes', t('say.free'));
-    else this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: '#orders'});
+    else this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: `/o/${order.orderSn}`});
     this.follows(order);
   }
 

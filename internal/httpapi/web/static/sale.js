@@ -9,7 +9,7 @@ import {followLine} from './line.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
-import {count, length, moment, money, oneOf, problem, t} from './words.js';
+import {count, length, moment, money, oneOf, problem, t, zoned} from './words.js';
 
 const head = document.getElementById('sale');
 const path = `/admin/sales/${head.dataset.goods}`;
@@ -190,14 +190,16 @@ function showRates(figures) {
   put(live('refused'), count1(no));
   sparks.orders.add(orders);
   sparks.refused.add(no);
-  showReasons(refusals, refused);
+  showReasons(refusals, refused, figures.refusalsSince);
   before = {at, taken, refused};
 }
 
-function showReasons(refusals, all) {
+/** Shows the refusals since Redis began to count: it begins again where it lost the sale. */
+function showReasons(refusals, all, since) {
   const list = document.getElementById('reasons');
   const some = Object.entries(refusals).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
   document.getElementById('no-reasons').hidden = some.length > 0;
+  put(document.querySelector('[data-part=since]'), since ? t('live.reasons.since', {when: zoned(Date.parse(since))}) : t('live.reasons'));
   for (const [i, [reason, n]] of some.entries()) {
     let li = list.children[i];
     if (!li) {
