@@ -71,6 +71,9 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{store: store, prefix: s.prefix}
+	if store.client == nil {
+		l.prefix = "" // the store is this limiter's alone
+	}
 	if l.rule, err = book.Find(s.name); err != nil {
 		return nil, err
 	}
@@ -111,24 +114,24 @@ func (l *Limiter) SetLimit(limit Limit) error {
 // Allow takes n permits of a key if they are good now. Errors are ErrPermits, ErrUnavailable and
 // the context's.
 func (l *Limiter) Allow(ctx context.Context, key string, n int) (Decision, error) {
-	r, err := l.ReserveNow(ctx, key, n)
+	res, err := l.take(ctx, key, n, 0)
 	if err != nil {
 		return Decision{}, err
 	}
-	return r.Decision, nil
+	return decisionOf(res.Decision), nil
 }
 
 // Reserve takes n permits of a key, also such that are good only after a wait. The wait is at most
 // the limit's MaxWait, and ends before ctx does. Use the reservation after Reservation.Wait, or
 // give it back with Cancel. Errors are those of Allow.
 func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
-	return l.take(ctx, key, n, l.params.Load().MaxWait())
+	return reservationOf(l.take(ctx, key, n, l.params.Load().MaxWait()))
 }
 
 // ReserveNow is Reserve without a wait: it takes permits that are good now, as Allow does, and
 // Cancel can give them back.
 func (l *Limiter) ReserveNow(ctx context.Context, key string, n int) (*Reservation, error) {
-	return l.take(ctx, key, n, 0)
+	return reservationOf(l.take(ctx, key, n, 0))
 }
 
 // Wait takes n permits of a key and returns when they are good. Errors are those of Allow, and
@@ -144,7 +147,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 // Peek returns how many permits a key has without a wait, and when it has all. It takes none.
 // Allowed means that one permit is available. Errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
-	d, err := l.gate.Peek(ctx, l.rule, l.prefix+key, *l.params.Load())
+	d, err := l.gate.Peek(ctx, l.rule, core.Request{Key: l.prefix + key, Params: *l.params.Load()})
 	switch {
 	case ctx.Err() != nil:
 		return Decision{}, fmt.Errorf("ratelimit: peek: %w", ctx.Err())
@@ -160,23 +163,24 @@ func (l *Limiter) Close() { l.gate.Close() }
 // take asks for n permits that are good within maxWait.
 func (l *Limiter) take(
 	ctx context.Context, key string, n int, maxWait time.Duration,
-) (*Reservation, error) {
+) (gate.Result, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("ratelimit: take: %w", err)
+		return gate.Result{}, fmt.Errorf("ratelimit: take: %w", err)
 	}
-	r := &Reservation{}
-	var err error
-	r.result, err = l.gate.Take(ctx, l.rule, core.Request{
+	res, err := l.gate.Take(ctx, l.rule, core.Request{
 		Key: l.prefix + key, Params: *l.params.Load(), N: int64(n), MaxWait: maxWait,
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case r.result.Unavailable:
-		return nil, ErrUnavailable
+	if err == nil && res.Unavailable {
+		err = ErrUnavailable
 	}
-	r.Decision = decisionOf(r.result.Decision)
-	return r, nil
+	return res, err
+}
+
+func reservationOf(res gate.Result, err error) (*Reservation, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Reservation{Decision: decisionOf(res.Decision), result: res}, nil
 }
 
 func decisionOf(d core.Decision) Decision {

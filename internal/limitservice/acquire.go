@@ -88,10 +88,9 @@ func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Reques
 	default:
 		err = rules.CheckKey(body.Key)
 	}
-	return rule, ratelimit.Request{
-		Key: rule.RedisKey(body.Key), Params: s.book.Params(rule, body.Key, nil), N: permits,
-		MaxWait: time.Duration(body.MaxWaitMillis) * time.Millisecond,
-	}, err
+	request := rule.Request(body.Key, s.book.Params(rule, body.Key, nil))
+	request.N, request.MaxWait = permits, time.Duration(body.MaxWaitMillis)*time.Millisecond
+	return rule, request, err
 }
 
 // setHeaders sets RateLimit and RateLimit-Policy, unless the result has no value for them.

@@ -60,10 +60,9 @@ func (e *Envoy) ShouldRateLimit(
 
 // ask is a descriptor with its rule. rule is nil if none matches.
 type ask struct {
-	rule   *rules.Compiled
-	params ratelimit.Params
-	key    string
-	hits   int64
+	rule    *rules.Compiled
+	request ratelimit.Request
+	hits    int64
 }
 
 // asks finds the rules of all descriptors before the first one takes permits.
@@ -108,7 +107,8 @@ func (e *Envoy) ask(
 	if err != nil {
 		return ask{}, err
 	}
-	a.rule, a.key, a.params = rule, rule.RedisKey(key), e.book.Params(rule, key, own)
+	a.rule, a.request = rule, rule.Request(key, e.book.Params(rule, key, own))
+	a.request.MaxWait = 0 // Envoy does not wait
 	return a, nil
 }
 
@@ -156,7 +156,7 @@ func (d *decisions) add(ctx context.Context, a ask) error {
 		d.response.OverallCode = answer.Code
 		d.response.RawBody = append(d.response.RawBody, a.rule.Message...)
 	}
-	answer.CurrentLimit = currentLimit(a.rule.Name, a.params.Limit())
+	answer.CurrentLimit = currentLimit(a.rule.Name, a.request.Params.Limit())
 	answer.LimitRemaining = uint32(min(result.Remaining, math.MaxUint32))
 	answer.DurationUntilReset = durationpb.New(max(result.ResetAfter, result.RetryAfter))
 	return nil
@@ -166,9 +166,8 @@ func (d *decisions) decide(ctx context.Context, a ask) (gate.Result, error) {
 	if a.hits <= 0 || d.denied() {
 		return d.read(ctx, a)
 	}
-	result, err := d.gate.Take(ctx, a.rule, ratelimit.Request{
-		Key: a.key, Params: a.params, N: a.hits,
-	})
+	a.request.N = a.hits
+	result, err := d.gate.Take(ctx, a.rule, a.request)
 	if err == nil {
 		d.results = append(d.results, result)
 	}
@@ -181,9 +180,10 @@ func (d *decisions) read(ctx context.Context, a ask) (gate.Result, error) {
 	var now ratelimit.Decision
 	var err error
 	if a.hits < 0 {
-		now, err = d.gate.Credit(ctx, a.rule, a.key, a.params, -a.hits)
+		a.request.N = -a.hits
+		now, err = d.gate.Credit(ctx, a.rule, a.request)
 	} else {
-		now, err = d.gate.Peek(ctx, a.rule, a.key, a.params)
+		now, err = d.gate.Peek(ctx, a.rule, a.request)
 	}
 	if err != nil && (d.denied() || a.rule.OnError != rules.OnErrorClosed) {
 		return gate.Result{Decision: ratelimit.Decision{Allowed: true}, Degraded: true}, nil

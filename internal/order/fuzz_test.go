@@ -69,3 +69,36 @@ func FuzzDecodeLine(f *testing.F) {
 		require.JSONEq(t, string(must.Get(json.Marshal(l))(t)), string(text))
 	})
 }
+
+// FuzzFindEntry checks that an order's entry is found in an array of entries, and that no part of
+// another entry is taken for it.
+func FuzzFindEntry(f *testing.F) {
+	f.Add("06cq", "李雷", `{"orderSn":"06cr","buyerId":"7",`)
+	f.Add("a", `\",{"orderSn":"a",`, `],[{"orderSn":"06cr",`)
+	f.Fuzz(func(t *testing.T, sn, first, second string) {
+		lines := []reservation.OrderLine{
+			{OrderSn: "06cp", BuyerID: "6", Quantity: 1, Name: first, Phone: second},
+			{OrderSn: sn, BuyerID: "7", Quantity: 2, Name: second, Phone: first},
+			{OrderSn: "06cr", BuyerID: "8", Quantity: 3, Name: sn},
+		}
+		entries := make([][]byte, len(lines))
+		for i, l := range lines {
+			entries[i] = EncodeLine(l)
+		}
+		array := JoinArrays([][]byte{JoinEntries(entries[:1]), JoinEntries(entries[1:])})
+		require.Equal(t, JoinEntries(entries), array)
+		if sn == "06cp" || sn == "06cr" {
+			return
+		}
+		for i, entry := range must.Get(SplitEntries(array))(t) {
+			require.Equal(t, entries[i], []byte(entry))
+		}
+		for i, want := range []string{"06cp", sn, "06cr"} {
+			found, ok := FindEntry(array, want)
+			require.True(t, ok)
+			require.Equal(t, entries[i], found)
+		}
+		_, ok := FindEntry(array, sn+"x06")
+		require.False(t, ok)
+	})
+}

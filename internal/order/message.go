@@ -106,6 +106,34 @@ func JoinEntries(entries [][]byte) []byte {
 	return append(b, ']')
 }
 
+// JoinArrays returns the JSON array of the entries of JSON arrays.
+func JoinArrays(arrays [][]byte) []byte {
+	entries := make([][]byte, len(arrays))
+	for i, a := range arrays {
+		entries[i] = bytes.TrimSuffix(bytes.TrimPrefix(a, []byte{'['}), []byte{']'})
+	}
+	return JoinEntries(entries)
+}
+
+// SplitEntries returns the entries of a JSON array, byte for byte. Its error is ErrMalformed.
+func SplitEntries(array []byte) (entries []jsontext.Value, err error) {
+	if err := jsonv2.Unmarshal(array, &entries); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return entries, nil
+}
+
+// FindEntry returns the entry of an order in a JSON array of entries, byte for byte. The beginning
+// of an entry is in no text of another one, because JSON escapes quotes.
+func FindEntry(array []byte, orderSn string) ([]byte, bool) {
+	at := bytes.Index(array, append(appendText([]byte(`{"orderSn":`), orderSn), ','))
+	if at < 0 {
+		return nil, false
+	}
+	entry, err := jsontext.NewDecoder(bytes.NewReader(array[at:])).ReadValue()
+	return entry, err == nil
+}
+
 // EncodeBarrier encodes a barrier message.
 func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})

@@ -10,7 +10,7 @@ type engine interface {
 	set(t *Params, now int64)
 }
 
-// newEngine returns the engine of the limit's algorithm.
+// newEngine returns the engine of a limit that is no bucket.
 func newEngine(t *Params, now int64) engine {
 	switch t.limit.Algorithm {
 	case FixedWindow:
@@ -19,10 +19,8 @@ func newEngine(t *Params, now int64) engine {
 		return &stateEngine[slidingState]{params: t}
 	case SubWindows, SlidingLog:
 		return &logEngine{params: t}
-	case SmoothWarmingUp:
-		return newWarmEngine(*t, now)
 	}
-	return &stateEngine[bucketState]{params: t}
+	return newWarmEngine(*t, now)
 }
 
 // state is what Redis stores under a limiter's key; its zero value is a missing key. Its methods

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,10 @@ const (
 	// memoryBytes bounds a Memory. That is some 500,000 keys of buckets and windows.
 	memoryBytes = 128 << 20
 	// entryBytes is what a limiter takes beside its key, with its place in a map that grows by
-	// doubling. loggedBytes is what an admission or a part of a window takes in a log.
+	// doubling. engineBytes is what the state of another algorithm than a bucket's takes beside it.
+	// loggedBytes is what an admission or a part of a window takes in a log.
 	entryBytes  = 240
+	engineBytes = 64
 	loggedBytes = 16
 
 	memoryShards = 64
@@ -33,15 +36,29 @@ type Memory struct {
 // memoryShard has the limiters of some keys, and a lock for them.
 type memoryShard struct {
 	mu      sync.Mutex
-	entries map[string]*entry
+	entries map[name]*entry
 	newest  *Params // of the newest limiter; many keys have the same
 }
+
+// name is the space and the key of a limiter.
+type name struct{ space, key string }
 
 type entry struct {
 	params *Params // shared, never written
 	engine engine
-	fullAt int64 // µs; from then on it equals a new limiter
-	size   int64 // bytes
+	fullAt int64                    // µs; from then on it equals a new limiter
+	size   int64                    // bytes
+	bucket stateEngine[bucketState] // the engine of most limiters, in one piece with its entry
+}
+
+func newEntry(t *Params, now int64) *entry {
+	e := &entry{params: t}
+	if t.family() == bucketFamily {
+		e.bucket.params, e.engine = t, &e.bucket
+	} else {
+		e.engine = newEngine(t, now)
+	}
+	return e
 }
 
 // NewMemory makes an empty store on the clock now; nil is this process's clock.
@@ -51,7 +68,7 @@ func NewMemory(now func() time.Time) *Memory {
 	}
 	m := &Memory{now: now, seed: maphash.MakeSeed(), most: memoryBytes}
 	for i := range m.shards {
-		m.shards[i].entries = map[string]*entry{}
+		m.shards[i].entries = map[name]*entry{}
 	}
 	return m
 }
@@ -78,6 +95,8 @@ func (m *Memory) Take(r *Request) (Decision, error) {
 	return m.take(r), nil
 }
 
+func (r *Request) name() name { return name{r.Space, r.Key} }
+
 func (m *Memory) shard(key string) *memoryShard {
 	return &m.shards[maphash.String(m.seed, key)%memoryShards]
 }
@@ -90,11 +109,9 @@ func (m *Memory) take(r *Request) Decision {
 	s := shard.entry(now, r)
 	d := s.engine.decide(now, r.ask())
 	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
-	if b, ok := s.engine.(*stateEngine[bucketState]); ok {
-		s.fullAt = max(s.fullAt, b.state.drainedAt())
-	}
+	s.fullAt = max(s.fullAt, s.bucket.state.drainedAt())
 	if d.Allowed {
-		m.put(shard, now, r.Key, s)
+		m.put(shard, now, r.name(), s)
 	}
 	d.At = time.UnixMicro(now).UTC()
 	return d
@@ -118,7 +135,7 @@ func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	now := m.now().UnixMicro()
-	if s := shard.entries[r.Key]; s != nil && s.params.family() == r.Params.family() {
+	if s := shard.entries[r.name()]; s != nil && s.params.family() == r.Params.family() {
 		shard.with(s, &r.Params, now).engine.refund(now, r.Params.RefundMark(taken), r.N)
 	}
 	return nil
@@ -134,11 +151,10 @@ func steadyClock() func() time.Time {
 // entry is the limiter of a request, or a new one that is not stored yet: a denial
 // stores nothing.
 func (h *memoryShard) entry(now int64, r *Request) *entry {
-	if s := h.entries[r.Key]; s != nil {
+	if s := h.entries[r.name()]; s != nil {
 		return h.with(s, &r.Params, now)
 	}
-	t := h.shared(&r.Params)
-	return &entry{params: t, engine: newEngine(t, now)}
+	return newEntry(h.shared(&r.Params), now)
 }
 
 // shared returns params that several limiters have in common.
@@ -152,26 +168,29 @@ func (h *memoryShard) shared(t *Params) *Params {
 
 // put stores a limiter that has admitted a request. It evicts others for a new key, and while the
 // store is too large.
-func (m *Memory) put(shard *memoryShard, now int64, key string, s *entry) {
-	old := shard.entries[key]
-	if old == s && s.size == s.bytes(key) && m.bytes.Load() <= m.most {
+func (m *Memory) put(shard *memoryShard, now int64, n name, s *entry) {
+	old := shard.entries[n]
+	if old == s && s.size == s.bytes(n) && m.bytes.Load() <= m.most {
 		return
 	}
 	if old != nil {
 		m.bytes.Add(-old.size)
-		delete(shard.entries, key)
+		delete(shard.entries, n)
 	}
 	m.evict(shard, now)
-	shard.entries[key] = s
-	s.size = s.bytes(key)
+	n.key = strings.Clone(n.key) // it may be a part of a long string, such as a token
+	shard.entries[n] = s
+	s.size = s.bytes(n)
 	m.bytes.Add(s.size)
 }
 
 // bytes is the size of a limiter in memory.
-func (s *entry) bytes(key string) int64 {
-	n := entryBytes + int64(len(key))
+func (s *entry) bytes(of name) int64 {
+	n := entryBytes + int64(len(of.key))
 	if log, ok := s.engine.(*logEngine); ok {
-		n += loggedBytes * int64(cap(log.entries))
+		n += engineBytes + loggedBytes*int64(cap(log.entries))
+	} else if s.engine != engine(&s.bucket) {
+		n += engineBytes
 	}
 	return n
 }
@@ -184,31 +203,37 @@ func (h *memoryShard) with(s *entry, t *Params, now int64) *entry {
 	}
 	own := h.shared(t) // storing t itself would put each request on the heap
 	if s.params.family() != own.family() {
-		return &entry{params: own, engine: newEngine(own, now)}
+		return newEntry(own, now)
 	}
 	s.engine.set(own, now)
 	s.params = own
 	return s
 }
 
+const bucketFamily = "bucket"
+
 // family is equal for algorithms that can read each other's state. All buckets can.
 func (t *Params) family() string {
 	switch t.Kind {
 	case KindBucket, KindBursty:
-		return "bucket"
+		return bucketFamily
 	}
 	return string(t.limit.Algorithm)
 }
 
 // evict examines a few limiters and drops those that are full. Memory then follows the load without a
 // background goroutine. A map's iteration begins at a random key, so evict reaches all of them. A
-// store that is too large loses all that it examines.
+// store that is too large loses all that it examines. A small one loses nothing, because its keys
+// would be made again and again.
 func (m *Memory) evict(shard *memoryShard, now int64) {
+	if m.bytes.Load() < m.most/4 {
+		return
+	}
 	examined := 0
-	for key, s := range shard.entries {
+	for n, s := range shard.entries {
 		if s.fullAt <= now || m.bytes.Load() > m.most {
 			m.bytes.Add(-s.size)
-			delete(shard.entries, key)
+			delete(shard.entries, n)
 		}
 		if examined++; examined == 4 {
 			return

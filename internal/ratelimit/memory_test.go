@@ -144,6 +144,7 @@ func TestMemory_ChangedRateApplies(t *testing.T) {
 func TestMemory_DropsFullLimiters(t *testing.T) {
 	clock := testclock.New()
 	m := ratelimit.NewMemory(clock.Now)
+	m.SetMost(400_000) // it drops nothing below a quarter, some 400 limiters
 	params := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
 		must.Get(m.TakeEach(t.Context(),

@@ -27,11 +27,11 @@ const (
 type Params struct {
 	Kind                               Kind
 	Cost, Scale, Free, Cap, MaxPermits int64
-	limit                              Limit
+	limit                              *Limit // a pointer, because each request copies its Params
 }
 
 // Limit is the limit from which the params were made.
-func (t Params) Limit() Limit { return t.limit }
+func (t Params) Limit() Limit { return *t.limit }
 
 // InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
@@ -94,7 +94,7 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 }
 
 func (l Limit) bucketParams(cost, scale int64) (t Params, err error) {
-	t = Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
+	t = Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: &l}
 	if l.Algorithm == SmoothBursty {
 		t.Kind = KindBursty
 	}
@@ -190,7 +190,7 @@ func (l Limit) windowParams() (Params, error) {
 	if l.Algorithm == SlidingWindow {
 		kind = KindSliding
 	}
-	return Params{kind, ms, 1, limit, limit, limit, l}, nil
+	return Params{kind, ms, 1, limit, limit, limit, &l}, nil
 }
 
 // MaxWait is the longest wait that the limit itself allows.

@@ -33,7 +33,7 @@ func (l Limit) localParams() (Params, error) {
 			maxParts)
 	}
 	t := Params{
-		Cost: us, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: l,
+		Cost: us, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: &l,
 	}
 	switch {
 	case l.Algorithm == SubWindows:
@@ -53,7 +53,7 @@ func (l Limit) warmupParams(cost, scale int64) (Params, error) {
 		return Params{}, err
 	}
 	return Params{
-		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: l,
+		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: &l,
 	}, l.checkWait()
 }
 

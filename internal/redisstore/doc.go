@@ -6,7 +6,8 @@
 //
 //	sk:{42}            hash    the sale: gate, epoch, lease, window, limit, the ledger's numbers
 //	sk:{42}:buyers     hash    buyer -> units held, and the numbers of active and recently ended orders
-//	sk:{42}:pending    hash    order number -> time (ms), units, and the entry to publish again
+//	sk:{42}:pending    hash    order number -> time (ms), units, and its entry or block
+//	sk:{42}:blocks     hash    block -> entries of up to 32 pending orders, to publish again
 //	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
 //	sk:{42}:moves      set     ids of the stock moves applied in this epoch
 //	sk:{42}:p:<path>   string  a random path that an earlier release stored, for 24 h at most

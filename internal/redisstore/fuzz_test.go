@@ -15,10 +15,15 @@ import (
 func FuzzReadPending(f *testing.F) {
 	f.Add(`1762862400000:2:{"orderSn":"06cq","buyerId":7,"quantity":2}`)
 	f.Add("1:2:")
+	f.Add("1762862400000:1:#1762862400000-0.1.32")
 	f.Add("::{}")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := readPending(text)
+		p, block, err := readPending(text)
 		if err != nil {
+			return
+		}
+		if block != "" {
+			require.True(t, strings.HasSuffix(text, ":#"+block))
 			return
 		}
 		require.True(t, strings.HasSuffix(text, ":"+string(p.Entry)))

@@ -3,8 +3,12 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
 )
 
@@ -27,10 +31,23 @@ func (s *Store) Unconfirmed(
 		if at := streamTime(m.ID); at.After(now.Add(-age)) && !at.After(now) {
 			continue
 		}
-		body, _ := m.Values["b"].(string)
-		entries = append(entries, outbox.Entry{ID: m.ID, Entries: []byte(body)})
+		entries = append(entries, outbox.Entry{ID: m.ID, Entries: bodyOf(m)})
 	}
 	return entries, nil
+}
+
+// bodyOf joins the arrays of an outbox entry: b, b1, b2 and so on.
+func bodyOf(m redis.XMessage) []byte {
+	arrays := make([][]byte, len(m.Values))
+	for i := range arrays {
+		field := "b"
+		if i > 0 {
+			field += strconv.Itoa(i)
+		}
+		array, _ := m.Values[field].(string)
+		arrays[i] = []byte(array)
+	}
+	return order.JoinArrays(arrays)
 }
 
 // Confirmed deletes outbox entries that RabbitMQ has confirmed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,9 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 		for i, sn := range sns[:n] {
 			args[i] = sn
 		}
-		done, err := s.settle.Run(ctx, s.client, []string{k.sale(), k.pending()}, args...).Int()
+		done, err := s.settle.Run(ctx, s.client,
+			[]string{k.sale(), k.pending(), k.blocks()}, args...).
+			Int()
 		if err != nil {
 			return settled, fmt.Errorf("settle in redis: %w", err)
 		}
@@ -43,48 +46,106 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 func (s *Store) Pending(
 	ctx context.Context, goodsID int64, sn string,
 ) (reservation.OrderLine, bool, error) {
-	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
-	if errors.Is(err, redis.Nil) {
-		return reservation.OrderLine{}, false, nil
-	}
-	if err != nil {
-		return reservation.OrderLine{}, false, fmt.Errorf("read a pending order in redis: %w", err)
-	}
-	p, err := readPending(text)
-	return p.OrderLine, err == nil, err
+	lines, err := s.PendingAmong(ctx, map[int64][]string{goodsID: {sn}})
+	line, pending := lines[sn]
+	return line, pending, err
 }
 
-// PendingAmong returns the lines of those numbers, grouped by goods, that are pending. It reads
-// them in one round trip. A malformed line is an error, and the other lines are still returned.
+// PendingAmong returns the lines of those numbers, grouped by goods, that are pending. A malformed
+// line is an error, and the other lines are still returned.
 func (s *Store) PendingAmong(
 	ctx context.Context, numbers map[int64][]string,
 ) (map[string]reservation.OrderLine, error) {
-	asked := make(map[int64]*redis.SliceCmd, len(numbers))
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for goodsID, sns := range numbers {
-			asked[goodsID] = p.HMGet(ctx, keysOf(goodsID).pending(), sns...)
-		}
-		return nil
-	})
+	lines := make(map[string]reservation.OrderLine)
+	left, malformed, err := s.addPending(ctx, numbers, lines)
+	if err == nil && len(left) > 0 { // deleted since, so their orders have been settled
+		left, _, err = s.addPending(ctx, left, lines)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read pending orders in redis: %w", err)
 	}
-	pending := make(map[string]reservation.OrderLine)
+	if len(left) > 0 {
+		malformed = fmt.Errorf("a pending order in redis is in no block: %v", left)
+	}
+	return lines, malformed
+}
+
+// addPending reads pending orders in two round trips at most, the second for orders in blocks. It
+// returns the numbers whose blocks it does not find, and the error of a malformed line.
+func (s *Store) addPending(
+	ctx context.Context, numbers map[int64][]string, lines map[string]reservation.OrderLine,
+) (left map[int64][]string, malformed, err error) {
+	values, err := s.hashFields(ctx, keys.pending, numbers)
+	if err != nil {
+		return nil, nil, err
+	}
+	inBlocks, blocks := make(map[int64]map[string][]string), make(map[int64][]string)
 	for goodsID, sns := range numbers {
-		for i, entry := range asked[goodsID].Val() {
-			text, found := entry.(string)
+		byBlock := make(map[string][]string)
+		for i, sn := range sns {
+			text, found := values[goodsID][i].(string)
 			if !found {
 				continue
 			}
-			p, malformed := readPending(text)
-			if malformed != nil {
-				err = malformed
-				continue
+			p, block, err := readPending(text)
+			switch {
+			case err != nil:
+				malformed = err
+			case block == "":
+				lines[sn] = p.OrderLine
+			default:
+				byBlock[block] = append(byBlock[block], sn)
 			}
-			pending[sns[i]] = p.OrderLine
+		}
+		if len(byBlock) > 0 {
+			inBlocks[goodsID], blocks[goodsID] = byBlock, slices.Collect(maps.Keys(byBlock))
 		}
 	}
-	return pending, err
+	arrays, err := s.hashFields(ctx, keys.blocks, blocks)
+	if err != nil {
+		return nil, nil, err
+	}
+	left = make(map[int64][]string)
+	for goodsID, names := range blocks {
+		for i, name := range names {
+			array, found := arrays[goodsID][i].(string)
+			if !found {
+				left[goodsID] = append(left[goodsID], inBlocks[goodsID][name]...)
+				continue
+			}
+			for _, sn := range inBlocks[goodsID][name] {
+				entry, _ := order.FindEntry([]byte(array), sn)
+				line, err := decodePending(entry)
+				if err != nil {
+					malformed = err
+					continue
+				}
+				lines[sn] = line
+			}
+		}
+	}
+	return left, malformed, nil
+}
+
+// hashFields reads fields of a hash of each goods in one round trip.
+func (s *Store) hashFields(
+	ctx context.Context, hash func(keys) string, fields map[int64][]string,
+) (map[int64][]any, error) {
+	values := make(map[int64][]any, len(fields))
+	if len(fields) == 0 {
+		return values, nil
+	}
+	asked := make(map[int64]*redis.SliceCmd, len(fields))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for goodsID, names := range fields {
+			asked[goodsID] = p.HMGet(ctx, hash(keysOf(goodsID)), names...)
+		}
+		return nil
+	})
+	for goodsID, cmd := range asked {
+		values[goodsID] = cmd.Val()
+	}
+	return values, err
 }
 
 // PendingPages iterates over a goods' pending reservations in pages of about count. A reservation
@@ -93,32 +154,99 @@ func (s *Store) PendingPages(
 	ctx context.Context, goodsID, count int64,
 ) iter.Seq2[[]order.Pending, error] {
 	return func(yield func([]order.Pending, error) bool) {
-		for cursor := uint64(0); ; {
-			page, next, err := s.pendingPage(ctx, goodsID, cursor, count)
-			if !yield(page, err) || err != nil || next == 0 {
-				return
-			}
-			cursor = next
-		}
+		k := keysOf(goodsID)
+		_ = s.walk(ctx, k.blocks(), max(1, count/blockSize), s.pendingOfBlocks, k, yield) &&
+			s.walk(ctx, k.pending(), count, s.pendingAlone, k, yield)
 	}
 }
 
-func (s *Store) pendingPage(
-	ctx context.Context, goodsID int64, cursor uint64, count int64,
-) ([]order.Pending, uint64, error) {
-	flat, next, err := s.client.HScan(ctx, keysOf(goodsID).pending(), cursor, "", count).Result()
-	if err != nil {
-		return nil, 0, fmt.Errorf("walk over pending orders in redis: %w", err)
+// walk yields what read returns of each page of a hash, and reports whether the iteration goes on.
+func (s *Store) walk(
+	ctx context.Context, hash string, count int64,
+	read func(context.Context, keys, []string) ([]order.Pending, error), k keys,
+	yield func([]order.Pending, error) bool,
+) bool {
+	for cursor := uint64(0); ; {
+		flat, next, err := s.client.HScan(ctx, hash, cursor, "", count).Result()
+		var page []order.Pending
+		if err == nil {
+			page, err = read(ctx, k, flat)
+		}
+		if err != nil {
+			err = fmt.Errorf("walk over pending orders in redis: %w", err)
+		}
+		if (err != nil || len(page) > 0) && !yield(page, err) || err != nil {
+			return false
+		}
+		if next == 0 {
+			return true
+		}
+		cursor = next
 	}
+}
+
+// pendingAlone reads fields of the pending hash, but not those of orders in blocks.
+func (s *Store) pendingAlone(_ context.Context, _ keys, flat []string) ([]order.Pending, error) {
 	page := make([]order.Pending, 0, len(flat)/2)
 	for i := 1; i < len(flat); i += 2 {
-		p, err := readPending(flat[i])
+		p, block, err := readPending(flat[i])
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		page = append(page, p)
+		if block == "" {
+			page = append(page, p)
+		}
 	}
-	return page, next, nil
+	return page, nil
+}
+
+// pendingOfBlocks reads the orders of blocks that are pending still. It deletes a block without
+// any: a program of an earlier release, which knows no blocks, has settled or released the last one.
+func (s *Store) pendingOfBlocks(
+	ctx context.Context, k keys, flat []string,
+) (page []order.Pending, err error) {
+	var names, sns []string // of the block of each order, and its own
+	orphans := make(map[string]bool)
+	for i := 1; i < len(flat); i += 2 {
+		name := flat[i-1]
+		if strings.HasPrefix(name, "n") { // a count
+			continue
+		}
+		orphans[name] = true
+		entries, err := order.SplitEntries([]byte(flat[i]))
+		if err != nil {
+			return nil, fmt.Errorf("block %s: %w", name, err)
+		}
+		for _, entry := range entries {
+			line, err := decodePending(entry)
+			if err != nil {
+				return nil, err
+			}
+			page = append(page, order.Pending{OrderLine: line, Entry: entry})
+			names, sns = append(names, name), append(sns, line.OrderSn)
+		}
+	}
+	if len(sns) == 0 {
+		return nil, nil
+	}
+	values, err := s.client.HMGet(ctx, k.pending(), sns...).Result()
+	if err != nil {
+		return nil, err
+	}
+	still := page[:0]
+	for i, value := range values {
+		text, _ := value.(string)
+		if p, block, err := readPending(text); err == nil && block == names[i] {
+			page[i].At, orphans[block] = p.At, false
+			still = append(still, page[i])
+		}
+	}
+	for name, orphan := range orphans {
+		if orphan {
+			err = errors.Join(err, s.client.HDel(ctx, k.blocks(), name, "n"+name).Err())
+		}
+	}
+	return still, err
 }
 
 // NotHeld returns the numbers of those orders with units that their buyers' holdings lack.
@@ -145,19 +273,30 @@ func (s *Store) NotHeld(
 	return absent, nil
 }
 
-// readPending decodes "ms:quantity:entry".
-func readPending(text string) (order.Pending, error) {
+// readPending decodes "ms:quantity:entry". Of "ms:quantity:#block" it returns the time and the
+// block.
+func readPending(text string) (p order.Pending, block string, err error) {
 	ms, rest, _ := strings.Cut(text, ":")
 	_, entry, ok := strings.Cut(rest, ":")
 	at, err := strconv.ParseInt(ms, 10, 64)
 	if !ok || err != nil {
-		return order.Pending{}, fmt.Errorf("a pending order in redis reads %q", text)
+		return p, "", fmt.Errorf("a pending order in redis reads %q", text)
 	}
-	line, err := order.DecodeLine([]byte(entry))
+	p.At = time.UnixMilli(at).UTC()
+	if block, inBlock := strings.CutPrefix(entry, "#"); inBlock {
+		return p, block, nil
+	}
+	p.Entry = []byte(entry)
+	p.OrderLine, err = decodePending(p.Entry)
+	return p, "", err
+}
+
+func decodePending(entry []byte) (reservation.OrderLine, error) {
+	line, err := order.DecodeLine(entry)
 	if err != nil {
-		return order.Pending{}, fmt.Errorf("a pending order in redis: %w", err)
+		err = fmt.Errorf("a pending order in redis: %w", err)
 	}
-	return order.Pending{OrderLine: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
+	return line, err
 }
 
 // Adopt takes units of the present epoch for orders of an older one and returns the units that each
@@ -204,7 +343,7 @@ func (s *Store) Release(
 		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
 	}
 	codes, err := s.release.Run(ctx, s.client,
-		[]string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).
+		[]string{k.sale(), k.buyers(), k.pending(), k.moves(), k.blocks()}, args...).
 		Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"flashsale.dev/seckill/internal/order"
@@ -19,7 +20,7 @@ func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
-	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox()}
+	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox(), k.blocks()}
 	for _, r := range rs {
 		if r.StoredPath != "" {
 			keys = append(keys, k.storedPath(r.StoredPath))
@@ -29,19 +30,15 @@ func (s *Store) Reserve(
 	for i, r := range rs {
 		entries[i] = order.EncodeLine(r.OrderLine)
 	}
-	body := order.JoinEntries(entries)
 	fields, notReplicated, err := s.runReplicated(ctx, s.reserve, k, keys,
-		s.reserveArgs(epoch, rs, entries, body))
+		s.reserveArgs(epoch, rs, entries))
 	if err != nil {
 		return reservation.Result{}, fmt.Errorf("reserve in redis: %w", err)
 	}
 	g, err := readReserveResult(&reply{fields: fields}, rs)
 	g.NotReplicated = notReplicated
 	if g.OutboxID != "" {
-		g.Entries = body
-		if taken := takenOf(entries, g.Verdicts); len(taken) < len(entries) {
-			g.Entries = order.JoinEntries(taken)
-		}
+		g.Entries = order.JoinEntries(takenOf(entries, g.Verdicts))
 	}
 	return g, err
 }
@@ -56,15 +53,18 @@ func takenOf(entries [][]byte, verdicts []reservation.Verdict) [][]byte {
 	return taken
 }
 
+// blockSize is the number of entries in one argument of the reserve script, which stores those of
+// an array together. An order's entry is read with its block, which must therefore be small.
+const blockSize = 32
+
 // reserveArgs are the script's arguments. An argument costs Redis more than its bytes do: the
 // quantities and the ends of the paths are one argument each.
-func (s *Store) reserveArgs(
-	epoch int64, rs []reservation.Reservation, entries [][]byte, body []byte,
-) []any {
-	const header = 10
-	args := make([]any, header+2*len(rs))
+func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [][]byte) []any {
+	const header = 9
+	args := make([]any, header+2*len(rs), header+2*len(rs)+len(rs)/blockSize+1)
 	ids, numbers, lengths := args[header:], args[header+len(rs):], make([]byte, 0, 2*len(rs))
-	ends, quantities, allOne := make([]byte, 0, 13*len(rs)), make([]byte, 0, 9*len(rs)), true
+	ends, quantities := make([]byte, 0, 13*len(rs)), make([]byte, 0, 9*len(rs))
+	buyers, allOne := make(map[string]struct{}, len(rs)), true
 	earliest, latest := int64(maxPathEnd), int64(0)
 	for i, r := range rs {
 		ids[i], numbers[i] = r.BuyerID, r.OrderSn
@@ -77,15 +77,18 @@ func (s *Store) reserveArgs(
 			quantity = 0 // the script refuses it as malformed
 		}
 		allOne = allOne && quantity == 1
+		buyers[r.BuyerID] = struct{}{}
 		quantities = appendDigits(quantities, quantity, 9)
 	}
-	if allOne {
+	if allOne && len(buyers) == len(rs) {
 		quantities = nil
 	}
 	copy(args, []any{
-		s.lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest,
-		body, lengths,
+		s.lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest, lengths,
 	})
+	for block := range slices.Chunk(entries, blockSize) {
+		args = append(args, order.JoinEntries(block))
+	}
 	return args
 }
 

@@ -156,8 +156,9 @@ func (s *Store) Load(
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
 	loaded, err := s.load.Run(ctx, s.client,
-		[]string{k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
-		sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
+		[]string{
+			k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves(), k.blocks(),
+		}, s.lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
 		sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
 		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Int()
 	if err != nil {

@@ -67,6 +67,7 @@ func keysOf(goodsID int64) keys { return keys("sk:{" + strconv.FormatInt(goodsID
 func (k keys) sale() string    { return string(k) }
 func (k keys) buyers() string  { return string(k) + ":buyers" }
 func (k keys) pending() string { return string(k) + ":pending" }
+func (k keys) blocks() string  { return string(k) + ":blocks" }
 func (k keys) outbox() string  { return string(k) + ":outbox" }
 func (k keys) moves() string   { return string(k) + ":moves" }
 

@@ -131,8 +131,23 @@ local function numbers_of(holding)
   return (string.gsub(string.sub(orders, 2), ':%d+', ''))
 end
 
--- units_of returns the quantity of a pending order ("ms:quantity:entry").
+-- pending has an order as "ms:quantity:entry", or as "ms:quantity:#block" where its entry is in a
+-- block: the JSON array of up to 32 entries of one call of reserve. blocks has them by name,
+-- "outbox id.place in the call.number of entries". With n before the name it counts the orders of
+-- a block that are pending no more, unless all of them left together.
+
+-- units_of returns the quantity of a pending order.
 local function units_of(order)
   local ms = string.find(order, ':', 1, true)
   return tonumber(string.sub(order, ms + 1, string.find(order, ':', ms + 1, true) - 1))
+end
+
+-- leave_block notes that n orders with this value in pending are not there any more. The last ones
+-- delete their block.
+local function leave_block(blocks, order, n)
+  local block, size = string.match(order, '^%d+:%d+:#(.+%.(%d+))$')
+  if not block then return end
+  size = tonumber(size)
+  if n < size then n = redis.call('HINCRBY', blocks, 'n' .. block, n) end
+  if n >= size then redis.call('HDEL', blocks, block, 'n' .. block) end
 end

@@ -10,13 +10,13 @@
 -- dropped. The outbox stays.
 --
 -- KEYS  1 sale (hash)   2 staged buyers (hash, optional)   3 buyers (hash)   4 pending (hash)
---       5 moves (set)
+--       5 moves (set)   6 blocks (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
 --       8 available   9 sold   10 card (JSON)   11 number of staged batches
 --       12 version of the row   13 whether to open the gate (0, 1)
 --       14 whether the sale has a waiting room (0, 1)
 -- Returns 1 loaded, 0 refused.
-local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local sale, staged, buyers, pending, moves, blocks = unpack(KEYS)
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
 local gate, epoch = gate_of(has, ARGV[1])
 local newest = math.max(epoch, tonumber(has[6] or 0))
@@ -26,7 +26,7 @@ if gate == GATE_OPEN or gate == GATE_EXPIRED or newest >= tonumber(ARGV[2])
   redis.call('UNLINK', staged)
   return 0
 end
-redis.call('UNLINK', buyers, pending, moves)
+redis.call('UNLINK', buyers, pending, moves, blocks)
 if batches > 0 then
   redis.call('HDEL', staged, 'batches')
   redis.call('RENAME', staged, buyers)

@@ -64,6 +64,54 @@ local now_ms = floor(now / 1000)
 local function div(a, b) return floor(a / b) end
 local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 
+-- usual decides the usual call in two thirds of the time: one take of a bucket that is new, or that the
+-- same params wrote before this moment. It returns nil for any other call. The rules are those of
+-- bucket.take below.
+local function usual()
+  local _, _, op, kind, n, least, wait, cost, scale, free, most = unpack(ARGV, 1, 11)
+  local key, more = unpack(KEYS, 1, 2)
+  if more or op ~= 't' or kind ~= 'b' then return nil end
+  n, least, wait = tonumber(n), tonumber(least), tonumber(wait)
+  cost, scale, free, most = tonumber(cost), tonumber(scale), tonumber(free), tonumber(most)
+  if not n or not least or n < 1 or least < 1 or n % 1 ~= 0 or least % 1 ~= 0 or cost < 1 or scale < 1 then
+    return nil
+  end
+  local params = string.format('%.0f%016.0f%016.0f', scale, cost, free)
+  local text, d, r = redis.pcall('GET', key), 0, 0
+  if text then
+    if type(text) ~= 'string' then return nil end
+    local tat, rest, of, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
+    if of ~= params or tonumber(written) > now then return nil end
+    tat = tonumber(tat)
+    if tat >= now then d, r = tat - now, tonumber(rest) end
+  end
+  if wait < up(most - free, scale) then most = free + wait * scale end
+  local function fitting(ticks)
+    if d > div(ticks, scale) then return 0 end
+    return div(max(0, ticks - d * scale - r), cost)
+  end
+  local granted, verdict, retry = min(n, fitting(most)), ALLOWED, 0
+  if granted < least then
+    granted, verdict, wait = 0, NEVER, 0
+    if least <= div(most, cost) then verdict, retry = DENIED, d + up(r + least * cost - most, scale) end
+  else
+    wait = max(0, d + up(r + granted * cost - free, scale))
+    local ticks = r + granted * cost
+    d, r = d + div(ticks, scale), ticks % scale
+    if d * scale + r >= MAX_TICKS then return nil end
+  end
+  local full = d
+  if r > 0 then full = d + 1 end
+  if verdict == ALLOWED then
+    redis.call('SET', key, string.format('b %.0f %.0f %s %.0f', now + d, r, params, now), 'PX',
+      string.format('%.0f', ceil(full / 1000) + 1 + extra))
+  end
+  return { now, verdict, granted, wait, fitting(free), retry, full }
+end
+
+local answered = usual()
+if answered then return answered end
+
 -- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
 local bucket = { tag = 'b' }
 

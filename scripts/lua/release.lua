@@ -3,6 +3,7 @@
 -- buyer's holding, so that a repeated path takes nothing.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set: ids of this epoch)
+--       5 blocks (hash)
 -- ARGV  1 lease ('' = read INFO)
 --       then for each move: id, epoch, kind (cancel, expire, fail, delta), buyer id,
 --       order number, units
@@ -11,7 +12,7 @@
 --       3 deferred: the gate is not open, or Redis has an older epoch; repeat later
 --       4 a cut of more units than are unsold and, in a waiting room, not promised; repeats in this
 --         epoch get the same result
-local sale, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local sale, buyers, pending, moves, blocks = unpack(KEYS)
 local FIRST_ARG, STRIDE = 2, 6
 local APPLIED, APPLIED_BEFORE, COVERED, DEFERRED, TOO_LARGE = 1, 0, 2, 3, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until')
@@ -25,6 +26,7 @@ local function return_units(kind, buyer, sn, units)
   if order then
     units = units_of(order)
     redis.call('HDEL', pending, sn)
+    leave_block(blocks, order, 1)
   elseif kind == 'fail' then
     return -- the order took nothing in this epoch
   end

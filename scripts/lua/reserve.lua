@@ -2,16 +2,18 @@
 -- A number in the buyer's holding is the same order again, whatever its status.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash: buyer -> holding, see gate)
---       3 pending (hash: sn -> "ms:quantity:entry")   4 outbox (stream: b = JSON array of entries)
---         5… (optional) the random paths of the reservations, which an earlier release stored:
+--       3 pending (hash, see gate)   4 outbox (stream: b, b1, b2 … = JSON arrays of entries)
+--       5 blocks (hash, see gate)
+--       6… (optional) the random paths of the reservations, which an earlier release stored:
 --         "buyer@epoch", once used "buyer sn"
 -- ARGV  1 lease ('' = read INFO)   2 the caller's epoch
 --       3 age of the oldest pending order at which the gate shuts, ms (0 = never)
 --       4 how many reservations follow, n
---       5 quantities, 9 digits each ('' = each is 1)   6 ends of the paths, Unix ms, 13 digits each
---       7 the earliest of these ends   8 the latest
---       9 JSON array of the entries, without spaces between them   10 their lengths, 2 bytes each
---       then n buyer ids, n order numbers
+--       5 quantities, 9 digits each ('' = each is 1, and no buyer is in the list twice)
+--       6 ends of the paths, Unix ms, 13 digits each   7 the earliest of these ends   8 the latest
+--       9 lengths of the entries, 2 bytes each
+--       then n buyer ids, n order numbers, and JSON arrays of 32 entries each, the last of the
+--       rest, without spaces between entries
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
@@ -20,12 +22,12 @@
 --       8 the buyer has no admission of the sale's waiting room
 local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
 local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED = '5', '6', '7', '8'
-local HEADER = 10 -- arguments before the first buyer
-local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local HEADER, BLOCK = 9, 32 -- arguments before the first buyer; entries in an array
+local sale, buyers, pending, outbox, blocks = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 -- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
 -- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have it.
 local turns = sale .. ':turns'
-local FIRST_PATH, USED_PATH_S = 5, 24 * 3600
+local FIRST_PATH, USED_PATH_S = 6, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
 -- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
 local MAX_PATH_MS = 65000
@@ -51,6 +53,59 @@ elseif now < tonumber(s[7]) then
 end
 local limit = tonumber(s[9])
 
+local n, quantities, ends = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local numbers = HEADER + n -- before the first order number
+local arrays = numbers + n -- before the first array of entries
+local any_expired = now >= tonumber(ARGV[7]) or tonumber(ARGV[8]) - now > MAX_PATH_MS
+local has_room, stored_paths = s[13] == '1', #KEYS >= FIRST_PATH
+local had = redis.call('HMGET', buyers, unpack(ARGV, HEADER + 1, numbers))
+
+local was_pending = pend
+
+-- note_taken writes the numbers of the sale. For lack of memory Redis refuses only the first write
+-- of a script, which is one of an order: a refusal leaves nothing partial.
+local function note_taken()
+  if was_pending == 0 then redis.call('HSET', sale, 'since', now) end
+  redis.call('HSET', sale, 'avail', string.format('%d', avail), 'pend', string.format('%d', pend))
+  note_time(sale, s, now)
+end
+
+-- The usual call takes one unit for each of its buyers, who hold nothing yet. It needs no verdicts,
+-- and its orders share blocks.
+local usual = quantities == '' and n <= avail and limit > 0
+  and not (window or any_expired or has_room or stored_paths)
+for i = 1, usual and n or 0 do
+  if had[i] then usual = false break end
+end
+if usual then
+  local added, stored, memory, holdings = {'*', 'b', ARGV[arrays + 1]}, {}, {}, {}
+  for k = 2, #ARGV - arrays do
+    added[2 * k], added[2 * k + 1] = 'b' .. k - 1, ARGV[arrays + k]
+  end
+  local id = redis.call('XADD', outbox, unpack(added))
+  for k = 1, #ARGV - arrays do
+    local first, last = BLOCK * (k - 1) + 1, math.min(BLOCK * k, n)
+    local block = string.format('%s.%d.%d', id, k, last - first + 1)
+    local order = string.format('%d:1:#%s', now, block)
+    stored[2 * k - 1], stored[2 * k] = block, ARGV[arrays + k]
+    for i = first, last do
+      local sn = ARGV[numbers + i]
+      memory[2 * i - 1], memory[2 * i] = sn, order
+      holdings[2 * i - 1], holdings[2 * i] = ARGV[HEADER + i], '1 ' .. sn .. ':1'
+    end
+  end
+  if n > 1 then
+    redis.call('HSET', blocks, unpack(stored))
+  else -- a block of its own would cost more
+    memory[2] = string.format('%d:1:%s', now, string.sub(ARGV[arrays + 1], 2, -2))
+  end
+  redis.call('HSET', pending, unpack(memory))
+  redis.call('HSET', buyers, unpack(holdings))
+  avail, pend = avail - n, pend + n
+  note_taken()
+  return {gate, epoch, now, avail, id, string.rep(TAKEN, n)}
+end
+
 -- path_of returns the verdict on a path that the release before ADR 68 stored, and its order. The
 -- release of ADR 68 is the last that needs path_of, used, USED_PATH_S and the optional KEYS.
 local used = {}
@@ -63,18 +118,12 @@ local function path_of(buyer, key)
   return EXPIRED_PATH
 end
 
-local n, quantities, ends = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local numbers = HEADER + n -- before the first order number
-local body, lengths, entry_at = ARGV[9], ARGV[10], 2
+local had_now, verdicts, details, memory, holdings, entries = {}, {}, {}, {}, {}, {}
+local taken, body, entry_at, stamp, q, units = 0, '', 0, now .. ':', 1, '1'
 local function path_expired(i)
   local path_end = tonumber(string.sub(ends, 13 * i - 12, 13 * i))
   return now >= path_end or path_end - now > MAX_PATH_MS
 end
-local any_expired = now >= tonumber(ARGV[7]) or tonumber(ARGV[8]) - now > MAX_PATH_MS
-local had, had_now = redis.call('HMGET', buyers, unpack(ARGV, HEADER + 1, numbers)), {}
-local verdicts, details, memory, holdings, entries = {}, {}, {}, {}, {}
-local taken, was_pending, has_room, stored_paths = 0, pend, s[13] == '1', #KEYS >= FIRST_PATH
-local stamp, q, units = now .. ':', 1, '1'
 
 for i = 1, n do
   local buyer, sn = ARGV[HEADER + i], ARGV[numbers + i]
@@ -83,7 +132,8 @@ for i = 1, n do
     q = tonumber(string.sub(quantities, 9 * i - 8, 9 * i))
     units = string.format('%d', q)
   end
-  local high, low = string.byte(lengths, 2 * i - 1, 2 * i)
+  if i % BLOCK == 1 then body, entry_at = ARGV[arrays + (i - 1) / BLOCK + 1], 2 end
+  local high, low = string.byte(ARGV[9], 2 * i - 1, 2 * i)
   local from = entry_at
   entry_at = from + high * 256 + low + 1
   local holding = had_now[buyer] or had[i]
@@ -132,16 +182,12 @@ for i = 1, n do
   if detail then details[#details + 1] = detail end
 end
 
--- Writes that Redis may refuse for lack of memory come first: a refusal leaves nothing partial.
 local id = ''
 if taken > 0 then
   redis.call('HSET', pending, unpack(memory))
   redis.call('HSET', buyers, unpack(holdings))
-  if taken < n then body = '[' .. table.concat(entries, ',') .. ']' end
-  id = redis.call('XADD', outbox, '*', 'b', body)
-  if was_pending == 0 then since = now end
-  redis.call('HSET', sale, 'avail', avail, 'pend', pend, 'since', since)
-  note_time(sale, s, now)
+  id = redis.call('XADD', outbox, '*', 'b', '[' .. table.concat(entries, ',') .. ']')
+  note_taken()
   for key, use in pairs(used) do redis.call('SET', key, use, 'EX', USED_PATH_S) end
 end
 return {gate, epoch, now, avail, id, table.concat(verdicts), unpack(details)}

@@ -1,6 +1,7 @@
 -- retire: deletes a sale that is over. MySQL has all of it.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set)   5 outbox (stream)
+--       6 blocks (hash)
 -- ARGV  1 the epoch that MySQL retired
 -- Returns 1 deleted, 0 where Redis has another epoch, or pending orders or outbox entries.
 local sale, pending, outbox = KEYS[1], KEYS[3], KEYS[5]

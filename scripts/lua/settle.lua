@@ -1,25 +1,29 @@
 -- settle: moves orders that MySQL has committed from pending to sold, each number once.
 --
--- KEYS  1 sale (hash)   2 pending (hash: sn -> "ms:quantity:entry")
+-- KEYS  1 sale (hash)   2 pending (hash)   3 blocks (hash; both see gate)
 -- ARGV  order numbers
 -- Returns how many of them were pending.
-local sale, pending = KEYS[1], KEYS[2]
+local sale, pending, blocks = KEYS[1], KEYS[2], KEYS[3]
 local found = redis.call('HMGET', pending, unpack(ARGV))
-local units, newest, settled, seen = 0, 0, {}, {}
+local settled, seen, times = {}, {}, {}
 for i, sn in ipairs(ARGV) do
   local order = not seen[sn] and found[i]
   if order then
-    units = units + units_of(order)
-    newest = math.max(newest, string.sub(order, 1, string.find(order, ':', 1, true) - 1))
     seen[sn], settled[#settled + 1] = true, sn
+    times[order] = (times[order] or 0) + 1 -- the orders of a block have the same value
   end
 end
-if #settled > 0 then
-  redis.call('HDEL', pending, unpack(settled))
-  redis.call('HINCRBY', sale, 'pend', -units)
-  redis.call('HINCRBY', sale, 'sold', units)
-  if newest > tonumber(redis.call('HGET', sale, 'since')) then
-    redis.call('HSET', sale, 'since', newest)
-  end
+if #settled == 0 then return 0 end
+redis.call('HDEL', pending, unpack(settled))
+local units, newest = 0, 0
+for order, n in pairs(times) do
+  units = units + n * units_of(order)
+  newest = math.max(newest, string.sub(order, 1, string.find(order, ':', 1, true) - 1))
+  leave_block(blocks, order, n)
+end
+redis.call('HINCRBY', sale, 'pend', -units)
+redis.call('HINCRBY', sale, 'sold', units)
+if newest > tonumber(redis.call('HGET', sale, 'since')) then
+  redis.call('HSET', sale, 'since', newest)
 end
 return #settled

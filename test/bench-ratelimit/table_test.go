@@ -1,6 +1,7 @@
 package benchratelimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -50,6 +51,8 @@ const (
 type peer struct {
 	name  string
 	allow func(context.Context) (bool, error)
+	// commands counts those of a program that has its own connections to Redis; else nil.
+	commands func() int64
 }
 
 // calls counts the commands that a client sends, except those of its connections.
@@ -73,8 +76,29 @@ func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 
 // measured is what a peer did in a run.
 type measured struct {
-	decisions, admitted, failed int
-	took, slow                  time.Duration // slow: the 99th percentile
+	decisions, failed int
+	took, slow        time.Duration // slow: the 99th percentile
+	admitted          []admission
+}
+
+// admission is a request that was admitted between two moments, since the start of the run.
+type admission struct{ from, to time.Duration }
+
+// beyond is by how many permits the worst window exceeds burst + rate × T. A permit counts in a window
+// if its whole request lies in it, so the limiter has admitted so many at least.
+func beyond(all []admission) float64 {
+	slices.SortFunc(all, func(x, y admission) int { return cmp.Compare(x.to, y.to) })
+	worst := -float64(burst)
+	for _, first := range all {
+		n := 0
+		for _, a := range all {
+			if a.from >= first.from {
+				n++
+				worst = max(worst, float64(n)-burst-perSecond*(a.to-first.from).Seconds())
+			}
+		}
+	}
+	return worst
 }
 
 // run has all callers ask for the length of a run.
@@ -86,14 +110,15 @@ func run(t *testing.T, p peer) (m measured) {
 	began := time.Now()
 	for range callers {
 		all.Go(func() {
-			decisions, admitted, failed, mine := 0, 0, 0, []time.Duration{}
+			decisions, failed, mine := 0, 0, []time.Duration{}
+			var admitted []admission
 			for at := time.Now(); at.Sub(began) < length; decisions++ {
 				ok, err := p.allow(ctx)
 				switch {
 				case err != nil: // throttled ends with an error when many callers write the same key
 					failed++
 				case ok:
-					admitted++
+					admitted = append(admitted, admission{at.Sub(began), time.Since(began)})
 				}
 				now := time.Now()
 				if decisions%8 == 0 { // a sample, so that the memory stays small
@@ -104,7 +129,7 @@ func run(t *testing.T, p peer) (m measured) {
 			mu.Lock()
 			defer mu.Unlock()
 			m.decisions += decisions
-			m.admitted += admitted
+			m.admitted = append(m.admitted, admitted...)
 			m.failed += failed
 			took = append(took, mine...)
 		})
@@ -127,17 +152,25 @@ func TestTable(t *testing.T) {
 	fmt.Fprintf(os.Stdout, "%s, %d processors, %s\n\n", time.Now().UTC().Format(time.DateOnly),
 		runtime.NumCPU(), runtime.Version())
 	fmt.Fprintln(os.Stdout, "| limiter | decisions/s | 99th percentile | Redis calls per decision | "+
-		"admitted beyond burst + rate × T | errors |\n|---|---|---|---|---|---|")
+		"admitted of burst + rate × T | beyond it in the worst window | errors |\n"+
+		"|---|---|---|---|---|---|---|")
 	for _, p := range slices.Concat(own(t, client), others(t, client)) {
 		_, err := p.allow(context.Background()) // connects
 		require.NoError(t, err, p.name)
 		time.Sleep(2 * time.Second) // every bucket is full
 		count.n.Store(0)
+		if p.commands != nil {
+			count.n.Store(-p.commands())
+		}
 		m := run(t, p)
+		if p.commands != nil {
+			count.n.Add(p.commands())
+		}
 		most := burst + perSecond*m.took.Seconds()
-		fmt.Fprintf(os.Stdout, "| %s | %.0f | %s | %.5f | %+.0f | %d |\n", p.name,
+		fmt.Fprintf(os.Stdout, "| %s | %.0f | %s | %.5f | %.1f %% | %.0f | %d |\n", p.name,
 			float64(m.decisions)/m.took.Seconds(), m.slow.Round(time.Microsecond/10),
-			float64(count.n.Load())/float64(m.decisions), float64(m.admitted)-most, m.failed)
+			float64(count.n.Load())/float64(m.decisions), 100*float64(len(m.admitted))/most,
+			max(0, beyond(m.admitted)), m.failed)
 	}
 }
 
@@ -148,7 +181,7 @@ func own(t *testing.T, client *redis.Client) []peer {
 		options = append(options, ratelimit.Prefix(name+":"), ratelimit.Timeout(patience))
 		l := must.Get(ratelimit.New(store, limit, options...))(t)
 		t.Cleanup(l.Close)
-		return peer{name, func(ctx context.Context) (bool, error) {
+		return peer{name: name, allow: func(ctx context.Context) (bool, error) {
 			d, err := l.Allow(ctx, "k", 1)
 			return d.Allowed, err
 		}}
@@ -159,7 +192,7 @@ func own(t *testing.T, client *redis.Client) []peer {
 	}.Params())(t)}
 	return []peer{
 		facade("ours, memory", ratelimit.Memory()),
-		{"ours, a call per decision", func(ctx context.Context) (bool, error) {
+		{name: "ours, a call per decision", allow: func(ctx context.Context) (bool, error) {
 			d, err := direct.TakeEach(ctx, ask)
 			return err == nil && d[0].Allowed, err
 		}},
@@ -180,24 +213,30 @@ func service(t *testing.T, client *redis.Client) peer {
 	ratelimitv3.RegisterRateLimitServiceServer(server, limitservice.NewEnvoy(book, g))
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	conn := must.Get(grpc.NewClient(listener.Addr().String(),
-		grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() {
-		_ = conn.Close()
 		server.Stop()
 		serving.Wait()
 		g.Close()
 	})
+	return peer{name: "ours, RLS over gRPC", allow: askByGRPC(t, listener.Addr().String())}
+}
+
+// askByGRPC asks a rate limit service by Envoy's protocol.
+func askByGRPC(t *testing.T, addr string) func(context.Context) (bool, error) {
+	conn := must.Get(grpc.NewClient(addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))))(t)
+	t.Cleanup(func() { _ = conn.Close() })
 	rls := ratelimitv3.NewRateLimitServiceClient(conn)
 	request := &ratelimitv3.RateLimitRequest{
 		Domain: "edge", Descriptors: []*descriptorv3.RateLimitDescriptor{{
 			Entries: []*descriptorv3.RateLimitDescriptor_Entry{{Key: "user", Value: "k"}},
 		}},
 	}
-	return peer{"ours, RLS over gRPC", func(ctx context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
 		answer, err := rls.ShouldRateLimit(ctx, request)
 		return answer.GetOverallCode() == ratelimitv3.RateLimitResponse_OK, err
-	}}
+	}
 }
 
 // others are the limiters of other projects.
@@ -210,20 +249,21 @@ func others(t *testing.T, client *redis.Client) []peer {
 	quota := throttled.RateQuota{MaxRate: throttled.PerSec(perSecond), MaxBurst: burst - 1}
 	gcra := func(name string, store throttled.GCRAStoreCtx) peer {
 		l := must.Get(throttled.NewGCRARateLimiterCtx(store, quota))(t)
-		return peer{name, func(ctx context.Context) (bool, error) {
+		return peer{name: name, allow: func(ctx context.Context) (bool, error) {
 			limited, _, err := l.RateLimitCtx(ctx, "throttled", 1)
 			return !limited, err
 		}}
 	}
 	return []peer{
-		{"x/time/rate", func(context.Context) (bool, error) { return bucket.Allow(), nil }},
-		{"sethvargo/go-limiter, memory", func(ctx context.Context) (bool, error) {
+		{name: "x/time/rate", allow: func(context.Context) (bool, error) { return bucket.Allow(), nil }},
+		{name: "sethvargo/go-limiter, memory", allow: func(ctx context.Context) (bool, error) {
 			_, _, _, ok, err := tokens.Take(ctx, "k")
 			return ok, err
 		}},
 		gcra("throttled, memory", must.Get(memstore.NewCtx(1000))(t)),
 		gcra("throttled, Redis", must.Get(goredisstore.NewCtx(client, "t:"))(t)),
-		{"redis_rate", func(ctx context.Context) (bool, error) {
+		envoyRatelimit(t, client),
+		{name: "redis_rate", allow: func(ctx context.Context) (bool, error) {
 			r, err := inRedis.Allow(ctx, "redis_rate", redisrate.PerSecond(perSecond))
 			return err == nil && r.Allowed > 0, err
 		}},

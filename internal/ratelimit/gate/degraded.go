@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// degradedPrefix begins the in-memory keys of decisions that a node makes without Redis.
-const degradedPrefix = "local:"
+// degradedSpace has the limiters by which a node decides without Redis. No rule has this name.
+const degradedSpace = "local:"
 
 // errManyKeys means that this node has as many limiters in Redis as it may.
 var errManyKeys = errors.New("ratelimit: too many keys in redis")
@@ -67,7 +67,7 @@ func (g *Gate) takeDegraded(req ratelimit.Request) Result {
 
 // takeShare decides in this node's memory by its share of the limit.
 func (g *Gate) takeShare(req ratelimit.Request) Result {
-	req.Key = degradedPrefix + req.Key
+	req.Space = degradedSpace
 	req.Params = req.Params.Share(int64(g.opts.Nodes()))
 	return g.takeLocal(req)
 }

@@ -22,6 +22,13 @@ func SlotOf(key string) int { return slotOf(key) }
 
 // GoodsKey returns a key in the slot of all limiters of a goods.
 func GoodsKey(goods int64) string {
-	return (&rules.Compiled{Rule: rules.Rule{By: []string{"goods"}}}).RedisKey(
-		strconv.FormatInt(goods, 10))
+	book, err := rules.New(rules.Rule{Name: "r", By: []string{"goods"}})
+	if err != nil {
+		return ""
+	}
+	rule, err := book.Find("r")
+	if err != nil {
+		return ""
+	}
+	return rule.RedisKey(strconv.FormatInt(goods, 10))
 }

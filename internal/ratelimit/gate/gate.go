@@ -107,14 +107,11 @@ func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) 
 		}
 		key = rules.SharedKey
 	}
-	params := g.book.Params(rule, key, own)
-	return g.Take(ctx, rule, ratelimit.Request{
-		Key: rule.RedisKey(key), Params: params, N: 1, MaxWait: params.MaxWait(),
-	})
+	return g.Take(ctx, rule, rule.Request(key, g.book.Params(rule, key, own)))
 }
 
-// Take decides a request for a limiter that the caller names by its key in the store. The rule
-// has its scope, leases, onError and dryRun, and the request has the limit. Take lowers the
+// Take decides a request for a limiter that the caller names. The rule has its scope, leases, onError
+// and dryRun, and the request has the limit. Take lowers the
 // request's MaxWait to the time that ctx has left, as Decide does. Errors are ratelimit.ErrPermits
 // and ctx's error.
 func (g *Gate) Take(
@@ -138,13 +135,12 @@ func (g *Gate) Take(
 // Permits that nodes hold in advance count as taken. It returns within Options.Deadline. Errors are
 // failures of the shared store.
 func (g *Gate) Peek(
-	ctx context.Context, rule *rules.Compiled, key string, params ratelimit.Params,
+	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
-	// No limiter ever grants so many permits, so the request changes nothing.
-	req := ratelimit.Request{Key: key, Params: params, N: params.MaxPermits + 1}
+	req.N, req.Min = req.Params.MaxPermits+1, 0 // no limiter ever grants so many, so nothing changes
 	ctx, cancel := context.WithTimeout(ctx, g.opts.Deadline)
 	defer cancel()
-	decisions, err := g.storeOf(rule, params).TakeEach(ctx, req)
+	decisions, err := g.storeOf(rule, req.Params).TakeEach(ctx, req)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}

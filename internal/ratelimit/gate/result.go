@@ -104,14 +104,14 @@ func WaitAll(ctx context.Context, results []Result) (*Result, error) {
 
 // Refund returns unused permits. It does not wait for Redis. Call it at most once.
 func (r *Result) Refund() {
-	if !r.Allowed || r.DryRun || r.request.Key == "" {
+	if !r.Allowed || r.DryRun || r.request.N == 0 {
+		return
+	}
+	if r.shared {
+		r.gate.refundLater(r.request, r.Decision)
 		return
 	}
 	d, req := r.Decision, r.request
-	if r.shared {
-		r.gate.running.Go(func() { r.gate.refund(req, d) })
-		return
-	}
 	// The request was taken, so it is well formed, and Memory has no other error.
 	_ = r.gate.memory.Refund(context.Background(), d, req)
 	if r.debt != nil {
@@ -125,7 +125,7 @@ func (r *Result) Refund() {
 // because Redis did not decide. A denial's t is not before its Retry-After. A policy has no w for a
 // window of less than a second, which whole seconds cannot express.
 func (r *Result) AppendHeaders(limit, policy []byte) (newLimit, newPolicy []byte) {
-	if r.request.Key == "" {
+	if r.request.N == 0 {
 		return limit, policy
 	}
 	if !r.Degraded || r.Rule.OnError == rules.OnErrorLocal {

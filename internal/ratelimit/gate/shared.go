@@ -138,6 +138,11 @@ func (g *Gate) takeDirect(
 	return d, nil
 }
 
+// refundLater does not wait for Redis. It copies what it gets, so that a Result stays off the heap.
+func (g *Gate) refundLater(req ratelimit.Request, d ratelimit.Decision) {
+	g.running.Go(func() { g.refund(req, d) })
+}
+
 // refund returns permits to Redis, independent of the caller's context. It also ends the key's
 // cached denial, so that the node calls Redis again at once.
 func (g *Gate) refund(req ratelimit.Request, d ratelimit.Decision) {

@@ -3,9 +3,12 @@ package rules
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash/maphash"
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"flashsale.dev/seckill/internal/ratelimit"
 )
 
 // Attributes are the values that rules count requests by. A zero value is missing. Connection and
@@ -80,23 +83,53 @@ func IPKey(ip netip.Addr) (key string, ok bool) {
 // bounded hashes a value that is long or has special characters: braces would change
 // the hash tag, and colons would make two keys equal.
 func bounded(value string) string {
-	if len(value) <= maxKeyPart && strings.Trim(value, plain) == "" {
+	if len(value) <= maxKeyPart && isPlain(value) {
 		return value
 	}
 	sum := sha256.Sum256([]byte(value))
 	return "#" + hex.EncodeToString(sum[:16])
 }
 
-// plain are the characters that a key contains unchanged.
-const plain = "-_./|@+=~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+// isPlain reports whether a key contains the value unchanged. Every request asks.
+func isPlain(value string) bool {
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c >= 'A' && c <= 'Z':
+		case strings.IndexByte("-_./|@+=~", c) < 0:
+			return false
+		}
+	}
+	return true
+}
 
 // SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"
 
+// Request is a request for one permit of a key's limiter, which is in Redis or, with scope node, in
+// memory.
+func (r *Compiled) Request(key string, params ratelimit.Params) ratelimit.Request {
+	req := ratelimit.Request{Space: r.Name, Key: key, Params: params, N: 1, MaxWait: params.MaxWait()}
+	if r.Scope == ScopeGlobal {
+		req.Space, req.Key = "", r.RedisKey(key)
+	}
+	return req
+}
+
 // RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the goods, so that
 // one script can decide several. Every other key has a tag of its own around the whole name. Those
-// keys spread over the cluster, and a hot one moves with its slot.
+// keys spread over the cluster, and a hot one moves with its slot. The names of hot keys are kept, so
+// that most requests make none.
 func (r *Compiled) RedisKey(key string) string {
+	slot := &r.hot[maphash.String(r.seed, key)%uint64(len(r.hot))]
+	if hot := slot.Load(); hot != nil && hot.key == key {
+		return hot.redis
+	}
+	hot := &redisName{strings.Clone(key), r.redisKey(key)}
+	slot.Store(hot)
+	return hot.redis
+}
+
+func (r *Compiled) redisKey(key string) string {
 	if r.By[0] == "goods" && key != SharedKey {
 		goods, _, _ := strings.Cut(key, ":")
 		return "{" + goods + "}:ratelimit:" + r.Name + ":" + key

@@ -2,9 +2,11 @@ package rules
 
 import (
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -86,7 +88,12 @@ type Compiled struct {
 	Rule
 	params  ratelimit.Params
 	entries []Entry
+	seed    maphash.Seed
+	hot     [64]atomic.Pointer[redisName] // by seed, see Compiled.RedisKey
 }
+
+// redisName is a key and its name in Redis.
+type redisName struct{ key, redis string }
 
 const (
 	maxLeases  = 1000
@@ -122,7 +129,7 @@ func (r Rule) compile() (*Compiled, error) {
 			return nil, err
 		}
 	}
-	return &Compiled{Rule: r, params: params, entries: entries}, nil
+	return &Compiled{Rule: r, params: params, entries: entries, seed: maphash.MakeSeed()}, nil
 }
 
 func (r Rule) withDefaults() Rule {
