@@ -1342,6 +1342,12 @@ type Order struct {
 	ClosedAt  *Time `json:"closedAt,omitempty"`
 	CreatedAt *Time `json:"createdAt,omitempty"`
 
+	// Currency ISO 4217, of amount; absent while the order is queued.
+	Currency *string `json:"currency,omitempty"`
+
+	// Email Of the buyer's token; absent if it has none.
+	Email *string `json:"email,omitempty"`
+
 	// FailureReason The reason of a failed order; absent otherwise.
 	FailureReason *OrderFailureReason `json:"failureReason,omitempty"`
 

@@ -202,6 +202,8 @@ export type Order = {
   amount: number;
   name: string;
   phoneNumber: string;
+  /** Of the buyer's token; absent if it has none. */
+  email?: string;
   createdAt?: Time;
   /** The end of the time to pay; absent until the order is written. */
   payBy?: Time;
@@ -210,6 +212,8 @@ export type Order = {
   closedAt?: Time;
   /** The payment provider's page where the buyer pays. A created order has it after a call of `pay`, if the provider has pages. */
   checkoutUrl?: string;
+  /** ISO 4217, of amount; absent while the order is queued. */
+  currency?: string;
   /** The time at which the merchant first said that it was sent. */
   shippedAt?: Time;
   carrier?: string;

@@ -46,6 +46,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	apiSettings.Recorder, apiSettings.CountLimit = registry.Route, registry.Count
+	apiSettings.CountFetch = registry.CountFetch
 	if tracer != nil {
 		apiSettings.Trace = tracer.Request
 	}

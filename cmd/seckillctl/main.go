@@ -150,6 +150,7 @@ type tokenCmd struct {
 	Sub    string        `required:"" help:"The user's id: 1 to 64 printable ASCII characters without spaces."`
 	Name   string        `help:"The user's name; it goes onto orders."`
 	Phone  string        `help:"The user's phone number; it goes onto orders."`
+	Email  string        `help:"The user's email address; it goes onto orders."`
 	TTL    time.Duration `default:"1h" help:"How long the token is valid."`
 }
 
@@ -163,8 +164,9 @@ func (c *tokenCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	token, err := tokens.Sign(
-		seckill.Actor{ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone}, c.TTL)
+	token, err := tokens.Sign(seckill.Actor{
+		ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone, Email: c.Email,
+	}, c.TTL)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ type APISettings struct {
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string         // of other sites whose pages may call the API
 	PublicURL      string           // at which buyers reach the pages; "": that of the request
-	Recorder       httpapi.Recorder // may be nil, as the next two
+	Recorder       httpapi.Recorder // may be nil, as the next three
+	CountFetch     func(ok bool)    // of the issuer's document and keys
 	CountLimit     LimitCounter
 	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
@@ -65,7 +66,7 @@ const defaultCurrency = "CNY"
 
 // NewAPI wires a node's API. Errors name the invalid setting.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
-	issuer, err := newIssuer(a.Issuer, p.Log)
+	issuer, err := newIssuer(a, p.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +138,13 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 
 // newIssuer returns nil if there is no issuer. It needs no answer of the provider: the worker
 // discovers it, so that the API starts without it.
-func newIssuer(o *auth.IssuerOptions, log *slog.Logger) (*auth.Issuer, error) {
-	if o == nil {
+func newIssuer(a APISettings, log *slog.Logger) (*auth.Issuer, error) {
+	if a.Issuer == nil {
 		return nil, nil // nil makes the API accept its own tokens only
 	}
-	options := *o
+	options := *a.Issuer
 	options.Client, options.Now, options.Log = &http.Client{}, time.Now, log
+	options.CountFetch = a.CountFetch
 	issuer, err := auth.NewIssuer(options)
 	if err != nil {
 		return nil, fmt.Errorf("SECKILL_OIDC_ISSUER: %w", err)
@@ -162,7 +164,7 @@ func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 func APISettingsOf(cfg config.Config) (APISettings, error) {
 	keys, err := cfg.Auth.Phones()
 	return APISettings{
-		JWTSecrets: cfg.Auth.JWTSecret.Ring(),
+		JWTSecrets: cfg.Auth.SessionKeys(),
 		Issuer:     issuerOf(cfg), IssuerSession: cfg.OIDC.Session,
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
 		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,

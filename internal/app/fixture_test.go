@@ -134,7 +134,10 @@ func dataOf[T any](t *testing.T, r reply) (data T) {
 func merchant() seckill.Actor { return seckill.Actor{ID: "70", Role: seckill.Merchant} }
 func operator() seckill.Actor { return seckill.Actor{ID: "1", Role: seckill.Operator} }
 func buyer(id int64) seckill.Actor {
-	return seckill.Actor{ID: fmt.Sprint(id), Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
+	return seckill.Actor{
+		ID: fmt.Sprint(id), Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456",
+		Email: "ann@example.org",
+	}
 }
 
 // request sends a request as a user. Header fields come in pairs.

@@ -49,8 +49,8 @@ func (h *fixture) files() string {
 }
 
 // TestPhoneNumber_IsSealedWhereverItIsKept checks that Redis, the message, the database's files and
-// the log hold no readable phone number. The buyer and the shipping list get the whole number. The
-// name is not encrypted, so its presence proves that the test read each place.
+// the log hold no readable phone number or email address. The buyer and the shipping list get both.
+// The name is not encrypted, so its presence proves that the test read each place.
 func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	h := openIdle(t, time.Hour)
 	goods := h.exposed("5", "1")
@@ -60,8 +60,10 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	inRedis, inMessage := h.everything(), h.textOf(h.messages)
 	require.Contains(t, inRedis, ann.Name)
 	require.NotContains(t, inRedis, ann.Phone)
+	require.NotContains(t, inRedis, ann.Email)
 	require.Contains(t, inMessage, ann.Name)
 	require.NotContains(t, inMessage, ann.Phone)
+	require.NotContains(t, inMessage, ann.Email)
 	h.work()
 	var sn string
 	h.eventually(func() bool {
@@ -80,14 +82,19 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	require.True(t, strings.HasPrefix(rows[0].Phone, "~1."), rows[0].Phone)
 	onDisk := h.files()
 	require.Contains(t, onDisk, ann.Name)
-	require.NotContains(t, onDisk, ann.Phone)
-	require.NotContains(t, h.textOf(h.log), ann.Phone)
+	for _, secret := range []string{ann.Phone, ann.Email} {
+		require.NotContains(t, onDisk, secret)
+		require.NotContains(t, h.textOf(h.log), secret)
+	}
 
-	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").raw, `"phoneNumber":"`+ann.Phone+`"`)
+	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").raw,
+		`"phoneNumber":"`+ann.Phone+`","email":"`+ann.Email+`"`)
 	_, event := h.stream(ann, sn).next()
 	require.Contains(t, event, ann.Phone)
-	require.Contains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").raw,
-		ann.Phone)
-	require.NotContains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw,
-		ann.Phone)
+	file := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").raw
+	require.Contains(t, file, ann.Phone)
+	require.Contains(t, file, ann.Email)
+	listed := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw
+	require.NotContains(t, listed, ann.Phone)
+	require.Contains(t, listed, `"email":"a***@example.org"`)
 }

@@ -160,6 +160,31 @@ func TestStripe_LatePaymentIsRefunded(t *testing.T) {
 	h.eventually(func() bool { return h.webhook(body, sign) == "refunded" }, "never recorded")
 }
 
+// TestStripe_FailedRefundIsRepeated lets a refund fail at the buyer's bank, days after Stripe had
+// accepted it. Its report comes twice.
+func TestStripe_FailedRefundIsRepeated(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn := h.buys(who, goods, "1")
+	page, session := h.checkout(who, sn)
+	must.Get(h.stripe.Pay(page))(t)
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "kept", h.webhook(body, sign))
+	h.does(merchant(), "POST", "/admin/orders/"+sn+"/refund", "")
+	h.agrees(who, sn, "cancelled", 0)
+	for range 2 {
+		require.Eventually(t, func() bool { return h.webhook(body, sign) == "refunded" },
+			10*time.Second, 50*time.Millisecond)
+		failed, failedSign := h.stripe.FailRefund(h.stripe.Intent(session))
+		kept, _ := h.stripe.Money(sn)
+		require.EqualValues(t, 1999, kept)
+		require.Equal(t, "recorded", h.webhook(failed, failedSign))
+		require.Equal(t, "recorded", h.webhook(failed, failedSign))
+		h.agrees(who, sn, "cancelled", 0)
+	}
+	require.Equal(t, 3, h.stripe.Calls("POST /v1/refunds"))
+}
+
 // TestStripe_ShortTimeToPayEndsThePage expires an order long before Stripe would end its page.
 func TestStripe_ShortTimeToPayEndsThePage(t *testing.T) {
 	h := openStripe(t, 10*time.Second)

@@ -20,8 +20,8 @@ func TestAddresses_OpenForTheirOrderOnly(t *testing.T) {
 		_, err := a.Open(of[0], of[1], sealed)
 		require.ErrorIs(t, err, ErrSealed, "%v", of)
 	}
-	_, err = keys.Open("ann", sealed)
+	_, _, err = keys.Open("ann", sealed)
 	require.ErrorIs(t, err, ErrSealed)
-	_, err = a.Open("ann", "1EEX", keys.Seal("ann", "+49 30 1"))
+	_, err = a.Open("ann", "1EEX", keys.Seal("ann", "+49 30 1", ""))
 	require.ErrorIs(t, err, ErrSealed)
 }

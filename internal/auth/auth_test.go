@@ -32,6 +32,7 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 			{
 				ID: strings.Repeat("~", userid.MaxLen), Role: seckill.Buyer,
 				Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone),
+				Email: strings.Repeat("e", MaxEmail),
 			},
 		} {
 			token := must.Get(tokens.Sign(a, time.Minute))(t)
@@ -64,6 +65,7 @@ func TestTokensSign_RefusesInvalidActors(t *testing.T) {
 		"control":         {ID: "1", Role: seckill.Buyer, Name: "a\nb"},
 		"broken UTF-8":    {ID: "1", Role: seckill.Buyer, Name: "\xff"},
 		"long phone":      {ID: "1", Role: seckill.Buyer, Phone: strings.Repeat("1", MaxPhone+1)},
+		"long address":    {ID: "1", Role: seckill.Buyer, Email: strings.Repeat("e", MaxEmail+1)},
 		"phone control":   {ID: "1", Role: seckill.Buyer, Phone: "1\x002"},
 	} {
 		_, err := tokens.Sign(a, time.Minute)

@@ -16,11 +16,11 @@ import (
 	"flashsale.dev/seckill/internal/userid"
 )
 
-// Longest name and phone number of a token, in characters. The columns of an order are at least as
-// long.
+// Longest name, phone number and email address of a token, in characters.
 const (
 	MaxName  = 120
 	MaxPhone = 32
+	MaxEmail = 254
 )
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
@@ -51,6 +51,7 @@ type claims struct {
 	IssuedAt  *date        `json:"iat,omitzero"`
 	Name      string       `json:"name,omitzero"`
 	Phone     string       `json:"phone_number,omitzero"`
+	Email     string       `json:"email,omitzero"`
 }
 
 // UnmarshalJSON decodes strictly: repeated names and broken UTF-8 are errors. encoding/json would
@@ -99,7 +100,7 @@ func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil
 // claimsOf returns the claims of a token for an actor.
 func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 	return &claims{
-		Subject: a.ID, Role: a.Role, Name: a.Name, Phone: a.Phone,
+		Subject: a.ID, Role: a.Role, Name: a.Name, Phone: a.Phone, Email: a.Email,
 		IssuedAt: newDate(iat), ExpiresAt: newDate(exp),
 	}
 }
@@ -107,10 +108,13 @@ func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 // actor converts the claims; a claim that is missing or out of bounds is an error.
 func (c *claims) actor() (seckill.Actor, error) {
 	if !userid.Valid(c.Subject) || !known(c.Role) ||
-		!printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) {
+		!printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) ||
+		!printable(c.Email, MaxEmail) {
 		return seckill.Actor{}, errClaims
 	}
-	return seckill.Actor{ID: c.Subject, Role: c.Role, Name: c.Name, Phone: c.Phone}, nil
+	return seckill.Actor{
+		ID: c.Subject, Role: c.Role, Name: c.Name, Phone: c.Phone, Email: c.Email,
+	}, nil
 }
 
 func known(r seckill.Role) bool {

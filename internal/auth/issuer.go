@@ -41,6 +41,7 @@ type IssuerOptions struct {
 	Client       *http.Client
 	Now          func() time.Time
 	Log          *slog.Logger
+	CountFetch   func(ok bool) // of the document and of the keys; may be nil
 }
 
 // Issuer verifies the tokens of an OpenID Connect provider, and signs the users of the pages in.
@@ -62,6 +63,13 @@ type discovered struct {
 	access *oidc.IDTokenVerifier // of bearer tokens
 	id     *oidc.IDTokenVerifier // of the pages' ID tokens
 	login  oauth2.Config
+}
+
+// count counts a discovery or a fetch of the keys.
+func (o IssuerOptions) count(err error) {
+	if o.CountFetch != nil {
+		o.CountFetch(err == nil)
+	}
 }
 
 // NewIssuer checks the options. Its error is ErrIssuer with the reason. The issuer and its
@@ -104,6 +112,7 @@ func secureURL(text string) error {
 func (i *Issuer) Run(ctx context.Context) error {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		err := i.discover(ctx)
+		i.opts.count(err)
 		if err == nil {
 			i.opts.Log.Info("issuer is discovered", "host", i.host)
 			break
@@ -156,6 +165,7 @@ func (i *Issuer) discover(ctx context.Context) error {
 	}
 	keys := &issuerKeys{
 		url: document.Keys, client: i.opts.Client, now: i.opts.Now, log: i.opts.Log, host: i.host,
+		count: i.opts.count,
 	}
 	if err := keys.fetch(); err != nil {
 		return err
@@ -171,7 +181,7 @@ func (i *Issuer) discover(ctx context.Context) error {
 		login: oauth2.Config{
 			ClientID: i.opts.ClientID, ClientSecret: i.opts.ClientSecret,
 			RedirectURL: i.opts.RedirectURL, Endpoint: endpoint,
-			Scopes: []string{oidc.ScopeOpenID, "profile", "phone"},
+			Scopes: []string{oidc.ScopeOpenID, "profile", "phone", "email"},
 		},
 	})
 	return nil

@@ -26,7 +26,7 @@ func (c *issuerClaims) UnmarshalJSON(b []byte) error {
 	}
 	for name, to := range map[string]any{
 		"sub": &c.Subject, "exp": &c.ExpiresAt, "nbf": &c.NotBefore, "iat": &c.IssuedAt,
-		"name": &c.Name, "phone_number": &c.Phone, "nonce": &c.nonce, "azp": &c.party,
+		"name": &c.Name, "phone_number": &c.Phone, "email": &c.Email, "nonce": &c.nonce, "azp": &c.party,
 	} {
 		if value, found := all[name]; found {
 			if err := json.Unmarshal(value, to); err != nil {

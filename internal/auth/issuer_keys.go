@@ -56,6 +56,7 @@ type issuerKeys struct {
 	client *http.Client
 	now    func() time.Time
 	log    *slog.Logger
+	count  func(error) // of a fetch
 
 	ring    atomic.Pointer[keyRing]
 	fetches singleflight.Group
@@ -117,7 +118,9 @@ func (k *issuerKeys) renew() {
 		if !k.due() {
 			return nil, nil //nolint:nilnil // nothing to return
 		}
-		return nil, k.fetch()
+		err := k.fetch()
+		k.count(err)
+		return nil, err
 	})
 	if err != nil {
 		k.log.Warn("issuer's keys can't be fetched: the last ones are used",

@@ -177,9 +177,11 @@ func TestIssuer_AcceptsEachAlgorithm(t *testing.T) {
 	for _, id := range []string{"r", "e", "d"} {
 		got := must.Get(f.tokens.Verify(f.sign(id, map[string]any{
 			"aud": []string{"other", audience}, "role": "merchant", "phone_number": "+86 1",
+			"email": "ada@example.org",
 		})))(t)
 		require.Equal(t, seckill.Actor{
 			ID: "auth0|5f7c", Role: seckill.Merchant, Name: "Ada", Phone: "+86 1",
+			Email: "ada@example.org",
 		}, got)
 	}
 	own := must.Get(f.tokens.Sign(seckill.Actor{ID: "7", Role: seckill.Operator}, time.Hour))(t)

@@ -100,14 +100,25 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	return p, nil
 }
 
-// Seal encrypts a buyer's number: printable ASCII, at most 220 bytes for MaxPhone characters. It
-// returns an empty number unchanged.
-func (p *Phones) Seal(buyerID string, phone string) string {
-	if phone == "" {
+// maxContact is the most bytes that Seal encrypts: the result fits the 255 characters of the
+// orders' column.
+const maxContact = 154
+
+// Seal encrypts a buyer's number and email address together: printable ASCII of at most 255 bytes.
+// It leaves out an address that is too long for that, and returns "" if there is neither.
+func (p *Phones) Seal(buyerID, phone, email string) string {
+	text := phone
+	if email != "" && len(phone)+len(contactSeparator)+len(email) <= maxContact {
+		text += contactSeparator + email
+	}
+	if text == "" {
 		return ""
 	}
-	return p.sealText(phone, buyerData(buyerID))
+	return p.sealText(text, buyerData(buyerID))
 }
+
+// contactSeparator ends the number. Neither part has control characters.
+const contactSeparator = "\n"
 
 // sealText encrypts a text with the first key and binds it to additional data.
 func (p *Phones) sealText(text string, data []byte) string {
@@ -117,13 +128,15 @@ func (p *Phones) sealText(text string, data []byte) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(out, p.first...), sealed))
 }
 
-// Open decrypts a stored number, or returns ErrSealed. Numbers stored before encryption existed
-// have no mark; it returns them unchanged.
-func (p *Phones) Open(buyerID string, kept string) (string, error) {
+// Open decrypts what Seal has encrypted, or returns ErrSealed. Numbers stored before encryption
+// existed have no mark; it returns them unchanged.
+func (p *Phones) Open(buyerID, kept string) (phone, email string, err error) {
 	if !strings.HasPrefix(kept, sealedMark) {
-		return kept, nil
+		return kept, "", nil
 	}
-	return p.openText(kept, buyerData(buyerID))
+	text, err := p.openText(kept, buyerData(buyerID))
+	phone, email, _ = strings.Cut(text, contactSeparator)
+	return phone, email, err
 }
 
 // openText decrypts a text that was sealed with the same additional data, or returns ErrSealed.

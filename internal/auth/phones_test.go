@@ -21,24 +21,50 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 		"", "138", "+4479460123456", strings.Repeat("☎", MaxPhone),
 		strings.Repeat("\U0001f4de", MaxPhone), "~1.a.AAAA",
 	} {
-		kept := p.Seal("7", phone)
+		kept := p.Seal("7", phone, "")
 		require.LessOrEqual(t, len(kept), 220)
 		if phone != "" {
 			require.NotContains(t, kept, phone)
-			require.NotEqual(t, kept, p.Seal("7", phone), "two encryptions of one number must differ")
+			require.NotEqual(t, kept, p.Seal("7", phone, ""), "two encryptions of one number must differ")
 		}
-		require.Equal(t, phone, must.Get(p.Open("7", kept))(t))
+		opened, email, err := p.Open("7", kept)
+		require.NoError(t, err)
+		require.Equal(t, phone, opened)
+		require.Empty(t, email)
 		if phone != "" {
-			_, err := p.Open("8", kept)
+			_, _, err := p.Open("8", kept)
 			require.ErrorIs(t, err, ErrSealed, "another buyer's key must not open the number")
 		}
 	}
 }
 
+// TestPhonesSeal_FitsTheColumn seals a number with addresses that fit, and with longer ones.
+func TestPhonesSeal_FitsTheColumn(t *testing.T) {
+	p := must.Get(NewPhones(phoneKey("abcdefgh")))(t)
+	for _, phone := range []string{"", "+4479460123456", strings.Repeat("\U0001f4de", MaxPhone)} {
+		for length := 1; length <= MaxEmail; length++ {
+			email := strings.Repeat("x", length)
+			kept := p.Seal("7", phone, email)
+			require.LessOrEqual(t, len(kept), 255)
+			opened, got, err := p.Open("7", kept)
+			require.NoError(t, err)
+			require.Equal(t, phone, opened)
+			if length > maxContact-1-len(phone) {
+				email = ""
+			}
+			require.Equal(t, email, got)
+		}
+	}
+	require.Empty(t, p.Seal("7", "", strings.Repeat("x", MaxEmail)))
+}
+
 func TestPhonesOpen_ReturnsUnencryptedNumbers(t *testing.T) {
 	p := must.Get(NewPhones(phoneKey("a")))(t)
 	for _, old := range []string{"", "+49 30 1234", "~", "~1", "~2.a.b"} {
-		require.Equal(t, old, must.Get(p.Open("7", old))(t))
+		phone, email, err := p.Open("7", old)
+		require.NoError(t, err)
+		require.Equal(t, old, phone)
+		require.Empty(t, email)
 	}
 }
 
@@ -47,15 +73,20 @@ func TestPhonesOpen_AcceptsOldKeysDuringRotation(t *testing.T) {
 	between := must.Get(NewPhones(phoneKey("b"), DerivedPhoneKey([]byte("the next order secret")),
 		DerivedPhoneKey([]byte("the order secret"))))(t)
 	after := must.Get(NewPhones(phoneKey("b")))(t)
-	old := before.Seal("7", "12345678")
-	require.Equal(t, "12345678", must.Get(between.Open("7", old))(t))
-	require.Equal(t, "12345678",
-		must.Get(after.Open("7", between.Seal("7", "12345678")))(t, "the first key seals"))
+	old := before.Seal("7", "12345678", "ann@example.org")
+	opens := func(p *Phones, kept string) {
+		t.Helper()
+		phone, email, err := p.Open("7", kept)
+		require.NoError(t, err)
+		require.Equal(t, []string{"12345678", "ann@example.org"}, []string{phone, email})
+	}
+	opens(between, old)
+	opens(after, between.Seal("7", "12345678", "ann@example.org")) // the first key seals
 	for _, kept := range []string{
 		old, old[:len(old)-1], "~1.", "~1.b", "~1.b.", "~1.b.%", "~1.b.AAAA",
 		strings.Replace(old, ".0.", ".b.", 1),
 	} {
-		_, err := after.Open("7", kept)
+		_, _, err := after.Open("7", kept)
 		require.ErrorIs(t, err, ErrSealed, kept)
 	}
 }
@@ -81,14 +112,16 @@ func TestParsePhoneKeys_AcceptsOnlyTheirForm(t *testing.T) {
 
 func FuzzPhones_Open(f *testing.F) {
 	p := must.Get(NewPhones(phoneKey("a")))(f)
-	f.Add(int64(7), p.Seal("7", "12345678"))
+	f.Add(int64(7), p.Seal("7", "12345678", "a@b"))
 	f.Add(int64(7), "+49 30 1234")
 	f.Fuzz(func(t *testing.T, buyer int64, kept string) {
-		if got, err := p.Open(fmt.Sprint(buyer), kept); err != nil && got != "" {
-			t.Fatalf("%q opens to %q and %v", kept, got, err)
+		by := fmt.Sprint(buyer)
+		if got, email, err := p.Open(by, kept); err != nil && got+email != "" {
+			t.Fatalf("%q opens to %q, %q and %v", kept, got, email, err)
 		}
-		if got, err := p.Open(fmt.Sprint(buyer), p.Seal(fmt.Sprint(buyer), kept)); err != nil || got != kept {
-			t.Fatalf("%q comes back as %q, %v", kept, got, err)
+		if got, email, err := p.Open(by, p.Seal(by, kept, "")); err != nil ||
+			!strings.Contains(kept, contactSeparator) && got+email != kept {
+			t.Fatalf("%q comes back as %q, %q, %v", kept, got, email, err)
 		}
 	})
 }

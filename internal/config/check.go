@@ -29,9 +29,6 @@ func (c *Config) check(settings []Setting) []error {
 	v := reflect.ValueOf(c).Elem()
 	for _, s := range settings {
 		x := v.FieldByIndex(s.index)
-		if s.Required && x.IsZero() {
-			problems = append(problems, fmt.Errorf("%s: is required: %s", s.Name, s.Help))
-		}
 		rule := s.field.Tag.Get("validate")
 		broken, _ := errors.AsType[validator.ValidationErrors](rules.Var(x.Interface(), rule))
 		for _, b := range broken {

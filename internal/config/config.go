@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -95,7 +96,7 @@ type AMQP struct {
 
 // Auth holds the secrets.
 type Auth struct {
-	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"comma list, each at least 32 bytes" validate:"omitempty,ring=32" help:"secrets of tokens (HS256) and of the pages' sessions: the first signs, all verify; standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
+	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"omitempty,ring=32" help:"secrets of tokens (HS256) and of the pages' sessions: the first signs, all verify; standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET, an API needs it, or SECKILL_OIDC_ISSUER and SECKILL_ORDER_SECRET"`
 	OrderSecret     Secret   `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the first JWT secret if empty"`
 	OldOrderSecrets []Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"dive,bytes=32" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
 	PhoneKeys       Secret   `env:"SECKILL_PHONE_KEYS" in:"api consumer standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers and the secrets of webhooks, the same on every node; the first seals, all open; if empty, standalone generates one; key 0 is derived from each order secret and always opens"`
@@ -125,6 +126,20 @@ func (o OIDC) check(p Program, publicURL string) (problems []error) {
 		problems = append(problems, fmt.Errorf(name, "SECKILL_PUBLIC_URL"))
 	}
 	return problems
+}
+
+// checkSource returns what an API lacks to verify any token and to sign sessions.
+func (c Config) checkSource(p Program) []error {
+	switch {
+	case p != API || c.Auth.JWTSecret != "":
+		return nil
+	case c.OIDC.Issuer == "":
+		return []error{errors.New("SECKILL_JWT_SECRET: is required without SECKILL_OIDC_ISSUER")}
+	case c.Auth.OrderSecret == "":
+		return []error{errors.New("SECKILL_ORDER_SECRET: is required with SECKILL_OIDC_ISSUER " +
+			"if there is no SECKILL_JWT_SECRET")}
+	}
+	return nil
 }
 
 // Order holds the settings of writing orders and of their expiry.

@@ -108,7 +108,7 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 
 func TestLoad_RequiresSecrets(t *testing.T) {
 	_, _, err := Load(API, nil)
-	require.ErrorContains(t, err, "SECKILL_JWT_SECRET: is required")
+	require.ErrorContains(t, err, "SECKILL_JWT_SECRET: is required without SECKILL_OIDC_ISSUER")
 	_, _, err = Load(Consumer, nil)
 	require.ErrorIs(t, err, ErrNoSecret)
 	_, _, err = Load(Consumer, []string{"SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef"})
@@ -127,6 +127,30 @@ func TestLoad_RequiresWhatAnIssuerNeeds(t *testing.T) {
 		"SECKILL_PUBLIC_URL=https://sale.example", "SECKILL_OIDC_CLIENT_SECRET=hush"))
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprintf("%+v %#v", cfg, cfg), "hush")
+}
+
+// TestLoad_IssuerIsEnough loads an API whose only source of tokens is an issuer. Its sessions are
+// signed with a secret that is derived from the order secret, and outlive a change of that.
+func TestLoad_IssuerIsEnough(t *testing.T) {
+	const before, now = "an order secret that signed before", "an order secret that signs today"
+	issuer := []string{
+		"SECKILL_OIDC_ISSUER=https://id.example", "SECKILL_OIDC_AUDIENCE=sale",
+		"SECKILL_PUBLIC_URL=https://sale.example",
+	}
+	_, _, err := Load(API, issuer)
+	require.ErrorContains(t, err, "SECKILL_ORDER_SECRET: is required with SECKILL_OIDC_ISSUER")
+	old, _, err := Load(API, append(issuer, "SECKILL_ORDER_SECRET="+before))
+	require.NoError(t, err)
+	cfg, _, err := Load(API, append(issuer, "SECKILL_ORDER_SECRET="+now,
+		"SECKILL_OLD_ORDER_SECRETS="+before))
+	require.NoError(t, err)
+	keys := cfg.Auth.SessionKeys()
+	require.Len(t, keys, 2)
+	require.Equal(t, old.Auth.SessionKeys()[0], keys[1])
+	require.Len(t, keys[0], 32)
+	for _, key := range must.Get(cfg.Auth.OrderKeys())(t) {
+		require.NotContains(t, keys, key)
+	}
 }
 
 // TestLoad_RingOfJWTSecrets checks every secret, and that what was signed with each verifies.
@@ -242,7 +266,7 @@ func TestHelp_ListsTheSettingsOfAProgram(t *testing.T) {
 	Help(&api, API)
 	Help(&consumer, Consumer)
 	require.Contains(t, api.String(), "SECKILL_HTTP_ADDR (host:port) [:8080]")
-	require.Contains(t, api.String(), "SECKILL_JWT_SECRET (comma list, each at least 32 bytes) required")
+	require.Contains(t, api.String(), "SECKILL_JWT_SECRET (comma list, each at least 32 bytes)\n")
 	require.NotContains(t, api.String(), "SECKILL_BATCH_SIZE")
 	require.Contains(t, consumer.String(), "SECKILL_BATCH_SIZE (orders) [500]")
 	require.NotContains(t, consumer.String(), "SECKILL_HTTP_ADDR")

@@ -10,9 +10,6 @@ import (
 func Help(w io.Writer, p Program) {
 	for _, s := range Settings(p) {
 		note := ""
-		if s.Required {
-			note = " required"
-		}
 		if s.Default != "" {
 			note = " [" + s.Default + "]"
 		}

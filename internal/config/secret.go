@@ -58,9 +58,7 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 		keys = append(keys, []byte(a.OrderSecret))
 	}
 	for _, secret := range a.JWTSecret.Ring() {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte("flashsale order secret"))
-		keys = append(keys, mac.Sum(nil))
+		keys = append(keys, derive(secret, "flashsale order secret"))
 	}
 	if len(keys) == 0 {
 		return nil, ErrNoSecret
@@ -69,4 +67,26 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 		keys = append(keys, []byte(old))
 	}
 	return keys, nil
+}
+
+// SessionKeys returns the secrets of the pages' sessions, which are tokens of our own: the JWT
+// secrets, or one derived from each order secret. Nobody has the derived ones, so then only the
+// issuer's users and API keys have tokens. The first signs.
+func (a Auth) SessionKeys() (keys [][]byte) {
+	if a.JWTSecret != "" {
+		return a.JWTSecret.Ring()
+	}
+	for _, secret := range append([]Secret{a.OrderSecret}, a.OldOrderSecrets...) {
+		if secret != "" {
+			keys = append(keys, derive([]byte(secret), "flashsale session secret"))
+		}
+	}
+	return keys
+}
+
+// derive returns a secret for another purpose. It does not disclose the one that it is made from.
+func derive(secret []byte, purpose string) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(purpose))
+	return mac.Sum(nil)
 }

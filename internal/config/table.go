@@ -10,7 +10,6 @@ import (
 type Setting struct {
 	Name, Unit, Help string
 	Default          string // the program's own; "" if there is none
-	Required         bool
 
 	field reflect.StructField
 	index []int
@@ -37,8 +36,7 @@ func setting(p Program, group, f reflect.StructField) Setting {
 	}
 	return Setting{
 		Name: f.Tag.Get("env"), Unit: f.Tag.Get("unit"), Help: f.Tag.Get("help"), Default: def,
-		Required: in(f.Tag.Get("required"), p),
-		field:    f, index: slices.Concat(group.Index, f.Index),
+		field: f, index: slices.Concat(group.Index, f.Index),
 	}
 }
 

@@ -101,12 +101,19 @@ type api struct {
 	list            *catalog.ListCache
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
+	currencies      *ttlcache.Cache[int64, string] // of sales with orders, by goods id
 	roomPages       sync.Map                       // goods id -> *roomPage
 	purchaseLatency *latencyWindow
 	origins         *http.CrossOriginProtection
 	// reporters record the responses by route. They are complete before the first request.
 	reporters map[string]func(reason string, took time.Duration)
 }
+
+const (
+	currencyTTL     = time.Hour
+	currencyTimeout = time.Second
+	maxCurrencies   = 10_000
+)
 
 // New returns the handler of all routes.
 func New(deps Deps) http.Handler {
@@ -128,6 +135,9 @@ func newAPI(deps Deps) *api {
 		Deps: deps,
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: time.Now,
+		}),
+		currencies: ttlcache.New[int64, string](ttlcache.Options{
+			TTL: currencyTTL, MaxEntries: maxCurrencies, LoadTimeout: currencyTimeout, Now: time.Now,
 		}),
 		origins: http.NewCrossOriginProtection(), purchaseLatency: newLatencyWindow(),
 		reporters: make(map[string]func(string, time.Duration)),

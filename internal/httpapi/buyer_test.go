@@ -36,6 +36,7 @@ func TestPurchase_PathThenOrder(t *testing.T) {
 	} {
 		require.Contains(t, r.Body, member)
 	}
+	require.Contains(t, r.Body, `"currency":"CNY"`)
 	require.NotContains(t, r.Body, "paidAt")
 	for range 2 {
 		r = h.want(200, h.as(buyer(), "POST", "/orders/"+sn+"/pay", ""))

@@ -31,14 +31,16 @@ type deadLetterResponse struct {
 
 // newDeadLetterResponse shows a dead letter with its sale, which is the zero Sale where it is
 // unknown.
-func (a *api) newDeadLetterResponse(d order.DeadLetter, sale seckill.Sale) deadLetterResponse {
+func (a *api) newDeadLetterResponse(
+	ctx context.Context, d order.DeadLetter, sale seckill.Sale,
+) deadLetterResponse {
 	shown := deadLetterResponse{
 		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: timestamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 	line, readable := d.Line()
 	if readable {
-		o := a.newMaskedOrderResponse(order.Order{OrderLine: line, GoodsID: d.GoodsID})
+		o := a.newMaskedOrderResponse(ctx, order.Order{OrderLine: line})
 		shown.BuyerID, shown.Name, shown.PhoneNumber = o.BuyerID, o.Name, o.PhoneNumber
 		shown.Quantity = o.Quantity
 	}
@@ -74,7 +76,7 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 		sales[d.GoodsID] = sale
 	}
 	show := func(d order.DeadLetter) deadLetterResponse {
-		return a.newDeadLetterResponse(d, sales[d.GoodsID])
+		return a.newDeadLetterResponse(ctx, d, sales[d.GoodsID])
 	}
 	key := func(d order.DeadLetter) string { return deadLetterCursor + d.ID }
 	return ok(page(found, limit, show, key)), nil
@@ -89,7 +91,7 @@ func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, erro
 		return response{}, err
 	}
 	o, err := a.DeadLetters.Requeue(ctx, id)
-	return ok(a.newMaskedOrderResponse(o)), err
+	return ok(a.newMaskedOrderResponse(ctx, o)), err
 }
 
 // discardDeadLetter is DELETE /admin/dead-letters/{id}. The order keeps the status failed.

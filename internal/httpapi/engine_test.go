@@ -171,7 +171,7 @@ func TestOrderResponse_HidesUnreadablePhones(t *testing.T) {
 	a := newAPI(Deps{Phones: phones, Log: logging.Logger(&log, slog.LevelDebug, "text")})
 	o := order.Order{Status: order.Failed, FailureReason: order.FailedOversold}
 	o.Phone = "~1.gone.AAAA"
-	got := must.Get(appendValue(nil, a.newOrderResponse(o)))(t)
+	got := must.Get(appendValue(nil, a.newOrderResponse(t.Context(), o)))(t)
 	require.Contains(t, string(got), `"status":"failed","failureReason":"NO_STOCK"`)
 	require.Contains(t, string(got), `"phoneNumber":""`)
 	require.Contains(t, log.String(), "a buyer's data cannot be decrypted")

@@ -49,7 +49,7 @@ func (a *api) exportOrders(
 			// A file may take longer than a call, so each page gets a write deadline of its own.
 			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
 			for _, o := range page {
-				_ = w.Write(exportRow(sale, code, o, a.openPhone(o), a.openAddress(o)))
+				_ = w.Write(a.exportRow(sale, code, o))
 			}
 			if w.Flush(); w.Error() != nil || len(page) < exportPage {
 				break
@@ -77,16 +77,16 @@ func exportHeader() []string {
 		"name", "phoneNumber", "createdAt", "payBy", "paidAt", "closedAt",
 		"title", "currency", "amountInCurrency", "shippedAt", "carrier", "trackingNumber",
 		"shippingName", "shippingPhone", "shippingEmail", "shippingLine1", "shippingLine2",
-		"shippingCity", "shippingPostalCode", "shippingCountry", "shippingNote",
+		"shippingCity", "shippingPostalCode", "shippingCountry", "shippingNote", "email",
 	}
 }
 
-// exportRow converts an order of a sale. to is nil if the buyer has entered no address.
-func exportRow(
-	sale seckill.Sale, code string, o order.Order, phone string, to *shipping.Address,
-) []string {
+// exportRow converts an order of a sale.
+func (a *api) exportRow(sale seckill.Sale, code string, o order.Order) []string {
 	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
-	if to == nil {
+	phone, email := a.openContact(o)
+	to := a.openAddress(o)
+	if to == nil { // the buyer has entered none
 		to = new(shipping.Address)
 	}
 	row := []string{
@@ -98,7 +98,7 @@ func exportRow(
 	}
 	for _, text := range []string{
 		o.Carrier, o.TrackingNumber, to.Name, to.Phone, to.Email, to.Line1, to.Line2, to.City,
-		to.PostalCode, to.Country, to.Note,
+		to.PostalCode, to.Country, to.Note, email,
 	} {
 		row = append(row, cellText(text))
 	}

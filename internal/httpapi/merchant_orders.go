@@ -31,7 +31,7 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 	o, err := a.Orders.FindManaged(ctx, r.actor, sn)
 	switch seckill.ReasonOf(err) {
 	case "":
-		found.Items = append(found.Items, a.newMaskedOrderResponse(o))
+		found.Items = append(found.Items, a.newMaskedOrderResponse(ctx, o))
 	case seckill.NotFound, seckill.Forbidden:
 		err = nil
 	}
@@ -42,7 +42,7 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 func (a *api) withManagedOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
 		o, err := a.managedOrderAfter(ctx, r, step)
-		return ok(a.newMaskedOrderResponse(o)), err
+		return ok(a.newMaskedOrderResponse(ctx, o)), err
 	}
 }
 
@@ -97,7 +97,7 @@ func shipmentText(p *params.Fields, name string, low, high int) string {
 // audit log records.
 func (a *api) revealOrder(ctx context.Context, r *request) (response, error) {
 	o, err := a.managedOrderAfter(ctx, r, a.Shipping.Reveal)
-	return ok(a.newWholeOrderResponse(o)), err
+	return ok(a.newWholeOrderResponse(ctx, o)), err
 }
 
 // setAddress is PUT /orders/{orderSn}/shipping.
@@ -120,5 +120,5 @@ func (a *api) setAddress(ctx context.Context, r *request) (response, error) {
 		func(ctx context.Context, by seckill.Actor, sn string) (order.Order, error) {
 			return a.Shipping.SetAddress(ctx, by, sn, address)
 		})
-	return ok(a.newWholeOrderResponse(o)), err
+	return ok(a.newWholeOrderResponse(ctx, o)), err
 }

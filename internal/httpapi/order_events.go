@@ -50,7 +50,7 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 			s.c.Writer.WriteHeaderNow()
 			return
 		}
-		if s.start() && s.sendOrder() {
+		if s.start() && s.sendOrder(ctx) {
 			s.sendChanges(ctx)
 		}
 	})
@@ -74,7 +74,7 @@ func (s *orderStream) sendChanges(ctx context.Context) {
 	for {
 		select {
 		case s.order = <-l.Changed:
-			if !s.sendOrder() {
+			if !s.sendOrder(ctx) {
 				return
 			}
 		case <-beat.C:
@@ -102,13 +102,13 @@ func (s *orderStream) refresh(ctx context.Context) bool {
 		return ctx.Err() == nil
 	}
 	s.order = o
-	return s.sendOrder()
+	return s.sendOrder(ctx)
 }
 
 // sendOrder sends the order where the client does not have it yet; false ends the stream.
-func (s *orderStream) sendOrder() bool {
+func (s *orderStream) sendOrder(ctx context.Context) bool {
 	if id := eventID(s.order.Status); id > s.last {
-		data, err := json.Marshal(s.newOrderResponse(s.order))
+		data, err := json.Marshal(s.newOrderResponse(ctx, s.order))
 		if err != nil || !s.write(fmt.Sprintf("event: status\nid: %d\ndata: %s\n\n", id, data)) {
 			return false
 		}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -22,11 +23,13 @@ type orderResponse struct {
 	Amount        int64               `json:"amount"`
 	Name          string              `json:"name"`
 	PhoneNumber   string              `json:"phoneNumber"`
+	Email         string              `json:"email,omitzero"`
 	CreatedAt     timestamp           `json:"createdAt,omitzero"`
 	PayBy         timestamp           `json:"payBy,omitzero"`
 	PaidAt        timestamp           `json:"paidAt,omitzero"`
 	ClosedAt      timestamp           `json:"closedAt,omitzero"`
 	CheckoutURL   string              `json:"checkoutUrl,omitzero"`
+	Currency      string              `json:"currency,omitzero"` // absent until it is written
 
 	ShippedAt      timestamp         `json:"shippedAt,omitzero"`
 	Carrier        string            `json:"carrier,omitzero"`
@@ -34,31 +37,55 @@ type orderResponse struct {
 	Shipping       *shipping.Address `json:"shipping,omitzero"`
 }
 
-func (a *api) newOrderResponse(o order.Order) orderResponse {
+func (a *api) newOrderResponse(ctx context.Context, o order.Order) orderResponse {
 	if o.Status != order.Created {
 		o.CheckoutURL = "" // the page is about to end, or has taken the money
 	}
+	phone, email := a.openContact(o)
 	return orderResponse{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason, GoodsID: o.GoodsID,
 		BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name,
-		PhoneNumber: a.openPhone(o), CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
+		PhoneNumber: phone, Email: email, CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
 		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt), CheckoutURL: o.CheckoutURL,
+		Currency:  a.currencyOf(ctx, o),
 		ShippedAt: timestamp(o.ShippedAt), Carrier: o.Carrier, TrackingNumber: o.TrackingNumber,
 	}
 }
 
 // newWholeOrderResponse has the address too.
-func (a *api) newWholeOrderResponse(o order.Order) orderResponse {
-	shown := a.newOrderResponse(o)
+func (a *api) newWholeOrderResponse(ctx context.Context, o order.Order) orderResponse {
+	shown := a.newOrderResponse(ctx, o)
 	shown.Shipping = a.openAddress(o)
 	return shown
 }
 
-// newMaskedOrderResponse is for lists, which hide most of a name and a phone number.
-func (a *api) newMaskedOrderResponse(o order.Order) orderResponse {
-	shown := a.newOrderResponse(o)
+// newMaskedOrderResponse is for lists, which hide most of a name, a phone number and an address.
+func (a *api) newMaskedOrderResponse(ctx context.Context, o order.Order) orderResponse {
+	shown := a.newOrderResponse(ctx, o)
 	shown.Name, shown.PhoneNumber = maskName(shown.Name), maskPhone(shown.PhoneNumber)
+	shown.Email = maskEmail(shown.Email)
 	return shown
+}
+
+// masked returns newMaskedOrderResponse for page.
+func (a *api) masked(ctx context.Context) func(order.Order) orderResponse {
+	return func(o order.Order) orderResponse { return a.newMaskedOrderResponse(ctx, o) }
+}
+
+// currencyOf returns the currency of a written order: its sale's, which never changes once there
+// are orders. A sale that can't be read leaves it out, because the order is more important.
+func (a *api) currencyOf(ctx context.Context, o order.Order) string {
+	if o.GoodsID == 0 || o.Status == order.Queued {
+		return ""
+	}
+	code, err := a.currencies.Get(ctx, o.GoodsID, func(ctx context.Context) (string, error) {
+		sale, err := a.Sales.Get(ctx, seckill.Actor{Role: seckill.Operator}, o.GoodsID)
+		return cmp.Or(sale.Details.Currency, a.Site.Currency()), err
+	})
+	if err != nil {
+		return ""
+	}
+	return code
 }
 
 // maskName keeps the first character, so that a list still shows which orders have a name.
@@ -79,13 +106,22 @@ func maskPhone(s string) string {
 	return strings.Repeat("*", len(runes)-4) + string(runes[len(runes)-4:])
 }
 
+// maskEmail masks the mailbox as maskName does, and keeps the domain.
+func maskEmail(s string) string {
+	at := strings.LastIndexByte(s, '@')
+	if at < 0 {
+		return maskName(s)
+	}
+	return maskName(s[:at]) + s[at:]
+}
+
 type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 
 // withOrder returns the handler that runs a step on the order that a buyer names.
 func (a *api) withOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
 		o, err := a.orderAfter(ctx, r, step)
-		return ok(a.newWholeOrderResponse(o)), err
+		return ok(a.newWholeOrderResponse(ctx, o)), err
 	}
 }
 
@@ -113,7 +149,7 @@ func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	found, err := a.Orders.Mine(ctx, r.actor, before, limit+1)
-	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), err
+	return ok(page(found, limit, a.masked(ctx), orderKey)), err
 }
 
 // ordersOfSale is GET /admin/sales/{goodsId}/orders, as a page of JSON or as a whole CSV
@@ -134,7 +170,7 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 		sale, err := a.Sales.Get(ctx, r.actor, id)
 		return a.exportOrders(r, sale, status, found), err
 	}
-	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), err
+	return ok(page(found, limit, a.masked(ctx), orderKey)), err
 }
 
 // statusOrAll takes the filter of a list; "" is all.

@@ -8,18 +8,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// sealPhone encrypts a buyer's phone number, so that stores and queues hold no readable number.
-func (a *api) sealPhone(buyer seckill.Actor) seckill.Actor {
-	buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone)
+// sealContact encrypts a buyer's phone number and email address into Phone, so that stores and
+// queues hold neither in a readable form.
+func (a *api) sealContact(buyer seckill.Actor) seckill.Actor {
+	buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone, buyer.Email)
 	return buyer
 }
 
-// openPhone returns an order's phone number to show. Where no key decrypts it, it logs the error
-// and returns "".
-func (a *api) openPhone(o order.Order) string {
-	phone, err := a.Phones.Open(o.BuyerID, o.Phone)
+// openContact returns an order's phone number and email address to show. Where no key decrypts
+// them, it logs the error and returns "".
+func (a *api) openContact(o order.Order) (phone, email string) {
+	phone, email, err := a.Phones.Open(o.BuyerID, o.Phone)
 	a.logSealed(o, err)
-	return phone
+	return phone, email
 }
 
 // openAddress returns an order's address to show; nil if it has none. Where no key decrypts it, it

@@ -77,7 +77,7 @@ type queuedResponse struct {
 func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	path := r.Raw("randomPath")
 	p := purchase.Request{
-		GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path,
+		GoodsID: r.ID("goodsId"), Buyer: a.sealContact(r.actor), Path: path,
 		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxPerBuyerLimit),
 	}
 	if err := r.Err(); err != nil {

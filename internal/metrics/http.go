@@ -11,10 +11,16 @@ import (
 type Requests struct {
 	count   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+	fetches map[bool]prometheus.Counter // of the issuer, by success
 }
 
 func (r *Registry) newRequests() *Requests {
+	fetches := r.counters("issuer_fetches_total", "Fetches of the OpenID Connect issuer's document "+
+		"and keys by result: ok or failed. The last keys stay valid after a failure.", "result")
 	return &Requests{
+		fetches: map[bool]prometheus.Counter{
+			true: fetches.WithLabelValues("ok"), false: fetches.WithLabelValues("failed"),
+		},
 		count: r.counters("http_requests_total",
 			"Responses by the route's pattern and the contract's reason.", "route", "reason"),
 		seconds: r.histograms("http_request_duration_seconds",
@@ -22,6 +28,9 @@ func (r *Registry) newRequests() *Requests {
 			requestBuckets, "route"),
 	}
 }
+
+// CountFetch counts a fetch of the issuer's document or keys.
+func (q *Requests) CountFetch(ok bool) { q.fetches[ok].Inc() }
 
 // frequentReasons are the reasons whose counters are looked up once, because a sale sends
 // thousands of such responses per second.

@@ -18,6 +18,7 @@ type Actor struct {
 	Role  Role
 	Name  string // for the order; may be empty
 	Phone string // for the order; may be empty
+	Email string // for the order; may be empty
 	// APIKey is the key with which a merchant's program called; zero for a person.
 	APIKey APIKey
 }

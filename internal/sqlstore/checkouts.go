@@ -160,7 +160,6 @@ type reversalRow struct {
 // TableName implements GORM's Tabler.
 func (reversalRow) TableName() string { return "payment_reversals" }
 
-// errNoReversal reports that a reversal is new.
 var errNoReversal = errors.New("the reversal is not recorded")
 
 // RecordReversal inserts or updates a refund or a dispute under the lock of its order.
@@ -177,13 +176,19 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal) error {
 		if _, err := findOrder(locked(tx), r.GoodsID, r.OrderSn); err != nil {
 			return err
 		}
-		_, err := take[reversalRow](
+		known, err := take[reversalRow](
 			tx.Where("goods_id = ? AND reversal_id = ?", r.GoodsID, r.ID), errNoReversal)
-		if errors.Is(err, errNoReversal) {
-			return insert(tx, []reversalRow{row})
-		}
-		if err != nil {
+		isNew := errors.Is(err, errNoReversal)
+		if err != nil && !isNew {
 			return err
+		}
+		if r.Failed && known.Closed == 0 {
+			if err := refundAgain(tx, r); err != nil {
+				return err
+			}
+		}
+		if isNew {
+			return insert(tx, []reversalRow{row})
 		}
 		// Two states of one second may arrive in either order; a closed one is the later.
 		return tx.Exec(`UPDATE payment_reversals
@@ -192,4 +197,24 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal) error {
 				AND (reported_at <= ? OR ? = 1)`, row.Amount, row.State, row.Closed,
 			row.ReportedAt, r.GoodsID, r.ID, row.ReportedAt, row.Closed).Error
 	})
+}
+
+// refundAgain makes the payment of a failed refund due again. It changes no payment that its order
+// keeps, because then the merchant began the refund at the provider. While the refund's answer is
+// not recorded, it returns an error, so that the provider reports again: the refunder would
+// otherwise record the failed refund as done.
+func refundAgain(tx *gorm.DB, r payment.Reversal) error {
+	paid, err := take[paymentRow](
+		tx.Where("goods_id = ? AND payment_id = ?", r.GoodsID, r.PaymentID), errNoPayment)
+	switch {
+	case errors.Is(err, errNoPayment):
+		return nil
+	case err != nil:
+		return err
+	case paid.State == payment.Refunding:
+		return seckill.NewUnavailable("the payment is being refunded; report again", nil)
+	}
+	return tx.Exec(`UPDATE payments SET state = ?, refund_at = ?, refunded_at = NULL
+		WHERE goods_id = ? AND payment_id = ? AND state = ?`, payment.Refunding,
+		r.At.UnixMilli(), r.GoodsID, r.PaymentID, payment.Refunded).Error
 }

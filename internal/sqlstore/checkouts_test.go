@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -97,6 +98,39 @@ func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {
 		report(c.state, c.second, c.closed)
 		require.Equal(t, c.want, state())
 	}
+}
+
+// TestRecordReversal_FailedRefundIsDueAgain reports a failed refund before and after the refunder
+// has recorded it, twice, and one of a payment that its order keeps.
+func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
+	sale, now := h.exposed(10, 5), today.Add(time.Minute)
+	wrong := h.payment(sale, "pi_wrong", h.writeOrder(sale, 1))
+	wrong.Amount++
+	kept := h.payment(sale, "pi_kept", h.writeOrder(sale, 2))
+	for _, p := range []payment.Payment{wrong, kept} {
+		must.Get(h.receiveOne(p, now))(t)
+	}
+	fails := func(p payment.Payment, refund string) error {
+		return h.RecordReversal(t.Context(), payment.Reversal{
+			ID: refund, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
+			PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", State: "failed", Closed: true,
+			Failed: true, At: now,
+		})
+	}
+	due := func() int { return len(must.Get(h.DueRefunds(t.Context(), now, 10))(t)) }
+	require.ErrorIs(t, fails(wrong, "re_1"), order.ErrTryAgain, "its answer is not recorded yet")
+	for _, refund := range []string{"re_1", "re_2"} {
+		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
+		require.Zero(t, due())
+		require.NoError(t, fails(wrong, refund))
+		require.Equal(t, 1, due())
+		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
+		require.NoError(t, fails(wrong, refund), "a repeated report")
+		require.Zero(t, due())
+	}
+	require.NoError(t, fails(kept, "re_3"))
+	require.NoError(t, fails(h.payment(sale, "pi_unknown", kept.OrderSn), "re_4"))
+	require.Zero(t, due())
 }
 
 // TestReceive_RefundsAnotherCurrency checks that an order keeps no payment of another currency.

@@ -65,12 +65,27 @@ func (a Allow) CheckURL(raw string) error {
 		return refuse("must have no user and no fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !a.names(u.Hostname())):
 		return refuse("must begin with https://")
+	case u.Port() == "0":
+		return refuse("must have a port from 1 to 65535")
 	}
-	// A name may resolve to anything, and is judged when it is dialled.
-	if addr, err := netip.ParseAddr(u.Hostname()); err == nil && !a.mayDial(addr) {
+	addr, err := netip.ParseAddr(u.Hostname())
+	// A public name may resolve to anything, and is judged when it is dialled.
+	private := err == nil && !a.mayDial(addr) ||
+		err != nil && !a.names(u.Hostname()) && isPrivateName(u.Hostname())
+	if private {
 		return refuse("must not have a private address")
 	}
 	return nil
+}
+
+// isPrivateName reports whether no public DNS has a name: one of a single label, one that is
+// reserved for local use, or a number. Some resolvers read numbers such as 0x7f000001 and 127.1 as
+// IPv4 addresses.
+func isPrivateName(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return last == host || last == "" || last[0] >= '0' && last[0] <= '9' ||
+		slices.Contains([]string{"localhost", "local", "internal"}, last)
 }
 
 func isPrintable(s string) bool {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 
@@ -55,9 +56,28 @@ func TestAllow_CheckURL(t *testing.T) {
 		"https://user:pass@shop.example/", "https://shop.example/#x", "https://127.0.0.1/",
 		"https://[::1]/", "https://10.2.0.1/", "https://169.254.169.254/", "http://10.2.0.1/",
 		"https://a b/", "https://shop.example/\n", "https://sh\u00f6p.example/", "javascript:1",
+		"https://localhost/", "https://intranet", "https://a.LOCALHOST./", "https://printer.local/",
+		"https://metadata.google.internal/", "https://2130706433/", "https://0x7f000001/",
+		"https://0177.0.0.1/", "https://127.1/", "https://shop.example:0/", "https://./",
 		"https://shop.example/" + string(make([]byte, MaxURL)),
 	} {
 		err := a.CheckURL(bad)
 		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), bad)
+	}
+}
+
+// TestAllow_JudgesTheDialledAddress dials a name that resolves to a loopback address, as a name
+// under an attacker's control may after it was checked.
+func TestAllow_JudgesTheDialledAddress(t *testing.T) {
+	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	_, err = Allow{}.dial(t.Context(), "tcp", "localhost:"+port)
+	require.ErrorIs(t, err, errPrivateAddress)
+	for _, entry := range []string{"localhost", "127.0.0.0/8"} {
+		c := must.Get(must.Get(ParseAllow([]string{entry}))(t).dial(t.Context(), "tcp",
+			"localhost:"+port))(t)
+		require.NoError(t, c.Close())
 	}
 }

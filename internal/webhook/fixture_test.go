@@ -119,7 +119,7 @@ func (f *fixture) run(until func() bool, dispatchers ...*webhook.Dispatcher) {
 	}
 	defer g.Wait()
 	defer cancel()
-	require.Eventually(f.t, until, 2*time.Minute, 20*time.Millisecond)
+	require.Eventually(f.t, until, 3*time.Minute, 20*time.Millisecond)
 }
 
 // endpoint creates an endpoint of the merchant at a URL.
@@ -134,7 +134,7 @@ func (f *fixture) endpoint(url string, c webhook.Change) (webhook.Endpoint, stri
 // deliveries lists the deliveries of an endpoint, oldest first.
 func (f *fixture) deliveries(id string) []webhook.Delivery {
 	f.t.Helper()
-	list := must.Get(f.store.Deliveries(f.t.Context(), id, "", "", 1000))(f.t)
+	list := must.Get(f.store.Deliveries(f.t.Context(), id, "", "", 5000))(f.t)
 	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
 		list[i], list[j] = list[j], list[i]
 	}

@@ -26,7 +26,7 @@ type State string
 const (
 	Kept      State = "kept"      // final; its order is paid
 	Refunding State = "refunding" // to be refunded; the refunder retries until it is
-	Refunded  State = "refunded"  // final
+	Refunded  State = "refunded"  // final, unless the provider reports that the refund failed
 )
 
 // RefundReason is the stable code for the cause of a refund.

@@ -101,5 +101,6 @@ type Reversal struct {
 	Currency  string    // ISO 4217
 	State     string    // the provider's own word
 	Closed    bool      // the state never changes
+	Failed    bool      // a refund that returned no money
 	At        time.Time // when it reached the state, by the provider's clock
 }

@@ -69,6 +69,7 @@ type CheckoutStore interface {
 	// Of several callers with the same checkout one gets true.
 	ClaimCheckout(ctx context.Context, c Checkout, next time.Time) (bool, error)
 	// RecordReversal records the latest state of a refund or a dispute. A repeated or an older
-	// state changes nothing, and neither does any state after one that is closed.
+	// state changes nothing, and neither does any state after one that is closed. The first report
+	// that a refund failed makes its payment due again if it was refunded.
 	RecordReversal(ctx context.Context, r Reversal) error
 }

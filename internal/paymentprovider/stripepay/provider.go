@@ -226,7 +226,9 @@ func (p *Provider) End(ctx context.Context, c payment.Checkout) error {
 }
 
 // Refund returns all that is left of a payment. It reads the charge first, because Stripe forgets
-// idempotency keys after a day, and the merchant may have refunded the payment too.
+// idempotency keys after a day, and the merchant may have refunded the payment too. After a refund
+// that failed at the buyer's bank the next one has a key of its own: the former key would return
+// the answer of the failed refund.
 func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	if paid.Amount == 0 {
 		return nil // an order that cost nothing
@@ -240,11 +242,19 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	if intent.LatestCharge != nil && intent.LatestCharge.Refunded {
 		return nil
 	}
+	failed, err := p.failedRefunds(ctx, paid.ID)
+	if err != nil {
+		return fmt.Errorf("list refunds: %w", readable(err))
+	}
 	params := &stripe.RefundCreateParams{
 		PaymentIntent: stripe.String(paid.ID),
 		Metadata:      map[string]string{orderSnKey: paid.OrderSn},
 	}
-	params.SetIdempotencyKey("refund-" + paid.ID)
+	key := "refund-" + paid.ID
+	if failed > 0 {
+		key += "-" + strconv.Itoa(failed)
+	}
+	params.SetIdempotencyKey(key)
 	refund, err := p.client.V1Refunds.Create(ctx, params)
 	if e, ok := errors.AsType[*stripe.Error](err); ok &&
 		e.Code == stripe.ErrorCodeChargeAlreadyRefunded {
@@ -253,8 +263,26 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("refund a payment: %w", readable(err))
-	case refund.Status == stripe.RefundStatusFailed || refund.Status == stripe.RefundStatusCanceled:
+	case isFailed(refund):
 		return fmt.Errorf("refund %s of Stripe is %s", refund.ID, refund.Status)
 	}
 	return nil
+}
+
+// failedRefunds counts the refunds of a payment that returned no money.
+func (p *Provider) failedRefunds(ctx context.Context, paymentID string) (n int, err error) {
+	params := &stripe.RefundListParams{PaymentIntent: stripe.String(paymentID)}
+	for refund, err := range p.client.V1Refunds.List(ctx, params).All(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		if isFailed(refund) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func isFailed(r *stripe.Refund) bool {
+	return r.Status == stripe.RefundStatusFailed || r.Status == stripe.RefundStatusCanceled
 }

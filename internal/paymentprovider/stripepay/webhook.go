@@ -49,8 +49,7 @@ func (p *Provider) Event(
 				ID: r.ID, Kind: payment.ReversalRefund, Amount: r.Amount,
 				Currency: string(r.Currency), State: string(r.Status),
 				// A refund that succeeded may still fail at the buyer's bank.
-				Closed: r.Status == stripe.RefundStatusFailed ||
-					r.Status == stripe.RefundStatusCanceled,
+				Closed: isFailed(&r), Failed: isFailed(&r),
 				At: time.Unix(event.Created, 0),
 			})
 		})

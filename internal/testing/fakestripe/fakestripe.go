@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -40,9 +41,10 @@ type Server struct {
 	run      string // makes ids unique among servers
 	sessions map[string]Object
 	intents  map[string]Object
-	replies  map[string]reply // by idempotency key
-	lose     map[string]int   // answers to lose, by path prefix
-	calls    map[string]int   // by method and path without ids
+	refunds  map[string][]Object // by payment
+	replies  map[string]reply    // by idempotency key
+	lose     map[string]int      // answers to lose, by path prefix
+	calls    map[string]int      // by method and path without ids
 }
 
 // reply is what a key stands for.
@@ -56,6 +58,7 @@ type reply struct {
 func Start(tb testing.TB) *Server {
 	s := &Server{
 		run: rand.Text()[:8], sessions: map[string]Object{}, intents: map[string]Object{},
+		refunds: map[string][]Object{},
 		replies: map[string]reply{}, lose: map[string]int{}, calls: map[string]int{},
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -126,6 +129,10 @@ func (s *Server) call(method string, parts []string, form url.Values) (int, Obje
 		return s.createSession(form)
 	case path == "POST v1/refunds":
 		return s.refund(form)
+	case path == "GET v1/refunds":
+		return 200, Object{
+			"object": "list", "has_more": false, "data": s.refunds[form.Get("payment_intent")],
+		}
 	case len(parts) == 4 && method == "GET" && parts[2] == "sessions":
 		if session, ok := s.sessions[parts[3]]; ok {
 			return 200, s.expanded(session)
@@ -222,10 +229,27 @@ func (s *Server) refund(form url.Values) (int, Object) {
 	}
 	left := charge["amount"].(int64) - charge["amount_refunded"].(int64)
 	charge["amount_refunded"], charge["refunded"] = charge["amount"], true
-	return 200, Object{
+	refund := Object{
 		"id": s.id("re"), "object": "refund", "status": "succeeded", "amount": left,
 		"currency": intent["currency"], "payment_intent": intent["id"],
 	}
+	id := form.Get("payment_intent")
+	s.refunds[id] = append(s.refunds[id], refund)
+	return 200, maps.Clone(refund)
+}
+
+// FailRefund makes the last refund of a payment fail at the buyer's bank, after it had succeeded.
+// The money is the account's again. It returns the event of it.
+func (s *Server) FailRefund(intent string) (body, header string) {
+	s.mu.Lock()
+	refund := s.refunds[intent][len(s.refunds[intent])-1]
+	refund["status"] = "failed"
+	charge := s.intents[intent]["latest_charge"].(Object)
+	charge["refunded"] = false
+	charge["amount_refunded"] = charge["amount_refunded"].(int64) - refund["amount"].(int64)
+	object := maps.Clone(refund)
+	s.mu.Unlock()
+	return s.Event("refund.failed", object)
 }
 
 // Pay pays the session of a URL in full. It fails like Stripe's page if the session is not open.

@@ -55,7 +55,7 @@ function show(fresh) {
   for (const button of document.querySelectorAll('#actions [data-when]')) button.hidden = !button.dataset.when.split(' ').includes(state);
   showHistory(state);
   put(part(details, 'name'), order.name || t('order.noname'));
-  put(part(details, 'phone'), order.phoneNumber);
+  put(part(details, 'phone'), [order.phoneNumber, order.email].filter(Boolean).join(' · '));
   put(part(details, 'buyer'), t('order.buyer', {id: order.buyerId}));
   showAddress(order.shipping);
   put(part(details, 'sum'), sum);
@@ -115,7 +115,7 @@ step('refund', t('done.refund'));
 answer('reveal', async () => {
   const got = await callWithRetry('POST', `${path}/reveal`, {within: 20e3});
   if (!got.ok) return refused(got);
-  revealed = {name: got.data.name, phoneNumber: got.data.phoneNumber, shipping: got.data.shipping};
+  revealed = {name: got.data.name, phoneNumber: got.data.phoneNumber, email: got.data.email, shipping: got.data.shipping};
   show(got.data);
   document.querySelector('[data-open=reveal]').hidden = true;
   say('yes', t('done.reveal'));
