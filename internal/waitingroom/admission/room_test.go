@@ -144,8 +144,8 @@ func (h *fixture) snapshot() func() {
 	}
 	return func() {
 		// A promotion changes the id of the master.
-		require.NoError(h.t, h.client.SlaveOf(ctx, "127.0.0.1", "1").Err())
-		require.NoError(h.t, h.client.SlaveOf(ctx, "NO", "ONE").Err())
+		require.NoError(h.t, h.client.ReplicaOf(ctx, "127.0.0.1", "1").Err())
+		require.NoError(h.t, h.client.ReplicaOf(ctx, "NO", "ONE").Err())
 		require.NoError(h.t, h.client.FlushAll(ctx).Err())
 		for key, dump := range dumps {
 			require.NoError(h.t, h.client.Restore(ctx, key, 0, dump).Err())
