@@ -146,8 +146,10 @@ func (p Plan) habit(i int) buyer.Habit {
 		buyer.Habit
 		share float64
 	}{
-		{buyer.Eager, p.Room.Eager}, {buyer.Leaver, p.Room.Leavers},
-		{buyer.Sleeper, p.Room.Sleepers}, {buyer.Unpaid, p.Room.Unpaid},
+		{buyer.Eager, p.Room.Eager},
+		{buyer.Leaver, p.Room.Leavers},
+		{buyer.Sleeper, p.Room.Sleepers},
+		{buyer.Unpaid, p.Room.Unpaid},
 	} {
 		if draw < h.share {
 			return h.Habit
