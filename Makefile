@@ -98,8 +98,8 @@ history: ## judge histories of concurrent clients with porcupine, SEEDS (5) from
 	$(GO) test ./test/history -count=1 -timeout 12h -v -history.all -history.seed=$(SEED) \
 		-history.seeds=$(SEEDS) -artifacts -outputdir=$(CURDIR)/reports
 
-profile: ## write CPU profiles of the API, sold out and selling, to profiles/ (for go tool pprof)
-	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted' -benchtime 1x ./test/bench/
+profile: ## write CPU profiles of API and consumer, sold out and selling, to profiles/
+	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted|WholeWay' -benchtime 1x ./test/bench/
 
 # It needs root and 6 GB of disk if it builds stand-ins for images that cannot be pulled.
 compose-test: ## test docker-compose.yml unchanged: 10,000 buyers, the ledger, the dashboards

@@ -708,6 +708,33 @@ func (e Reason) Valid() bool {
 	}
 }
 
+// Defines values for RebuildListItemsGate.
+const (
+	RebuildListItemsGateBACKLOG    RebuildListItemsGate = "BACKLOG"
+	RebuildListItemsGateLEASELOST  RebuildListItemsGate = "LEASE_LOST"
+	RebuildListItemsGateMISSING    RebuildListItemsGate = "MISSING"
+	RebuildListItemsGateNOTRENEWED RebuildListItemsGate = "NOT_RENEWED"
+	RebuildListItemsGateSHUT       RebuildListItemsGate = "SHUT"
+)
+
+// Valid indicates whether the value is a known member of the RebuildListItemsGate enum.
+func (e RebuildListItemsGate) Valid() bool {
+	switch e {
+	case RebuildListItemsGateBACKLOG:
+		return true
+	case RebuildListItemsGateLEASELOST:
+		return true
+	case RebuildListItemsGateMISSING:
+		return true
+	case RebuildListItemsGateNOTRENEWED:
+		return true
+	case RebuildListItemsGateSHUT:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WaitingRoomPhase.
 const (
 	WaitingRoomPhaseOpen    WaitingRoomPhase = "open"
@@ -1076,12 +1103,15 @@ type Figures struct {
 	Phase   *Phase `json:"phase,omitempty"`
 
 	// Refusals Refused paths and purchases by reason, over all nodes. Each node counts in its memory and shares its counts once a
-	// second, so they lag by a second. They restart at zero when Redis has lost the sale.
-	Refusals   map[string]int `json:"refusals"`
-	ServerTime Time           `json:"serverTime"`
-	Sold       int            `json:"sold"`
-	Status     FiguresStatus  `json:"status"`
-	Total      int            `json:"total"`
+	// second, so they lag by a second. They restart at zero when Redis has lost the sale; `refusalsSince` is then later.
+	Refusals map[string]int `json:"refusals"`
+
+	// RefusalsSince Since when refusals are counted; absent before the first count.
+	RefusalsSince *Time         `json:"refusalsSince,omitempty"`
+	ServerTime    Time          `json:"serverTime"`
+	Sold          int           `json:"sold"`
+	Status        FiguresStatus `json:"status"`
+	Total         int           `json:"total"`
 
 	// Unconfirmed Groups of reservations that RabbitMQ has not confirmed.
 	Unconfirmed int `json:"unconfirmed"`
@@ -1483,6 +1513,32 @@ type RateAlgorithm string
 
 // Reason Stable; what programs read.
 type Reason string
+
+// RebuildList defines model for RebuildList.
+type RebuildList struct {
+	Items []struct {
+		Available int `json:"available"`
+
+		// Epoch How often the sale has been built in Redis.
+		Epoch int `json:"epoch"`
+
+		// Gate Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed
+		// over, MySQL is too far behind, or no worker has renewed the gate.
+		Gate RebuildListItemsGate `json:"gate"`
+
+		// GoodsID A decimal int64 above 0.
+		GoodsID ID     `json:"goodsId"`
+		Phase   Phase  `json:"phase"`
+		Title   string `json:"title"`
+	} `json:"items"`
+
+	// NextCursor For the next page; null on the last.
+	NextCursor *Cursor `json:"nextCursor"`
+}
+
+// RebuildListItemsGate Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed
+// over, MySQL is too far behind, or no worker has renewed the gate.
+type RebuildListItemsGate string
 
 // Sale defines model for Sale.
 type Sale struct {
@@ -2022,6 +2078,14 @@ type FindOwnOrdersParams struct {
 	OrderSn OrderSn `form:"orderSn" json:"orderSn"`
 }
 
+// ListRebuildsParams defines parameters for ListRebuilds.
+type ListRebuildsParams struct {
+	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before.
+	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListOwnSalesParams defines parameters for ListOwnSales.
 type ListOwnSalesParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
@@ -2434,6 +2498,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
 	ShipOrder(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRebuilds Sales whose gate is not open, newest first
+	//
+	// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+	//
+	// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
+	ListRebuilds(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListOwnSales My sales of every status, newest first
 	//
@@ -3140,6 +3211,23 @@ func (c *Client) ShipOrderWithBody(ctx context.Context, orderSn OrderSnParameter
 // Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
 func (c *Client) ShipOrder(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewShipOrderRequest(c.Server, orderSn, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRebuilds Sales whose gate is not open, newest first
+//
+// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+//
+// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
+func (c *Client) ListRebuilds(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRebuildsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4745,6 +4833,72 @@ func NewShipOrderRequestWithBody(server string, orderSn OrderSnParameter, conten
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListRebuildsRequest constructs an http.Request for the ListRebuilds method
+func NewListRebuildsRequest(server string, params *ListRebuildsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/rebuilds")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -6683,6 +6837,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /admin/orders/{orderSn}/ship (the `ShipOrder` operationId).
 	ShipOrderWithResponse(ctx context.Context, orderSn OrderSnParameter, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ShipOrderResponse, error)
+
+	// ListRebuildsWithResponse Sales whose gate is not open, newest first
+	//
+	// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
+	ListRebuildsWithResponse(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*ListRebuildsResponse, error)
 
 	// ListOwnSalesWithResponse My sales of every status, newest first
 	//
@@ -9912,6 +10075,165 @@ func (r ShipOrderResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ShipOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListRebuildsResponse200Headers the declared response headers of an HTTP 200 response for ListRebuilds
+type ListRebuildsResponse200Headers struct {
+	XRequestID string
+}
+
+// ListRebuildsResponse400Headers the declared response headers of an HTTP 400 response for ListRebuilds
+type ListRebuildsResponse400Headers struct {
+	XRequestID string
+}
+
+// ListRebuildsResponse401Headers the declared response headers of an HTTP 401 response for ListRebuilds
+type ListRebuildsResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ListRebuildsResponse403Headers the declared response headers of an HTTP 403 response for ListRebuilds
+type ListRebuildsResponse403Headers struct {
+	XRequestID string
+}
+
+// ListRebuildsResponse429Headers the declared response headers of an HTTP 429 response for ListRebuilds
+type ListRebuildsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// ListRebuildsResponse503Headers the declared response headers of an HTTP 503 response for ListRebuilds
+type ListRebuildsResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ListRebuildsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRebuilds
+type ListRebuildsResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ListRebuildsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int         `json:"code"`
+		Data RebuildList `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListRebuildsResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListRebuildsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListRebuildsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListRebuildsResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListRebuildsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListRebuildsResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListRebuildsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRebuildsResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int         `json:"code"`
+	Data RebuildList `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListRebuildsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListRebuildsResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListRebuildsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListRebuildsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListRebuildsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListRebuildsResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRebuildsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRebuildsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRebuildsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRebuildsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15492,6 +15814,21 @@ func (c *ClientWithResponses) ShipOrderWithResponse(ctx context.Context, orderSn
 	return ParseShipOrderResponse(rsp)
 }
 
+// ListRebuildsWithResponse Sales whose gate is not open, newest first
+//
+// Redis sells nothing of such a sale: a rebuild from MySQL is under way or about to begin, or MySQL is too far behind. Sales that have ended are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
+func (c *ClientWithResponses) ListRebuildsWithResponse(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*ListRebuildsResponse, error) {
+	rsp, err := c.ListRebuilds(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRebuildsResponse(rsp)
+}
+
 // ListOwnSalesWithResponse My sales of every status, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -19517,6 +19854,193 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ShipOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListRebuildsResponse parses an HTTP response from a ListRebuildsWithResponse call
+func ParseListRebuildsResponse(rsp *http.Response) (*ListRebuildsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRebuildsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int         `json:"code"`
+			Data RebuildList `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListRebuildsResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListRebuildsResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ListRebuildsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListRebuildsResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListRebuildsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListRebuildsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ListRebuildsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -467,8 +467,10 @@ export type Figures = {
   unconfirmed: number;
   /** Orders taken, over the last ten seconds and all nodes. */
   ordersPerSecond: number;
-  /** Refused paths and purchases by reason, over all nodes. Each node counts in its memory and shares its counts once a second, so they lag by a second. They restart at zero when Redis has lost the sale. */
+  /** Refused paths and purchases by reason, over all nodes. Each node counts in its memory and shares its counts once a second, so they lag by a second. They restart at zero when Redis has lost the sale; `refusalsSince` is then later. */
   refusals: Record<string, number>;
+  /** Since when refusals are counted; absent before the first count. */
+  refusalsSince?: Time;
   serverTime: Time;
 };
 
@@ -679,6 +681,20 @@ export type ApiKeyList = {
   nextCursor: Cursor;
 };
 
+export type RebuildList = {
+  items: Array<{
+    goodsId: Id;
+    title: string;
+    phase: Phase;
+    /** Why the sale sells nothing: Redis does not have it, a rebuild has shut it, Redis was restarted or failed over, MySQL is too far behind, or no worker has renewed the gate. */
+    gate: "MISSING" | "SHUT" | "LEASE_LOST" | "BACKLOG" | "NOT_RENEWED";
+    /** How often the sale has been built in Redis. */
+    epoch: number;
+    available: number;
+  }>;
+  nextCursor: Cursor;
+};
+
 export type DeadLetterList = {
   items: Array<{
     id: string;
@@ -825,6 +841,7 @@ export interface Operations {
   createApiKey: { method: 'POST'; path: '/admin/api-keys'; query: Record<string, never>; body: NewApiKey; data: ApiKeyWithText };
   listApiKeys: { method: 'GET'; path: '/admin/api-keys'; query: { limit?: number; cursor?: string; merchantId?: string }; body: undefined; data: ApiKeyList };
   revokeApiKey: { method: 'DELETE'; path: '/admin/api-keys/{id}'; query: Record<string, never>; body: undefined; data: ApiKey };
+  listRebuilds: { method: 'GET'; path: '/admin/rebuilds'; query: { limit?: number; cursor?: string }; body: undefined; data: RebuildList };
   listDeadLetters: { method: 'GET'; path: '/admin/dead-letters'; query: { limit?: number; cursor?: string }; body: undefined; data: DeadLetterList };
   requeueDeadLetter: { method: 'POST'; path: '/admin/dead-letters/{id}/requeue'; query: Record<string, never>; body: undefined; data: Order };
   discardDeadLetter: { method: 'DELETE'; path: '/admin/dead-letters/{id}'; query: Record<string, never>; body: undefined; data: Record<string, never> };

@@ -38,7 +38,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	up := must.Get(embedded.Start(t.Context(), t.TempDir(), 0, log))(t)
 	settings := app.Settings{
 		OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second,
-		PaymentTimeout: 15 * time.Minute, BatchSize: 500,
+		PaymentTimeout: 15 * time.Minute, BatchSize: 500, AdmissionTimeout: 2 * time.Second,
 	}
 	access := app.APISettings{JWTSecrets: [][]byte{[]byte(testSecret)}}
 	api := must.Get(app.NewAPI(up.Parts, settings, access))(t)
@@ -100,6 +100,20 @@ func TestRun_AllLoopsPass(t *testing.T) {
 			require.Contains(t, string(html), "PASS: 400 buyers")
 		})
 	}
+}
+
+// TestRun_WaitingRoomIsFair plays a small rush on a sale with a waiting room.
+func TestRun_WaitingRoomIsFair(t *testing.T) {
+	out, stderr, err := loadtest(t, open(t, nil), "-room", "-buyers", "400", "-rate", "300", "-start-in",
+		"1s", "-stock", "30", "-leavers", "0.2", "-sleepers", "0.1", "-unpaid", "0", "-hostile", "0.02",
+		"-return-within", "20s", "-json", "-")
+	require.NoError(t, err, stderr)
+	var r report.Report
+	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+	require.Equal(t, 30, r.Count(buyer.Won))
+	require.Equal(t, 30, r.Verdict.Orders["paid"])
+	require.Positive(t, r.Verdict.Line.Returned)
+	require.GreaterOrEqual(t, r.Verdict.Line.Admitted, 30+r.Verdict.Line.Returned-1)
 }
 
 func TestRun_LoadsExistingSale(t *testing.T) {

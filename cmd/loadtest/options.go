@@ -29,6 +29,8 @@ type options struct {
 	stock, limit int64
 	permits      float64
 	startIn      time.Duration
+	room         bool
+	habits       loadgen.Room
 
 	// profile and compress select a predefined load and run it faster; compress is 1 without one.
 	profile  string
@@ -101,6 +103,14 @@ func (o *options) define(f *flag.FlagSet) {
 	f.Float64Var(&o.Hostile, "hostile", 0, "share of hostile buyers, 0 to 1")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed that selects impatient and hostile buyers")
 
+	f.BoolVar(&o.room, "room", false, "the created sale has a waiting room, and buyers wait in its line")
+	f.DurationVar(&o.habits.Within, "return-within", time.Second,
+		"with -room: longest time from a returned unit to the next admission")
+	f.Float64Var(&o.habits.Eager, "eager", .05, "with -room: share that asks ten times a second")
+	f.Float64Var(&o.habits.Leavers, "leavers", .07, "with -room: share that leaves when called")
+	f.Float64Var(&o.habits.Sleepers, "sleepers", .07, "with -room: share that sleeps when called")
+	f.Float64Var(&o.habits.Unpaid, "unpaid", .06, "with -room: share that buys and never pays")
+
 	f.StringVar(&o.profile, "profile", "", "`name` of a load: million (buyers in an hour)")
 	f.Float64Var(&o.compress, "compress", 60, "with -profile: factor by which time runs faster")
 
@@ -121,10 +131,17 @@ func (o *options) complete(provided map[string]bool) error {
 	} else if err := o.applyProfile(provided); err != nil {
 		return err
 	}
+	if o.room { // buyers wait together, so they cannot be the users of a closed loop
+		setDefault(provided["rate"], &o.Rate, 1000)
+	}
 	if o.Users == 0 && o.Rate == 0 {
 		o.Users = 200
 	}
 	setDefault(provided["start-in"] || o.Spike <= 0, &o.startIn, 2*time.Second)
+	if o.room {
+		o.Room = &o.habits
+		setDefault(provided["start-in"], &o.startIn, 10*time.Second)
+	}
 	o.FirstID = time.Now().Unix() * maxBuyers
 	o.conns = min(2000, o.Users+o.Spike)
 	if o.Rate > 0 {
@@ -150,6 +167,12 @@ func (o options) check(ctx context.Context) error {
 	wrong(o.Users < 0 || o.Users > maxUsers, "-users must be 0 to 20000")
 	wrong(!(o.Rate >= 0 && o.Rate <= 1e6), "-rate must be 0 to 1000000") // true for NaN
 	wrong(o.Spike < 0 || o.Spike > o.Buyers, "-spike must be 0 to -buyers")
+	h := o.habits
+	wrong(o.room && (o.goods != "" || o.Impatient > 0 || o.Quantity > 1 || o.limit > 1),
+		"-room takes no -goods, -impatient, -quantity or -limit")
+	wrong(min(h.Eager, h.Leavers, h.Sleepers, h.Unpaid) < 0 ||
+		h.Eager+h.Leavers+h.Sleepers+h.Unpaid > 1,
+		"-eager, -leavers, -sleepers and -unpaid are shares, together at most 1")
 	wrong(!shares, "-impatient and -hostile are shares, together at most 1")
 	wrong(min(o.Quantity, o.stock, o.limit) < 1, "-quantity, -stock and -limit must be above 0")
 	wrong(min(o.Ramp, o.startIn) < 0, "-ramp and -start-in must not be negative")

@@ -75,17 +75,23 @@ func (p *loadTest) findSale(ctx context.Context) error {
 // API would refuse late orders because the sale has ended.
 func (p *loadTest) createSale(ctx context.Context) (err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	p.StartAt = now.Add(p.startIn)
+	start, kind := now.Add(p.startIn), ""
 	if p.startIn == 0 {
-		p.StartAt = now.Add(-time.Second) // already started, even if the clocks differ
+		start = now.Add(-time.Second) // already started, even if the clocks differ
+	}
+	if p.Room != nil {
+		kind = string(seckill.ByWaitingRoom)
 	}
 	p.GoodsID, err = p.merchant.PutUp(ctx, apiclient.NewSale{
 		Title: "A load test", Price: 1999, Stock: p.stock, PerBuyerLimit: p.limit,
-		Rate: p.limiter(), StartAt: p.StartAt,
-		EndAt: p.StartAt.Add(p.timeout + p.settle + time.Hour),
+		Rate: p.limiter(), StartAt: start, Admission: kind,
+		EndAt: start.Add(p.timeout + p.settle + time.Hour),
 	})
 	if err != nil {
 		return fmt.Errorf("create a sale: %w", err)
+	}
+	if p.Room == nil { // buyers of a waiting room come before its start
+		p.StartAt = start
 	}
 	return nil
 }

@@ -55,6 +55,8 @@ type APISettings struct {
 	CountLimit     LimitCounter
 	Trace          httpapi.Trace
 	Currency       string          // of prices on the pages, ISO 4217; "": CNY
+	BrandName      string          // on the pages; "": that of the texts
+	BrandLogo      string          // path of a picture; "": none
 	Guests         []seckill.Actor // may sign in without a password; for trials
 	GuestsAnywhere bool            // also from other machines
 }
@@ -86,7 +88,11 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
-	site, err := web.New(cmp.Or(a.Currency, defaultCurrency))
+	brand, err := web.NewBrand(a.BrandName, a.BrandLogo)
+	if err != nil {
+		return nil, err
+	}
+	site, err := web.New(cmp.Or(a.Currency, defaultCurrency), brand)
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
@@ -163,7 +169,7 @@ func APISettingsOf(cfg config.Config) (APISettings, error) {
 		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
 		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
 		CORSOrigins: cfg.HTTP.CORSOrigins, PublicURL: cfg.Payment.PublicURL,
-		Currency: cfg.HTTP.Currency,
+		Currency: cfg.HTTP.Currency, BrandName: cfg.HTTP.BrandName, BrandLogo: cfg.HTTP.BrandLogo,
 	}, err
 }
 

@@ -85,6 +85,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		{"GET", "/admin/dead-letters", "", "operator", ""},
 		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator", ""},
 		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator", ""},
+		{"GET", "/admin/rebuilds", "", "operator", ""},
 		{"GET", "/admin/limiters", "", "operator", ""},
 		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator", ""},
 		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator", ""},

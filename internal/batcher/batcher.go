@@ -2,13 +2,15 @@
 //
 // A Batcher keeps at most one batch per key in flight. Calls that arrive meanwhile form the next
 // batch, in their order of arrival. A call that finds no batch in flight starts one at once, so
-// batching adds no delay. It turns thousands of calls to Redis into a few.
+// batching adds no delay. A batch begins after the goroutines that are ready to run, because these
+// may call too. It turns thousands of calls to Redis into a few.
 //
 // It imports the standard library alone.
 package batcher
 
 import (
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -91,8 +93,10 @@ func (b *Batcher[K, Q, A]) run(ctx context.Context, key K) {
 	}
 }
 
-// next removes the first waiting batch from the queue; nil if there is none.
+// next removes the first waiting batch from the queue; nil if there is none. Callers that are ready
+// to run join it first.
 func (b *Batcher[K, Q, A]) next(key K) *batch[Q, A] {
+	runtime.Gosched()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting := b.queues[key]

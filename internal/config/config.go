@@ -45,6 +45,8 @@ type HTTP struct {
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"trusted proxies: the API reads X-Forwarded-For only from them; none if empty"`
 	CORSOrigins    Origins `env:"SECKILL_CORS_ORIGINS" in:"api standalone" unit:"comma list of origins" help:"origins of other sites whose pages may call the API, such as https://shop.example.org; none if empty. Their calls need a bearer token: the pages' session is not theirs"`
 	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api consumer standalone" unit:"ISO 4217 code" help:"currency of sales without one of their own, on the pages and at the payment provider; amounts are in its smallest unit; the same on every node"`
+	BrandName      string  `env:"SECKILL_SHOP_NAME" in:"api standalone" unit:"name" help:"name of the shop on the pages, at most 40 characters; if empty, Flash Sale, or its translation; the same on every node"`
+	BrandLogo      string  `env:"SECKILL_SHOP_LOGO" in:"api standalone" unit:"path" help:"logo of the shop on the pages: a file .svg, .png, .jpg or .webp of at most 8 KiB; a flash if empty; the same on every node"`
 }
 
 // Redis holds the connection to Redis, which keeps the stock of open sales.

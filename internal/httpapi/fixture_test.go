@@ -96,7 +96,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Events:      &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics:  s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),
-		Site:     must.Get(web.New("CNY"))(t),
+		Site:     must.Get(web.New("CNY", web.Brand{}))(t),
 		Tokens:   must.Get(auth.New(secret, 40_000, time.Now))(t),
 		Ready:    app.NewHealth(up.Parts).Ready, Log: log,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},

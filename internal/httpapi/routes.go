@@ -189,6 +189,7 @@ func (a *api) routes() []route {
 			methods: post, path: webhooks, scope: apikey.WebhooksWrite, fields: ofWebhook, lists: listed,
 			handle: a.createWebhook,
 		},
+		{methods: read, path: "/admin/rebuilds", fields: page, handle: a.listRebuilds},
 		{methods: read, path: webhooks, scope: apikey.WebhooksWrite, fields: page, handle: a.listWebhooks},
 		{methods: read, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.showWebhook},
 		{

@@ -55,20 +55,30 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 const pageInPhase = 100
 
 // salesIn lists the exposed sales in a phase ("": in any), newest first, below a goods id. It reads
-// the pages that all searches share, because only Redis has the phase.
+// the pages that all searches share, because only Redis has the phase and the gate.
 func (a *api) salesIn(
 	ctx context.Context, phase seckill.Phase, below int64, limit int,
 ) (found []seckill.View, err error) {
 	if phase == "" {
 		return a.list.Sales(ctx, below, limit)
 	}
+	return a.salesWith(ctx, func(v seckill.View) bool {
+		return v.PhaseAt(v.Now, v.Available) == phase
+	}, below, limit)
+}
+
+// salesWith lists the exposed sales that have a property of their views, newest first, below a goods
+// id.
+func (a *api) salesWith(
+	ctx context.Context, has func(seckill.View) bool, below int64, limit int,
+) (found []seckill.View, err error) {
 	for len(found) < limit {
 		views, err := a.list.Sales(ctx, below, pageInPhase)
 		if err != nil {
 			return nil, err
 		}
 		for _, v := range views {
-			if v.PhaseAt(v.Now, v.Available) == phase {
+			if has(v) {
 				found = append(found, v)
 			}
 		}

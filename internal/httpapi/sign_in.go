@@ -35,7 +35,7 @@ type begun struct {
 
 // ownPage matches the paths of pages that a sign-in may lead to. Addresses of other sites don't
 // match, nor "//host".
-var ownPage = regexp.MustCompile(`^/(session|console(/[\w-]+)*|s/\d+(\?quantity=\d+)?)?$`)
+var ownPage = regexp.MustCompile(`^/(session|console(/[\w-]+)*|s/\d+(\?quantity=\d+)?|o/[\w-]+)?$`)
 
 // beginSignIn sends the browser to the issuer, and stores the sign-in in a cookie that scripts
 // can't read. The cookie is SameSite=Lax, because the issuer's redirect comes from another site.

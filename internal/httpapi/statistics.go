@@ -23,6 +23,7 @@ type statisticsResponse struct {
 	Unconfirmed      int64                          `json:"unconfirmed"`
 	OrdersPerSecond  float64                        `json:"ordersPerSecond"`
 	Refusals         map[seckill.Reason]int64       `json:"refusals"`
+	RefusalsSince    timestamp                      `json:"refusalsSince,omitzero"`
 	ServerTime       timestamp                      `json:"serverTime"`
 }
 
@@ -50,7 +51,7 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 		Orders:           make(map[order.Status]countResponse),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox,
 		OrdersPerSecond: f.Rates.OrdersPerSecond,
-		Refusals:        make(map[seckill.Reason]int64), ServerTime: timestamp(v.Now),
+		Refusals:        make(map[seckill.Reason]int64), RefusalsSince: timestamp(f.Rates.Since), ServerTime: timestamp(v.Now),
 	}
 	for _, reason := range stats.CountedReasons() {
 		shown.Refusals[reason] = f.Rates.Refusals[reason]

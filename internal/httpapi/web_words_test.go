@@ -21,7 +21,7 @@ import (
 
 func site(t *testing.T) *web.Site {
 	t.Helper()
-	return must.Get(web.New("CNY"))(t)
+	return must.Get(web.New("CNY", web.Brand{}))(t)
 }
 
 // TestPageWords_CoverTheAPI checks that every language has a text for each reason, status, phase

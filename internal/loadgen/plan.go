@@ -30,8 +30,9 @@ type Plan struct {
 	// Impatient and Hostile are shares of the buyers, 0 to 1; the rest are polite.
 	Impatient float64 `json:"impatient"`
 	Hostile   float64 `json:"hostile"`
-	Seed      uint64  `json:"seed"`     // of the buyers' kinds
-	Quantity  int64   `json:"quantity"` // units of each purchase; 1 if 0
+	Room      *Room   `json:"room,omitempty"` // of a sale with a waiting room
+	Seed      uint64  `json:"seed"`           // of the buyers' kinds
+	Quantity  int64   `json:"quantity"`       // units of each purchase; 1 if 0
 	// Patience bounds a buyer's retries, and separately its polling; 30 s if 0.
 	Patience time.Duration `json:"-"`
 
@@ -39,6 +40,17 @@ type Plan struct {
 	// a 600th of its length.
 	Every   time.Duration `json:"-"`
 	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
+}
+
+// Room describes the buyers of a waiting room by shares, 0 to 1; the rest buy and pay at once. Each
+// buyer joins when it arrives, and waits until its turn or until the room is over.
+type Room struct {
+	Eager    float64 `json:"eager"`
+	Leavers  float64 `json:"leavers"`
+	Sleepers float64 `json:"sleepers"`
+	Unpaid   float64 `json:"unpaid"`
+	// Within bounds the time from a returned unit to the next admission.
+	Within time.Duration `json:"-"`
 }
 
 // withDefaults fills in the zero fields. Tests and the demo set only the fields that they need;
@@ -52,5 +64,8 @@ func (p Plan) withDefaults() Plan {
 	}
 	p.Every = max(p.Every, 500*time.Millisecond)
 	p.InFlight = cmp.Or(p.InFlight, max(20_000, p.Spike))
+	if p.Room != nil {
+		p.InFlight = max(p.InFlight, p.Buyers) // all wait at the same time
+	}
 	return p
 }

@@ -42,6 +42,7 @@ type recorder struct {
 	points    []Point
 	outcomes  map[Kind]map[buyer.Outcome]int
 	holders   []Holder
+	places    []Place
 	breaches  []string
 	arrivals  int
 }
@@ -139,12 +140,17 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	defer r.mu.Unlock()
 	t.Outcome = cmp.Or(t.Outcome, buyer.GaveUp) // empty if the last answer was unreadable
 	r.countOutcome(kind, t.Outcome)
-	r.addTime(SpanDecision, t.DecisionTime)
-	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite {
+	if t.Place.Number == 0 { // a wait in a line is not the API's latency
+		r.addTime(SpanDecision, t.DecisionTime)
+	}
+	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite && t.WriteTime > 0 {
 		r.addTime(SpanWritten, t.WriteTime)
 	}
 	if len(t.Accepted) > 0 || t.Uncertain {
 		r.holders = append(r.holders, newHolder(t))
+	}
+	if t.Place.Number > 0 {
+		r.places = append(r.places, Place{t.Place, t.BuyerID, t.Outcome, t.OrderSn})
 	}
 }
 

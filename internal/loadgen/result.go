@@ -19,6 +19,17 @@ type Result struct {
 	Points   []Point                        `json:"points"`
 	Holders  []Holder                       `json:"-"`
 	Breaches []string                       `json:"-"` // hostile calls that succeeded
+	Places   []Place                        `json:"-"` // in the line of a waiting room
+	// Commitment is the first one to the seed of the draw that was published.
+	Commitment string `json:"-"`
+}
+
+// Place is what a buyer saw of its place in a line, and how it ended.
+type Place struct {
+	buyer.Place
+	BuyerID int64
+	Outcome buyer.Outcome
+	OrderSn string
 }
 
 // Step summarises the calls of a step, or a span. Times are in milliseconds.
@@ -96,9 +107,10 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	defer r.mu.Unlock()
 	out := Result{
 		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: r.outcomes,
-		Points: r.points, Holders: r.holders, Breaches: r.breaches,
+		Points: r.points, Holders: r.holders, Breaches: r.breaches, Places: r.places,
 	}
 	for _, step := range []buyer.Step{
+		buyer.StepJoin, buyer.StepPlace, buyer.StepLeave, buyer.StepPay,
 		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,
 		buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,
 		SpanDecision, SpanWritten, SpanLag,

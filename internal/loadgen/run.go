@@ -16,7 +16,7 @@ import (
 // their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
-	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}}
+	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}, monitor: buyer.NewMonitor()}
 	if p.StartAt.After(r.began) {
 		r.began = p.StartAt
 	}
@@ -24,11 +24,20 @@ func Run(ctx context.Context, p Plan) Result {
 	done := make(chan struct{})
 	var clock sync.WaitGroup
 	clock.Go(func() { r.recorder.tick(done, p.Every, p.OnPoint) })
+	monitoring, stop := context.WithCancel(ctx)
+	if p.Room != nil {
+		clock.Go(func() {
+			r.monitor.Run(monitoring, apiclient.Client{Base: p.Bases[0], HTTP: p.HTTP}, p.GoodsID)
+		})
+	}
 	r.play(ctx)
+	stop()
 	took := time.Since(r.began)
 	close(done)
 	clock.Wait()
-	return r.recorder.result(r.began, took, p.Buyers)
+	result := r.recorder.result(r.began, took, p.Buyers)
+	result.Commitment = r.monitor.Commitment()
+	return result
 }
 
 // runner is the state of one run.
@@ -37,6 +46,7 @@ type runner struct {
 	began    time.Time
 	recorder *recorder
 	captured *buyer.Captured
+	monitor  *buyer.Monitor
 	buyers   sync.WaitGroup
 }
 
@@ -129,10 +139,33 @@ const (
 	Hostile   Kind = "hostile" // replays paths of others, invents paths and order numbers
 )
 
+// habit selects what buyer i does in a line; the same seed selects the same habits.
+func (p Plan) habit(i int) buyer.Habit {
+	draw := share(p.Seed+1, i)
+	for _, h := range []struct {
+		buyer.Habit
+		share float64
+	}{
+		{buyer.Eager, p.Room.Eager}, {buyer.Leaver, p.Room.Leavers},
+		{buyer.Sleeper, p.Room.Sleepers}, {buyer.Unpaid, p.Room.Unpaid},
+	} {
+		if draw < h.share {
+			return h.Habit
+		}
+		draw -= h.share
+	}
+	return buyer.Prompt
+}
+
+// share draws a number in [0, 1) for buyer i.
+func share(seed uint64, i int) float64 {
+	return float64(rand.NewPCG(seed, uint64(i)).Uint64()>>11) / (1 << 53)
+}
+
 // kind selects the kind of buyer i; the same seed selects the same kinds. Each buyer has a
 // generator of its own, so that the kinds do not depend on the order of goroutines.
 func (p Plan) kind(i int) Kind {
-	draw := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53)
+	draw := share(p.Seed, i)
 	switch {
 	case draw < p.Hostile:
 		return Hostile
@@ -159,6 +192,9 @@ func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 		RetryErrors: true, Bases: r.Bases, NotStartedRetry: 50 * time.Millisecond,
 		OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted,
 		OnPath: func(path string) { r.captured.AddPath(id, path) },
+	}
+	if r.Room != nil {
+		b.Room = &buyer.Room{Habit: r.habit(i), Monitor: r.monitor}
 	}
 	switch kind {
 	case Hostile:

@@ -65,14 +65,28 @@ func appendText(b []byte, s string) []byte {
 
 // DecodeLine decodes one entry and checks it. Its error is ErrMalformed.
 func DecodeLine(b []byte) (reservation.OrderLine, error) {
-	var l reservation.OrderLine
-	if err := jsonv2.Unmarshal(b, &l, numbersAsText); err != nil {
-		return l, fmt.Errorf("%w: %w", ErrMalformed, err)
+	l, err := unmarshal[reservation.OrderLine](b)
+	if err != nil {
+		return l, err
 	}
 	return l, CheckLine(l)
 }
 
+// unmarshal decodes a text of this release, or else of an earlier one. Its error is ErrMalformed.
+func unmarshal[T any](b []byte) (v T, err error) {
+	if err := jsonv2.Unmarshal(b, &v); err == nil {
+		return v, nil
+	}
+	var older T
+	if err := jsonv2.Unmarshal(b, &older, numbersAsText); err != nil {
+		return older, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return older, nil
+}
+
 // numbersAsText decodes the ids of buyers of earlier releases, which were JSON numbers.
+//
+// Its look-up for each string costs as much as the rest of the decoding.
 //
 //nolint:gochecknoglobals // an encoding, which takes longer to make than a message to decode
 var numbersAsText = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(
@@ -145,9 +159,9 @@ func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 // The decoder takes a third of encoding/json's time. It refuses repeated names and broken UTF-8.
 // EncodeLine writes neither.
 func Decode(body []byte) (Message, error) {
-	var m Message
-	if err := jsonv2.Unmarshal(body, &m, numbersAsText); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrMalformed, err)
+	m, err := unmarshal[Message](body)
+	if err != nil {
+		return m, err
 	}
 	if m.GoodsID <= 0 {
 		return m, fmt.Errorf("%w: goodsId %d", ErrMalformed, m.GoodsID)

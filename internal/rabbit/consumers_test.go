@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -56,6 +58,16 @@ func (w *written) awaitWriter(process string) {
 		defer w.mu.Unlock()
 		return !slices.ContainsFunc(w.by, func(by string) bool { return by != process })
 	}, process)
+}
+
+// awaitShared waits until each of these processes has the latest write of a shard.
+func (w *written) awaitShared(processes ...string) {
+	w.t.Helper()
+	eventually(w.t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return !slices.ContainsFunc(processes, func(p string) bool { return !slices.Contains(w.by, p) })
+	}, "each process has shards")
 }
 
 // awaitAll waits until these messages are written.
@@ -158,14 +170,25 @@ func awaitOneActive(
 	}, "each shard has that many consumers, one of them active")
 }
 
+// activatesByPriority reports whether a broker prefers consumers of higher priority where one is
+// active: from RabbitMQ 4 on.
+func activatesByPriority(t *testing.T, broker *servers.RabbitServer) bool {
+	t.Helper()
+	version, err := broker.Ctl(t.Context(), "version")
+	require.NoError(t, err)
+	major, _, _ := strings.Cut(strings.TrimSpace(version), ".")
+	return must.Get(strconv.Atoi(major))(t) >= 4
+}
+
 // TestConsumers_OneActivePerShardAndTakeoverAfterDeath checks that each shard has one active
-// consumer while two processes consume all shards. When a process dies or leaves, another one takes
-// over all shards. Every confirmed message is written, in order.
+// consumer while two processes consume all shards. RabbitMQ 4 spreads the shards over them; before
+// that the first process has all. When a process dies or leaves, another one takes over all shards.
+// Every confirmed message is written, in order.
 func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	broker := env.RabbitMQ(t)
 	address := broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
-	opt := rabbit.Options{URLs: []string{address}, Shards: 8}
+	opt := rabbit.Options{URLs: []string{address}, Shards: 16}
 	w := &written{
 		t: t, writing: make([]sync.Mutex, opt.Shards), by: make([]string, opt.Shards),
 		bodies: make([][]string, opt.Shards),
@@ -179,6 +202,11 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	w.awaitWriter("mortal")
 	stopSurvivor := w.startProcess("survivor", opt)
 	awaitOneActive(t, broker, vhost, opt.Shards, 2)
+	if activatesByPriority(t, broker) {
+		w.awaitShared("mortal", "survivor")
+	} else {
+		w.awaitWriter("mortal")
+	}
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
 
 	died := time.Now()

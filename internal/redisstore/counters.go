@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
@@ -51,6 +52,10 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil {
 			return p, fmt.Errorf("read figures from redis: %w", err)
+		}
+		if reason == "since" {
+			p.Since = time.Unix(count, 0)
+			continue
 		}
 		p.Refusals[seckill.Reason(reason)] = count
 	}

@@ -30,7 +30,9 @@ func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "the two calls may count in different seconds")
 	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
+	require.WithinDuration(t, time.Now(), p.Since, time.Minute)
 	p = must.Get(s.Rates(t.Context(), goods+1))(t)
 	require.Empty(t, p.Refusals)
+	require.Zero(t, p.Since)
 	require.Zero(t, p.OrdersPerSecond)
 }

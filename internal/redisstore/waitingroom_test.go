@@ -278,6 +278,25 @@ func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
 	require.Zero(t, s.callNext(aTurn).Admitted)
 }
 
+// TestAdmit_ClockSetBackKeepsAdmissions checks that an admission lasts as long as before when Redis'
+// clock was set back by a day. A clock that is set back by a day is a room of a day later.
+func (s fixture) TestAdmit_ClockSetBackKeepsAdmissions(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1, 2)
+	s.callNext(aTurn)
+	until := s.visit(admission.Find, 1)[0].Until
+	const day = 24 * 3600 * 1000
+	k := keysOf(goods)
+	at := must.Get(s.client.HGet(t.Context(), k.room(), "at").Int64())(t)
+	require.NoError(t, s.client.HSet(t.Context(), k.room(), "at", at+day, "paid", at+day).Err())
+	require.NoError(t, s.client.ZIncrBy(t.Context(), k.turns(), day, "b1").Err())
+	s.callNext(aTurn)
+	require.WithinDuration(t, until, s.visit(admission.Find, 1)[0].Until, time.Minute)
+	s.visit(admission.Leave, 1)
+	require.Eventually(t, func() bool { return s.callNext(aTurn).Admitted == 2 }, time.Minute,
+		time.Millisecond, "the rate's permits are not of tomorrow")
+}
+
 // TestPrepare_TicketRestoresPlace checks the loss of Redis: no number is handed out twice, a ticket
 // restores its place, and a number that nobody shows holds up nobody.
 func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
@@ -319,8 +338,8 @@ func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
 	require.Empty(t, must.Get(s.client.Keys(t.Context(), "*").Result())(t))
 }
 
-// TestRoom_MillionBuyersFitIn32MB joins a million buyers in groups, and requires that their places,
-// the bitmaps and the keys take at most 32 MB of Redis' memory.
+// TestRoom_MillionBuyersFitIn32MB joins a million buyers in groups, whose ids are UUIDs, and requires
+// that their places, the bitmaps and the keys take at most 32 MB of Redis' memory.
 func TestRoom_MillionBuyersFitIn32MB(t *testing.T) {
 	s := open(t, env.Redis(t).Addr(), "")
 	require.NoError(t, s.client.FlushAll(t.Context()).Err())
@@ -331,12 +350,14 @@ func TestRoom_MillionBuyersFitIn32MB(t *testing.T) {
 		info := must.Get(s.client.(*redis.Client).InfoMap(t.Context(), "memory").Result())(t)
 		return must.Get(strconv.Atoi(info["Memory"]["used_memory"]))(t)
 	}
-	before, firstID := used(), int64(248_171_519_795_200_123)
+	before, random := used(), rand.New(rand.NewPCG(1, 1))
 	const buyers = 1_000_000
 	visits := make([]admission.Visit, reservation.MaxBatch)
 	for from := int64(0); from < buyers; from += reservation.MaxBatch {
 		for i := range visits {
-			visits[i].BuyerID = fmt.Sprint(firstID + from + int64(i))
+			a, b := random.Uint64(), random.Uint64()
+			visits[i].BuyerID = fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", a>>32, a>>16&0xffff,
+				a&0xffff, b>>48, b&0xffffffffffff)
 		}
 		_, seats, err := s.Join(t.Context(), goods, admission.Join, visits)
 		require.NoError(t, err)

@@ -25,6 +25,24 @@ const (
 	GateExpired GateState = 6 // no worker has renewed it, where Redis can fail over
 )
 
+// Name returns the state as the API names it. An unknown state is "SHUT".
+func (s GateState) Name() string {
+	switch s {
+	case GateOpen:
+		return "OPEN"
+	case GateMissing:
+		return "MISSING"
+	case GateLease:
+		return "LEASE_LOST"
+	case GateBacklog:
+		return "BACKLOG"
+	case GateExpired:
+		return "NOT_RENEWED"
+	case GateShut, GateEpoch:
+	}
+	return "SHUT"
+}
+
 var gateNames = [...]string{
 	"open", "missing", "shut", "lease lost", "another epoch", "backlog too old", "not renewed",
 }

@@ -59,24 +59,28 @@ func (s *Store) WaitingRoom(ctx context.Context, goodsID int64) (admission.Recor
 }
 
 // GrantNumbers grants a master further numbers, unless its limit is above the given one already.
-// handedOut is a lower bound of the numbers that were handed out. Another lease than the last one
-// gets numbers above all that were granted before: those that the last master may have handed out,
-// and this one does not know, become a gap.
+// A lease that replaces the last one, whose room is whole, continues with its numbers. Any other
+// lease gets numbers above all that were granted before: those that the last master may have handed
+// out, and this one does not know, become a gap.
 func (s *Store) GrantNumbers(
-	ctx context.Context, goodsID int64, lease string, handedOut, above, numbers int64,
+	ctx context.Context, goodsID int64, g admission.Grant,
 ) (admission.Record, error) {
 	return s.changeRoom(ctx, "grant numbers", goodsID, func(r *roomRow) bool {
-		if r.Lease == lease && r.Granted > above {
+		if r.Lease == g.Lease && r.Granted > g.Above {
 			return false
 		}
-		if r.Lease != lease {
-			r.Joined = max(r.Joined, handedOut)
+		if r.Lease != g.Lease {
+			r.Joined = max(r.Joined, g.Joined)
+			if r.Lease == g.Replaces && r.Joined < r.Granted {
+				r.Lease = g.Lease
+				return true
+			}
 			if r.Joined < r.Granted {
 				r.Gaps = append(r.Gaps, admission.Gap{From: r.Joined + 1, To: r.Granted})
 			}
-			r.Lease, r.Joined = lease, r.Granted
+			r.Lease, r.Joined = g.Lease, r.Granted
 		}
-		r.Granted += numbers
+		r.Granted += g.Numbers
 		return true
 	})
 }

@@ -40,7 +40,9 @@ func (h fixture) TestWaitingRoom_ExistsFromExposureOn(t *testing.T) {
 func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom(5).GoodsID
 	grant := func(lease string, handedOut, above int64) admission.Record {
-		return must.Get(h.GrantNumbers(ctx, id, lease, handedOut, above, 100))(t)
+		return must.Get(h.GrantNumbers(ctx, id, admission.Grant{
+			Lease: lease, Joined: handedOut, Above: above, Numbers: 100,
+		}))(t)
 	}
 	require.EqualValues(t, 100, grant("a", 0, 0).Limit)
 	require.EqualValues(t, 100, grant("a", 0, 0).Limit, "another node has had it granted")
@@ -51,7 +53,7 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 
 	var asking sync.WaitGroup
 	for _, lease := range []string{"c", "d", "e", "f"} {
-		asking.Go(func() { _, _ = h.GrantNumbers(ctx, id, lease, 0, 0, 100) })
+		asking.Go(func() { _, _ = h.GrantNumbers(ctx, id, admission.Grant{Lease: lease, Numbers: 100}) })
 	}
 	asking.Wait()
 	room = must.Get(h.WaitingRoom(ctx, id))(t)
@@ -65,11 +67,30 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 	}, room.Gaps)
 }
 
+// TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole gets
+// no gap, and that a room which is another lease's gets one.
+func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
+	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	replace := func(lease, replaces string, joined int64) admission.Record {
+		return must.Get(h.GrantNumbers(ctx, id, admission.Grant{
+			Lease: lease, Replaces: replaces, Joined: joined, Numbers: 100,
+		}))(t)
+	}
+	replace("a/1", "", 0)
+	next := replace("a/2", "a/1", 30)
+	require.Equal(t, []any{"a/2", int64(30), int64(100)}, []any{next.Lease, next.Joined, next.Limit})
+	require.Empty(t, next.Gaps)
+	require.Empty(t, replace("a/2", "a/1", 30).Gaps, "another node has had it granted")
+	next = replace("a/3", "a/1", 40)
+	require.Equal(t, []admission.Gap{{From: 41, To: 100}}, next.Gaps, "the room is older")
+	require.Empty(t, replace("a/4", "a/3", 200).Gaps[1:], "all its numbers are handed out")
+}
+
 // TestSaveRoom_NeverGoesBack checks that an admitter that was asleep, or that serves a master which
 // was replaced, changes nothing.
 func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom(5).GoodsID
-	must.Get(h.GrantNumbers(ctx, id, "a", 0, 0, 100))(t)
+	must.Get(h.GrantNumbers(ctx, id, admission.Grant{Lease: "a", Numbers: 100}))(t)
 	later := admission.Record{
 		Joined: 50, Admitted: 9, Turns: []admission.Turn{"7", "b1"}, Digest: "d50",
 	}
@@ -85,7 +106,7 @@ func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
 // TestDraw_HappensOnce checks that the first draw of the last master counts.
 func (h fixture) TestDraw_HappensOnce(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom(5).GoodsID
-	must.Get(h.GrantNumbers(ctx, id, "a", 0, 0, 100))(t)
+	must.Get(h.GrantNumbers(ctx, id, admission.Grant{Lease: "a", Numbers: 100}))(t)
 	require.EqualValues(t, admission.NotDrawn,
 		must.Get(h.Draw(ctx, id, "b", 7, "x"))(t).DrawSize, "a master that was replaced")
 	require.EqualValues(t, 8, must.Get(h.Draw(ctx, id, "a", 8, "y"))(t).DrawSize)

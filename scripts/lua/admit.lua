@@ -15,13 +15,18 @@ local state = room_of(sale, room, turns, ARGV[1])
 if not state.ready then return state.answer() end
 local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
+-- A clock that was set back must neither lengthen an admission nor stop the line.
+local back = state.called_at - now
+if back > 0 then
+  local list = redis.call('ZRANGE', turns, 0, -1, 'WITHSCORES')
+  for i = 1, #list, 2 do redis.call('ZADD', turns, list[i + 1] - back, list[i]) end
+end
 for _, turn in ipairs(redis.call('ZRANGEBYSCORE', turns, '-inf', now)) do
   redis.call('ZREM', turns, turn)
   if string.sub(turn, 1, 1) ~= 'b' then redis.call('SETBIT', done, turn, 1) end
   state.missed = state.missed + 1
 end
 local open = redis.call('ZCARD', turns)
--- A clock that was set back must not stop the line.
 local paid = math.max(math.min(state.paid, now), now - math.max(burst, interval))
 
 -- The others take at most open * limit units, so one is left for whoever is called next
@@ -53,5 +58,5 @@ if state.selling and state.drawn then
   end
 end
 redis.call('HSET', room, 'admitted', state.admitted, 'paid', string.format('%.3f', paid), 'missed',
-  state.missed)
+  state.missed, 'at', now)
 return state.answer()

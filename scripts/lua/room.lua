@@ -8,6 +8,7 @@
 -- digest   of those who joined before    commitment   hash of the seed
 -- seed     set when MySQL has the draw; nobody is called before
 -- paid     Unix ms up to which the rate's permits are used
+-- at       Unix ms of the last call of admit
 -- missed   admissions that lapsed        gaps   JSON of ranges of numbers that nobody may have
 -- over     1 where nothing is left and nothing can return   held, back   see roomset
 -- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a number,
@@ -22,7 +23,7 @@ local function room_of(sale, room, turns, lease)
   local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'end',
     'status', 'limit', 'avail', 'pend')
   local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest', 'seed',
-    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back')
+    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back', 'at')
   local gate, epoch = gate_of(s, lease)
   local now, wanted = now_ms(), (s[3] or '') .. '/' .. epoch
   local state = {gate = gate, epoch = epoch, now = now, wanted = wanted}
@@ -34,6 +35,7 @@ local function room_of(sale, room, turns, lease)
   state.admitted, state.size = tonumber(r[4] or 0), tonumber(r[5] or -1)
   state.digest, state.drawn = r[6] or '', r[7]
   state.paid, state.missed = tonumber(r[9] or 0), tonumber(r[10] or 0)
+  state.called_at = tonumber(r[15] or 0)
   if state.ready and state.size < 0 and now >= state.start then
     state.size = state.next
     redis.call('HSET', room, 'size', state.size)

@@ -121,6 +121,9 @@ func (c *contest) startFloor() {
 		Redis: c.Redis.Addr(), AMQP: c.AMQP, DSN: c.DSN,
 		SoldOut: header, SoldOutBody: soldOut, OrderBody: order,
 	}
+	line := "/sales/" + c.room() + "/waiting-room"
+	spec.Room, spec.RoomBody = c.answerOf(http.MethodGet, line, id)
+	_, spec.PlaceBody = c.answerOf(http.MethodPost, line, id)
 	addr, server := c.startFloorProcess(spec)
 	spec.Writes = true
 	_, writer := c.startFloorProcess(spec)

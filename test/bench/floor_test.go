@@ -40,7 +40,10 @@ type floorSpec struct {
 	Writes           bool        // it is the writer of orders, else the HTTP server
 	SoldOut          http.Header // of the API's answer that it copies
 	SoldOutBody      string
-	OrderBody        string // of the API's answer to a query of an order
+	OrderBody        string      // of the API's answer to a query of an order
+	Room             http.Header // of the API's answer to a query of a waiting room
+	RoomBody         string
+	PlaceBody        string // of the API's answer to a query of a place
 }
 
 // runFloor is the floor program. As a server it is bare gin with only the code that writes the
@@ -79,6 +82,10 @@ func serveFloor(spec floorSpec) error {
 	e.POST("/randomPath", shop.path)
 	e.GET("/orders/:orderSn", shop.answer(http.StatusOK, spec.OrderBody))
 	e.POST("/:path/decrStock", shop.purchase)
+	e.GET("/sales/:goodsId/waiting-room", func(c *gin.Context) {
+		shop.writeAs(c, spec.Room, http.StatusOK, spec.RoomBody)
+	})
+	e.GET("/sales/:goodsId/waiting-room/me", shop.answer(http.StatusOK, spec.PlaceBody))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -113,8 +120,12 @@ func (s *floorShop) answer(status int, body string) gin.HandlerFunc {
 
 // write writes the API's headers and a body.
 func (s *floorShop) write(c *gin.Context, status int, body string) {
+	s.writeAs(c, s.spec.SoldOut, status, body)
+}
+
+func (s *floorShop) writeAs(c *gin.Context, header http.Header, status int, body string) {
 	h := c.Writer.Header()
-	for name, values := range s.spec.SoldOut {
+	for name, values := range header {
 		h[name] = values
 	}
 	c.Data(status, "application/json; charset=utf-8", []byte(body))

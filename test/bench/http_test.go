@@ -33,7 +33,9 @@ func BenchmarkAccepted(b *testing.B) {
 		})
 	}
 	ours := c.side("ours")
-	profile(b, c.APIs[0], "accepted", func() measurement { return c.purchase(ours, 256) })
+	buy := func() measurement { return c.purchase(ours, 256) }
+	profile(b, c.APIs[0], "accepted", buy)
+	profile(b, c.Consumers[0], "written", buy)
 }
 
 // purchase sells to buyers who have a path.
@@ -52,18 +54,23 @@ func BenchmarkWholeWay(b *testing.B) {
 		c.run(fmt.Sprint(n), func(b *testing.B) {
 			single := c.floor
 			single.name += ", decrStock alone"
-			all := contenders(c.sides(), func(s side) measurement {
-				goods := s.sale(endless)
-				return c.sell(s, goods, load{
-					connections: n, requests: c.pathRequests(goods, boughtEach, inOrder),
-				})
-			})
+			all := contenders(c.sides(), func(s side) measurement { return c.bothCalls(s, n) })
 			compare(b, fmt.Sprintf("both calls, %d connections", n), "purchases", append(all,
 				contenders([]side{single}, func(s side) measurement {
 					return c.purchase(s, n)
 				})...)...)
 		})
 	}
+	ours := c.side("ours")
+	profile(b, c.APIs[0], "both-calls", func() measurement { return c.bothCalls(ours, 256) })
+}
+
+// bothCalls sells to buyers who ask for a path first.
+func (c *contest) bothCalls(s side, connections int) measurement {
+	c.b.Helper()
+	goods := s.sale(endless)
+	requests := c.pathRequests(goods, boughtEach, inOrder)
+	return c.sell(s, goods, load{connections: connections, requests: requests})
 }
 
 // BenchmarkSoldOut measures the answer that nearly all buyers of a rush get: to a request for a
@@ -83,6 +90,8 @@ func BenchmarkSoldOut(b *testing.B) {
 	}
 	ours := c.side("ours")
 	profile(b, c.APIs[0], "sold-out", func() measurement { return c.refuse(ours, false, 256) })
+	profile(b, c.APIs[0], "sold-out-decrStock",
+		func() measurement { return c.refuse(ours, true, 256) })
 }
 
 // refuse asks for what is sold out. Paths of an own sale are valid for the whole round.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// profile takes a processor profile of a program while it works, into the folder of
-// SECKILL_BENCH_PROFILE. Without that setting it only runs the work.
+// profile takes a processor profile of a program while it works, and then one of its allocations
+// since its start, into the folder of SECKILL_BENCH_PROFILE. Without that setting it does nothing.
 func profile(b *testing.B, p *installation.Program, name string, run func() measurement) {
 	b.Helper()
 	dir := os.Getenv("SECKILL_BENCH_PROFILE")
@@ -21,10 +22,12 @@ func profile(b *testing.B, p *installation.Program, name string, run func() meas
 	}
 	require.NoError(b, os.MkdirAll(dir, 0o755))
 	taken := make(chan error, 1)
-	url := "http://" + p.OpsAddr() + "/debug/pprof/profile?seconds=8"
+	fetch := func(name, page string) error {
+		url, file := "http://"+p.OpsAddr()+"/debug/pprof/"+page, filepath.Join(dir, name+".pprof")
+		return exec.CommandContext(b.Context(), "curl", "-sSfo", file, url).Run()
+	}
 	go func() {
-		file := filepath.Join(dir, name+".pprof")
-		taken <- exec.CommandContext(b.Context(), "curl", "-sSfo", file, url).Run()
+		taken <- errors.Join(fetch(name, "profile?seconds=8"), fetch(name+"-allocs", "allocs"))
 	}()
 	for {
 		select {

@@ -86,7 +86,7 @@ type dbSale struct {
 	keys  *ordersn.Keys
 }
 
-func newDBSale(b *testing.B, store *sqlstore.Store, pool *sql.DB) *dbSale {
+func newDBSale(b testing.TB, store *sqlstore.Store, pool *sql.DB) *dbSale {
 	b.Helper()
 	now := time.Now().UTC()
 	draft := seckill.NewSale{

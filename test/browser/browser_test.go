@@ -64,6 +64,8 @@ func (b *browser) close() {
 var (
 	suite = servers.NewSuite()
 	shots = flag.String("browser.shots", "", "directory for the README's pictures; empty: none")
+	pages = flag.String("browser.pages", "",
+		"directory for a picture of every checked page on three screens; empty: none")
 )
 
 func TestMain(m *testing.M) {

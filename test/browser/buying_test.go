@@ -30,7 +30,8 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
 		"for nothing":       withoutPayment,
 		"with a code":       withACode,
-		"a page of its own": aPageOfItsOwn,
+		"a page of its own": aPageOfItsOwn, "to the receipt": toTheReceipt,
+		"cancelled on its page": cancelsOnItsPage, "a reminder": remindsOfTheStart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -267,21 +268,42 @@ func inTheLine(t *testing.T, h fixture) {
 	first.press(card(goods) + " .buy")
 	first.sees(card(goods)+" .say", won)
 
-	second := h.buyer(t, 113, "")
+	second := h.buyer(t, 113, `
+		window.streams = [];
+		window.EventSource = class extends EventSource {
+			constructor(path) { super(path); window.streams.push(path); }
+		};`)
 	second.open("/")
 	second.becomes("the card is there", `Boolean(`+element(goods, "buy")+`)`)
 	second.run(`localStorage.setItem('line:113:` + goods + `', 'no ticket')`)
 	second.open("/")
 	second.sees(card(goods)+" .say", "You are next.")
 	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))
-	second.open("/")
+	second.sees(card(goods)+" .line", "Your position is 2. 0 units left. 1 units are held unpaid, until")
+	second.sees(card(goods)+" .line", "You get a unit if unpaid ones return.")
+	second.fitsEverybody("a card in the line")
+	second.light("a card in the line")
+	second.open("/?lang=zh")
+	second.sees(card(goods)+" .line", "您的位置是第 2 位")
+	second.open("/?lang=en")
 	second.sees(card(goods)+" .say", "You are next.")
+	second.hides(true)
 	first.press(order + " [data-part=cancel]")
 	first.press("#sure [value=cancel]")
+	second.becomes("the title calls in a hidden tab", `document.title.includes('Your turn')`)
+	require.True(t, second.is(`streams.some((path) => path.includes('/waiting-room/me/events'))`),
+		"a hidden tab follows its place by a stream")
+	second.hides(false)
 	second.sees(card(goods)+" .say", "It is your turn. Buy within")
 	second.press(card(goods) + " .buy")
 	second.sees(card(goods)+" .say", won)
 	h.sold(t, goods, 1)
+}
+
+// hides makes the page believe that its tab is hidden or shown.
+func (v *visitor) hides(hidden bool) {
+	v.run(fmt.Sprintf(`Object.defineProperty(document, 'hidden', {value: %v, configurable: true});
+		document.dispatchEvent(new Event('visibilitychange'))`, hidden))
 }
 
 // withACode checks the card of a sale that asks for single codes: without a code, with a wrong one,

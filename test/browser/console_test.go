@@ -66,9 +66,9 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 
 			mei.run(`window.stream.dispatchEvent(new Event('error'));
 				window.stale = document.getElementById('ledger').innerText`)
-			require.Contains(t, ask[string](mei, `window.stale`), "No connection, figures of",
+			require.Contains(t, ask[string](mei, `window.stale`), "Stock ledger: no connection, figures of",
 				"figures without a connection are not in balance")
-			mei.sees("#ledger", "In balance")
+			mei.sees("#ledger", "Stock ledger: in balance")
 
 			mei.run(`document.querySelector('a[href^="/console?copy="]').click()`)
 			mei.becomes("a copy", `document.querySelector('#new[open] #n-title')?.value === 'A red kettle'`)
@@ -138,7 +138,7 @@ func (v *visitor) publishes() (goods string) {
 	v.sees("#say", "Saved.")
 	v.press("[data-do=expose]")
 	v.sees("#say", "Published.")
-	v.sees("#ledger", "In balance")
+	v.sees("#ledger", "Stock ledger: in balance")
 	return ask[string](v, `location.pathname.split('/').pop()`)
 }
 

@@ -20,6 +20,7 @@ func TestPages_OnRealServers(t *testing.T) {
 	t.Run("tour", func(t *testing.T) { tour(t, h, false, phone, desktop) })
 	t.Run("rush", func(t *testing.T) { stayLiveDuringARush(t, h) })
 	t.Run("ledger", func(t *testing.T) { showARedLedger(t, h) })
+	t.Run("receipt", func(t *testing.T) { toTheReceipt(t, h) })
 }
 
 // stayLiveDuringARush opens the shop's page repeatedly while 5,000 buyers rush for 2,500 units. The
@@ -33,7 +34,7 @@ func stayLiveDuringARush(t *testing.T, h fixture) {
 			this.addEventListener('picture',
 				(e) => window.pictures.push(JSON.parse(e.data))); } };`)
 	mei.open("/console/sales/" + goods)
-	mei.sees("#ledger", "In balance")
+	mei.sees("#ledger", "Stock ledger: in balance")
 	ada.signIn(h.token(t, seckill.Buyer, 4_000_000, "Ada"))
 	ada.sees(card(goods), "2,500 of 2,500 left")
 
@@ -65,7 +66,7 @@ func stayLiveDuringARush(t *testing.T, h fixture) {
 	ada.sees(card(goods), "0 of 2,500 left")
 	ada.sees(card(goods)+" .buy", "Sold out")
 	mei.sees("[data-part=sold]", "2,500")
-	mei.sees("#ledger", "In balance")
+	mei.sees("#ledger", "Stock ledger: in balance")
 	pictures := ask[[]struct {
 		Figures struct{ Available, Sold int64 }
 		Ledger  *struct{ Total, Available, Pending, Sold int64 }
@@ -90,16 +91,16 @@ func showARedLedger(t *testing.T, h fixture) {
 	mei := visit(t, h.base, desktop)
 	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
 	mei.open("/console/sales/" + goods)
-	mei.sees("#ledger", "In balance")
+	mei.sees("#ledger", "Stock ledger: in balance")
 	const colour = `getComputedStyle(document.getElementById('ledger')).borderColor`
 	green := ask[string](mei, colour)
 	redis := h.installation.RedisClient(t)
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -1).Err())
-	mei.sees("#ledger", "Not in balance")
+	mei.sees("#ledger", "Stock ledger: not in balance")
 	require.NotEqual(t, green, ask[string](mei, colour))
 	mei.fitsEverybody("a ledger that does not balance")
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", 1).Err())
-	mei.sees("#ledger", "In balance")
+	mei.sees("#ledger", "Stock ledger: in balance")
 }
 
 // TestOperatorPages_ChangeALimit lowers a sale's limit, which refuses the next request. It also

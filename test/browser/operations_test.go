@@ -19,7 +19,8 @@ import (
 )
 
 // TestOperations_ShowFailedOrdersAndOverrides puts a dead letter into the database, and sets two
-// limits. The operator's front page counts the first, and the operations page lists all.
+// limits. The operator's front page counts the first, and the operations page lists all. A sale that
+// is being rebuilt is invented: a real rebuild is over before a page shows it.
 func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -48,10 +49,18 @@ func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 		}
 		ops := visit(t, h.base, d)
 		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))
+		ops.before(fmt.Sprintf(`const real = window.fetch.bind(window);
+			window.fetch = (path, options) => !path.startsWith('/admin/rebuilds') ? real(path, options) :
+				new Response(JSON.stringify({data: {nextCursor: null, items: [{goodsId: '%s',
+					title: 'A lamp', phase: 'ongoing', gate: 'LEASE_LOST', epoch: 3, available: 1200}]}}));`,
+			goods))
 		ops.open("/console")
 		ops.sees("#failed", "Failed orders: 1")
+		ops.sees("#rebuilding", "Rebuilds under way: 1")
 		ops.fitsEverybody("an operator's front page")
 		ops.press("#failed a")
+		ops.sees("#rebuilds", "A lamp Redis was restarted or failed over")
+		ops.sees("#rebuilds", "Units left: 1,200, built 3 times")
 		for _, text := range []string{sn, kettle, "Units: 2", "¥25.00", "A***", "Buyer 42"} {
 			ops.sees("#dead-letters", text)
 		}

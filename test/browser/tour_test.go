@@ -41,14 +41,14 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 		15*time.Second) // the open pages show it without a reload
 	winner, loser := fight(t, ada, bo, goods)
 	winner.pays()
-	mei.sees("#ledger", "In balance")
+	mei.sees("#ledger", "Stock ledger: in balance")
 	mei.sees("[data-part=sold]", "1")
 	mei.sees("#bought", "Paid")
 
 	mei.press("[data-open=topup]")
 	mei.fill("#t-n", "2")
 	mei.press("#topup button[value=yes]")
-	mei.sees("#say", "the new pieces are on sale")
+	mei.sees("#say", "the new units are on sale")
 	mei.sees("[data-part=total]", "3")
 	loser.buys(goods, won)
 	loser.cancels(goods)
@@ -65,7 +65,7 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei.press("#close button[value=yes]")
 	mei.sees("#say", "The sale has ended")
 	loser.sees("#over", kettle)
-	mei.sees("#ledger", "In balance")
+	mei.sees("#ledger", "Stock ledger: in balance")
 }
 
 // guest signs a visitor in as a guest, with one click.
@@ -91,7 +91,7 @@ func (v *visitor) putsUp(title, price string, stock int, in time.Duration) (good
 	v.fill("#n-end", local(time.Now().Add(time.Hour)))
 	v.press("#new button[value=show]")
 	v.becomes("the sale's page is open", `location.pathname.startsWith('/console/sales/')`)
-	v.sees("#ledger", "In balance")
+	v.sees("#ledger", "Stock ledger: in balance")
 	return ask[string](v, `location.pathname.split('/').pop()`)
 }
 

@@ -30,6 +30,7 @@ type device struct {
 	width, height int64
 	scale         float64
 	phone, dark   bool
+	still         bool // without animations
 	language      string
 }
 
@@ -47,8 +48,12 @@ func (d device) in(language string) device { d.language = language; return d }
 // hold makes a tab look like the device.
 func (d device) hold(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 	scheme := map[bool]string{false: "light", true: "dark"}[d.dark]
+	motion := map[bool]string{false: "no-preference", true: "reduce"}[d.still]
 	_, err1 := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: motion},
+		},
 	})
 	screen := emulation.SetDeviceMetricsOverrideParams{
 		Width: d.width, Height: d.height, DeviceScaleFactor: d.scale, Mobile: d.phone,

@@ -11,6 +11,9 @@ func (w *world) consume(p *proc, q *queue) {
 			continue
 		}
 		for !st.over {
+			if w.harder && w.rnd.IntN(64) == 0 {
+				p.sleep(w.rnd.IntN(30)) // the queue has a backlog
+			}
 			batch := st.receive(1 + w.rnd.IntN(4))
 			if len(batch) == 0 {
 				p.sleep(1 + w.rnd.IntN(3))

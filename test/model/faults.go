@@ -57,6 +57,9 @@ func (w *world) plan() {
 	if w.stagesInSteps { // the fault comes while a rebuild stages
 		w.rebuildManually(max(0, w.faultAt-20-w.rnd.IntN(20)))
 	}
+	if w.harder && (w.fault == brokerEmptied || w.fault == queuePurged) { // while a rebuild drains
+		w.rebuildManually(max(0, w.faultAt-publishDeadline-w.rnd.IntN(20)))
+	}
 	if w.fault == apiPaused || w.fault == workerPaused {
 		w.rebuildManually(max(0, w.faultAt-w.rnd.IntN(30)))
 		w.rebuildManually(w.faultAt + w.rnd.IntN(120))

@@ -85,7 +85,7 @@ func (w *world) undrained() string {
 				len(q.unacked))
 		}
 	}
-	if len(w.db.pendingMoves(w.now)) > 0 || w.broker.fresh {
+	if len(w.db.pendingMoves(w.now)) > 0 || len(w.db.cuts) > 0 || w.broker.fresh {
 		return "stock moves are pending"
 	}
 	for g, k := range w.current.goods {

@@ -1,9 +1,16 @@
 package model
 
+import "slices"
+
 // addMerchant schedules changes of a goods, and in most schedules its close.
 func (w *world) addMerchant(goods int) {
 	for range w.rnd.IntN(4) {
 		w.onAPI(w.rnd.IntN(200), func(p *proc) { w.amend(p, goods) })
+	}
+	if w.harder {
+		for range w.rnd.IntN(4) {
+			w.onAPI(w.rnd.IntN(200), func(p *proc) { w.cutStock(p, goods) })
+		}
 	}
 	if w.rnd.IntN(4) > 0 {
 		w.onAPI(20+w.rnd.IntN(200), func(p *proc) { w.closeSale(p, goods) })
@@ -36,6 +43,49 @@ func (w *world) amend(p *proc, goods int) {
 	}
 	w.applyMoves(p, moves)
 	w.syncSale(p, goods)
+}
+
+// cutStock is a PATCH that withdraws unsold units. Only Redis knows how many are unsold.
+func (w *world) cutStock(p *proc, goods int) {
+	g := &w.db.goods[goods]
+	units := 1 + w.rnd.IntN(2)
+	if !w.db.up || g.epoch == 0 || g.closed {
+		return
+	}
+	w.logf("%d units of goods %d are to be withdrawn", units, goods)
+	if w.omits(CutAsksRedis) {
+		if g.stock >= units {
+			g.stock, g.total, g.version = g.stock-units, g.total-units, g.version+1
+			w.applyMoves(p, []*move{w.db.newMove(line{goods: goods, q: -units}, raise)})
+		}
+		return
+	}
+	w.finishCut(p, w.db.beginCut(goods, units))
+}
+
+// finishCut takes the units of a cut from Redis, and ends the cut by Redis' answer. Any number of
+// processes may do so.
+func (w *world) finishCut(p *proc, c *move) {
+	for range 3 {
+		p.step()
+		asked := *c // as this process has read it
+		result := p.host.redis.release(&asked)
+		if result == applyLater {
+			return
+		}
+		p.step()
+		if w.rnd.IntN(4) == 0 {
+			p.sleep(w.rnd.IntN(100)) // and a rebuild begins an epoch
+		}
+		if !w.db.up {
+			return
+		}
+		w.logf("cut %d of goods %d: result %d of epoch %d", c.id, c.goods, result, asked.epoch)
+		w.applyMoves(p, w.db.endCut(c, asked.epoch, result))
+		if c.applied {
+			return
+		}
+	}
 }
 
 // closeSale closes a sale. Once it is answered nothing may be reserved. The merchant repeats it
@@ -100,6 +150,14 @@ func (w *world) runSyncer(p *proc) {
 		for g, row := range w.db.goods {
 			if k := p.host.redis.goods[g]; w.db.up && k.epoch == row.epoch && !k.sameFields(row) {
 				w.syncSale(p, g)
+			}
+		}
+		if !w.db.up {
+			continue
+		}
+		for _, c := range slices.Clone(w.db.cuts) {
+			if c.at <= w.now-tolerance {
+				w.finishCut(p, c)
 			}
 		}
 	}

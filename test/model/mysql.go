@@ -33,6 +33,7 @@ const (
 	ended moveKind = iota // an order was cancelled, or has expired
 	fail
 	raise // a merchant has added units
+	cut   // a merchant withdraws unsold units
 )
 
 // move is a stock move: units that MySQL has released, and Redis must release too.
@@ -72,6 +73,7 @@ type mysql struct {
 	bySn     map[[2]int]*row
 	holdings map[[2]int]int
 	moves    []*move
+	cuts     []*move         // those that MySQL has not ended; each has the epoch that decides it
 	barriers map[[2]int]bool // goods, token
 }
 
@@ -289,6 +291,41 @@ func (m *mysql) finish(p *proc, goods int, rows []*row, to status) []*move {
 		m.changeStock(goods, stock, units)
 	}
 	return moves
+}
+
+// beginCut adds the row of a cut. MySQL changes nothing else until Redis has the units.
+func (m *mysql) beginCut(goods, q int) *move {
+	c := &move{
+		id: m.w.id(), goods: goods, epoch: m.goods[goods].epoch, q: q, kind: cut, at: m.w.now,
+	}
+	if !m.w.omits(CutIsARow) {
+		m.cuts = append(m.cuts, c)
+	}
+	return c
+}
+
+// endCut ends a cut by the answer of Redis. An answer of an older epoch is void: the next load had
+// the units again. Where the sale no longer allows the cut, a move returns the units to Redis.
+func (m *mysql) endCut(c *move, epoch int, result applyResult) []*move {
+	g := &m.goods[c.goods]
+	void := result == inEpoch || c.epoch != g.epoch || epoch != g.epoch
+	switch {
+	case c.applied:
+		return nil
+	case void && !m.w.omits(CutOfThisEpoch):
+		c.epoch = g.epoch
+		return nil
+	}
+	m.w.dirty, c.applied = true, true
+	m.cuts = slices.DeleteFunc(m.cuts, func(o *move) bool { return o == c })
+	switch {
+	case result == cutTooLarge:
+		return nil
+	case g.closed || g.stock < c.q:
+		return []*move{m.newMove(line{goods: c.goods, q: c.q}, raise)}
+	}
+	g.stock, g.total, g.version = g.stock-c.q, g.total-c.q, g.version+1
+	return nil
 }
 
 // nextToken issues a fencing token; a rebuild with an older one can begin no epoch.

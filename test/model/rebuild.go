@@ -162,34 +162,71 @@ func (w *world) rebuild(p *proc, goods int) {
 	p.host.redis.unlock(goods, holder)
 }
 
-// rebuildLocked takes a fencing token, shuts the gate, drains the old epoch, and loads a new one.
+// rebuildLocked drains the old epoch until MySQL has every reservation, and loads a new one. Each
+// drain has a fencing token of its own.
 func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
-	p.step()
-	if !w.db.up {
-		return false
+	for n := 1; ; n++ {
+		p.step()
+		if !w.db.up {
+			return false
+		}
+		token := w.db.nextToken(goods)
+		missing, ok := w.shutAndDrain(p, goods, holder, token)
+		if !ok {
+			w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
+			return false
+		}
+		if n == maxDrains && !w.failAll(p, goods, missing) {
+			return false
+		}
+		if n == maxDrains || len(missing) == 0 || w.omits(MissingDrainedAgain) {
+			return w.openEpoch(p, goods, token)
+		}
+		w.logf("%s drains goods %d again: %v are missing", p.host.name, goods, numbers(missing))
+		p.host.redis.extendLock(goods, holder, lockLife)
 	}
-	token := w.db.nextToken(goods)
+}
+
+// shutAndDrain shuts the gate, and brings the reservations of the old epoch into MySQL. It returns
+// those that MySQL still lacks.
+func (w *world) shutAndDrain(p *proc, goods, holder, token int) ([]line, bool) {
 	p.step()
 	if !w.db.up {
-		return false
+		return nil, false
 	}
 	epoch := w.db.goods[goods].epoch
 	p.step()
 	s := p.host.redis
 	if !s.answers() {
-		return false
+		return nil, false
 	}
 	s.shutFor(goods, epoch)
 	w.logf("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
-	if !w.endOpening(p, goods, holder, token, s.replid) {
-		w.logf("%s can't end the opening of goods %d", p.host.name, goods)
-		return false
+	if !w.endOpening(p, goods, holder, token, s.replid) || !w.drain(p, goods, token) {
+		return nil, false
 	}
-	if !w.drain(p, goods, token) {
-		w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
-		return false
+	return w.missing(p, goods)
+}
+
+// missing lists the pending orders without a row: the broker may have lost them before the barrier.
+func (w *world) missing(p *proc, goods int) (lines []line, ok bool) {
+	if !w.harder {
+		return nil, true
 	}
-	return w.openEpoch(p, goods, token)
+	p.step()
+	s := p.host.redis
+	if !s.answers() {
+		return nil, false
+	}
+	pending := s.goods[goods].pending
+	sns := sorted(pending)
+	p.step()
+	for _, sn := range sns {
+		if pd, still := pending[sn]; still && w.db.find(goods, sn) == nil {
+			lines = append(lines, pd.line)
+		}
+	}
+	return lines, w.db.up
 }
 
 // endOpening ends the opening that MySQL has of a sale. If another Redis has it than the one whose
@@ -205,7 +242,7 @@ func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 	on, ok := w.db.endOpening(goods, token)
 	if ok && on != 0 && on != shut && !w.omits(OpeningAwaited) {
 		p.host.redis.extendLock(goods, holder, openFor+openMargin)
-		p.sleep(openFor + openMargin)
+		p.sleep(p.host.ticks(openFor + openMargin))
 	}
 	return ok
 }
@@ -232,6 +269,9 @@ func (w *world) drain(p *proc, goods, token int) bool {
 
 // awaitBarrier publishes the barrier, and waits until a consumer has recorded it in MySQL.
 func (w *world) awaitBarrier(p *proc, goods, token int) bool {
+	if w.harder && w.rnd.IntN(8) == 0 {
+		p.sleep(w.rnd.IntN(30)) // and the broker loses its data
+	}
 	epoch := w.db.goods[goods].epoch
 	by := w.now + barrierPatience
 	barrier := message{barrier: true, goods: goods, epoch: epoch, token: token}

@@ -60,7 +60,8 @@ type keys struct {
 	staged  map[int]map[int][]held
 	pending map[int]pendingOrder
 	outbox  []entry
-	// moves has the ids of the stock moves that this epoch has applied.
+	// moves has the ids of the stock moves that this epoch has applied, and with false those of the
+	// cuts that it has refused.
 	moves           map[int]bool
 	lock, lockUntil int
 }
@@ -109,13 +110,14 @@ type server struct {
 	state
 	replid  int
 	ahead   int // ticks by which its clock is ahead
+	drift   int // percent by which its clock is fast
 	up      bool
 	demoted bool // a replica now, which rejects writes
 	history []state
 }
 
 func (w *world) newServer() *server {
-	s := &server{w: w, replid: w.id(), up: true}
+	s := &server{w: w, replid: w.id(), up: true, drift: w.drawDrift()}
 	w.servers = append(w.servers, s)
 	s.empty()
 	return s
@@ -149,7 +151,8 @@ func (s *server) past(writes int) state {
 	return s.history[len(s.history)-writes].clone()
 }
 
-func (s *server) time() int { return s.w.now + s.ahead }
+// time is its clock. Without ahead it is behind the schedule's time where its drift is negative.
+func (s *server) time() int { return s.w.now + s.ahead + s.w.now*s.drift/100 }
 
 func (s *server) answers() bool { return s.up && !s.demoted }
 
@@ -277,6 +280,7 @@ const (
 	applied applyResult = iota
 	appliedBefore
 	inEpoch
+	cutTooLarge
 	applyLater
 )
 
@@ -299,13 +303,21 @@ func (s *server) release(m *move) applyResult {
 	} else if !k.loaded {
 		return applyLater
 	}
-	if k.moves[m.id] && !s.w.omits(ReleaseByID) {
+	switch done, known := k.moves[m.id]; {
+	case done && !s.w.omits(ReleaseByID):
 		return appliedBefore
+	case known && !done && !s.w.omits(RefusedCutStays):
+		return cutTooLarge
 	}
 	s.writing()
-	k.moves[m.id] = true
+	k.moves[m.id] = m.kind != cut || m.q <= k.avail
 	p, pending := k.pending[m.sn]
 	switch {
+	case !k.moves[m.id]:
+		return cutTooLarge
+	case m.kind == cut:
+		k.avail, k.total = k.avail-m.q, k.total-m.q
+		return applied
 	case m.kind == raise:
 		k.avail, k.total = k.avail+m.q, k.total+m.q
 		return applied

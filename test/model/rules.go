@@ -72,6 +72,9 @@ const (
 	BarrierThroughQueue
 	// A rebuild republishes pending orders first, in case the broker has lost them.
 	RepublishBeforeBarrier
+	// A rebuild drains again while MySQL lacks a pending order: the broker may have lost it between
+	// its republishing and the barrier.
+	MissingDrainedAgain
 	// Redis reserves units for an order of an older epoch before MySQL writes it.
 	LateOrdersAdopted
 	// A late order that Redis does not adopt is parked in MySQL. It does not wait for a shut gate,
@@ -98,6 +101,14 @@ const (
 	// A gate has a beginning as well, which each reservation moves: a clock that is set back would
 	// keep the gate of a replaced master open for longer.
 	OpenFrom
+	// A cut of the stock takes its units from Redis first, which alone knows what is unsold.
+	CutAsksRedis
+	// A cut is a row in MySQL before Redis has it: a process may die in between.
+	CutIsARow
+	// A cut ends by the answer of MySQL's epoch. The load of a newer one had the units again.
+	CutOfThisEpoch
+	// Redis repeats its refusal of a cut: another process may ask again after units have returned.
+	RefusedCutStays
 	// A stock move is applied once, by its id.
 	ReleaseByID
 	// A stock move is skipped where a newer epoch was loaded with its units.
@@ -174,6 +185,7 @@ var names = [...]string{
 	BarrierAfterDeadline:   "barrier before the publish deadline has passed",
 	BarrierThroughQueue:    "an empty queue as the barrier",
 	RepublishBeforeBarrier: "pending orders not republished before the barrier",
+	MissingDrainedAgain:    "an epoch begun although MySQL lacks pending orders",
 	LateOrdersAdopted:      "late orders written without a reservation",
 	LateOrdersNeverWait:    "late orders wait for the gate before the barrier",
 	ParkedBeforeEpoch:      "an epoch that begins without the parked orders",
@@ -185,6 +197,10 @@ var names = [...]string{
 	VersionInLoad:          "load of an older version than a merchant's change has brought",
 	CloseWhereOpen:         "a close answered by whatever Redis the API talks to",
 	OpenFrom:               "openings without a beginning",
+	CutAsksRedis:           "units withdrawn by MySQL's stock",
+	CutIsARow:              "units withdrawn without a row in MySQL",
+	CutOfThisEpoch:         "a withdrawal by the answer of an older epoch",
+	RefusedCutStays:        "a refused withdrawal decided again",
 	ReleaseByID:            "releases without an id",
 	ReleaseByEpoch:         "releases without an epoch",
 	ReleaseWithHolding:     "releases without the buyer's holding",

@@ -23,8 +23,12 @@ type host struct {
 	alive      bool
 	boot       func(*host)
 	skew       int // ticks by which its clock is ahead
+	drift      int // percent by which its timers are slow
 	oldRelease bool
 }
+
+// ticks is how long a timer of this host takes.
+func (h *host) ticks(n int) int { return n + n*h.drift/100 }
 
 // killed is the panic that ends a proc whose host is killed.
 type killed struct{}

@@ -21,6 +21,9 @@ const (
 	openFor         = 50 // 5 s
 	foreignFor      = 3
 	openMargin      = 5
+	maxDrains       = 3
+	harderOf        = 12830 // a quarter of so many seeds; it keeps the seeds of witnesses
+	mostDrift       = 3     // percent by which a clock is fast or slow: sixty times what NTP allows
 	notice          = 150   // 15 s: by then every host uses the new master of a failover
 	hour            = 36000 // by which the clocks of the workers are ahead
 )
@@ -48,6 +51,11 @@ type world struct {
 	// clockStep is the ticks by which Redis' clock is set forward, or back, about when the fault
 	// comes. A promoted replica's clock differs from its master's by that.
 	clockStep int
+	// harder: a rebuild drains again where orders are missing, consumers have backlogs, merchants
+	// withdraw units and clocks drift.
+	harder bool
+	// drifts: the clocks of servers and hosts are fast or slow.
+	drifts bool
 	// changes: merchants change and close their sales.
 	changes bool
 	// remember makes servers keep their last states; only some faults need them.
@@ -127,6 +135,7 @@ func newWorld(seed uint64, without Rule) *world {
 	if w.fault == clockSkew || rnd.IntN(8) == 0 {
 		w.saleEnd = 50 + rnd.IntN(60)
 	}
+	w.harder = seed%harderOf < harderOf/4
 	w.drawFeatures(rand.New(rand.NewPCG(seed, 0xfea7)))
 	w.current = w.newServer()
 	w.broker.up = true
@@ -155,6 +164,15 @@ func (w *world) drawFeatures(rnd *rand.Rand) {
 	if rnd.IntN(4) == 0 {
 		w.clockStep = []int{-hour, -smallStep, smallStep, hour}[rnd.IntN(4)]
 	}
+	w.drifts = w.harder && rnd.IntN(4) == 0
+}
+
+// drawDrift draws by how many percent a clock is fast.
+func (w *world) drawDrift() int {
+	if !w.drifts {
+		return 0
+	}
+	return w.rnd.IntN(2*mostDrift+1) - mostDrift
 }
 
 func (w *world) hosts() {
@@ -165,7 +183,9 @@ func (w *world) hosts() {
 		w.start(h)
 	}
 	for i := range 1 + min(1, w.rnd.IntN(3)) {
-		h := &host{name: fmt.Sprint("worker", i), boot: w.bootWorker, skew: hour}
+		h := &host{
+			name: fmt.Sprint("worker", i), boot: w.bootWorker, skew: hour, drift: w.drawDrift(),
+		}
 		w.workers = append(w.workers, h)
 		w.start(h)
 	}

@@ -28,21 +28,31 @@ type assets struct {
 }
 
 // loadAssets reads the static files. It adds a script module, such as words-en.js, for each group and
-// language of texts. Only console pages load the console's group.
-func loadAssets(groups map[string]map[Lang]Words) (*assets, error) {
+// language of texts. Only console pages load the console's group. A logo is an asset too.
+func loadAssets(groups map[string]map[Lang]Words, brand Brand) (*assets, error) {
 	bodies := make(map[string][]byte)
+	if brand.logo != "" {
+		bodies[brand.logo] = brand.body
+	}
 	static, err := files.ReadDir("static")
 	if err != nil {
 		return nil, fmt.Errorf("assets: %w", err)
 	}
+	var scripts strings.Builder
 	for _, f := range static {
-		if bodies[f.Name()], err = files.ReadFile("static/" + f.Name()); err != nil {
+		body, err := files.ReadFile("static/" + f.Name())
+		if err != nil {
 			return nil, fmt.Errorf("assets: %w", err)
 		}
+		if path.Ext(f.Name()) == ".js" {
+			body = withoutComments(body)
+			scripts.Write(body)
+		}
+		bodies[f.Name()] = body
 	}
 	for group, words := range groups {
 		for l, w := range words {
-			text, err := json.Marshal(w)
+			text, err := json.Marshal(w.usedBy(scripts.String()))
 			if err != nil {
 				return nil, fmt.Errorf("assets: %s of %s: %w", group, l, err)
 			}
@@ -51,6 +61,20 @@ func loadAssets(groups map[string]map[Lang]Words) (*assets, error) {
 		}
 	}
 	return pack(bodies)
+}
+
+// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts. No
+// text of a script has several lines.
+func withoutComments(script []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(script) {
+		line = bytes.TrimLeft(line, " ")
+		if !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) &&
+			!bytes.HasPrefix(line, []byte("*")) {
+			out.Write(line)
+		}
+	}
+	return out.Bytes()
 }
 
 // pack compresses the files and derives their common version from all names and bodies.
@@ -80,6 +104,12 @@ func mediaType(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".webp":
+		return "image/webp"
 	default:
 		return "application/octet-stream"
 	}

@@ -52,10 +52,13 @@ func (p Page) T(name string, pairs ...any) string {
 
 // Title is the text of the browser's tab.
 func (p Page) Title() string {
-	if p.Preview != nil {
-		return p.T("title."+p.Name, "title", p.Preview.Title)
+	switch {
+	case p.Preview != nil:
+		return p.Preview.Title + " · " + p.Brand()
+	case p.Name == "shop" || p.Name == "stop":
+		return p.Brand()
 	}
-	return p.T("title." + p.Name)
+	return p.T("title."+p.Name) + " · " + p.Brand()
 }
 
 // Other is the language that the page links to.
@@ -126,6 +129,21 @@ func (p Page) CardAlone(s Sale) CardData { return CardData{Page: p, Sale: s, Alo
 
 // Any reports whether a sale is on or upcoming.
 func (s SaleGroups) Any() bool { return len(s.Now)+len(s.Soon) > 0 }
+
+// Purchase is the data of the page of one order for its buyer.
+type Purchase struct {
+	OrderSn   string
+	Countries []string // choices of the address
+}
+
+// Short returns the end of an order number, which people compare. static/words.js must agree.
+func (p Page) Short(orderSn string) string {
+	if len(orderSn) <= 8 {
+		return orderSn
+	}
+	end := orderSn[len(orderSn)-8:]
+	return end[:4] + "-" + end[4:]
+}
 
 // SignIn is the data of the sign-in page.
 type SignIn struct {

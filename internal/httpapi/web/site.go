@@ -21,11 +21,12 @@ type Site struct {
 	assets *assets
 	money  Money
 	code   string // of the currency
+	brand  Brand
 }
 
 // New parses the embedded files. Prices are in the given currency (ISO 4217). An unknown currency
 // is an error.
-func New(currency string) (*Site, error) {
+func New(currency string, brand Brand) (*Site, error) {
 	words, err := loadWords("words")
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func New(currency string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadAssets(map[string]map[Lang]Words{"words": words, "console-words": console})
+	loaded, err := loadAssets(map[string]map[Lang]Words{"words": words, "console-words": console}, brand)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +47,12 @@ func New(currency string) (*Site, error) {
 		maps.Copy(words[l], w)
 	}
 	s := &Site{
-		words: words, assets: loaded, money: money, code: currency,
+		words: words, assets: loaded, money: money, code: currency, brand: brand,
 		pages: make(map[string]*template.Template),
 	}
 	for _, name := range []string{
 		"shop", "item", "session", "console", "sale", "operations", "order", "keys", "webhooks",
-		"webhook", "audit", "stop",
+		"webhook", "audit", "stop", "purchase",
 	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")

@@ -23,7 +23,7 @@ func TestMoneyFormat_FollowsTheCurrency(t *testing.T) {
 	} {
 		require.Equal(t, c.want, must.Get(moneyOf(c.code))(t).Format(c.amount), c.code)
 	}
-	_, err := New("nothing")
+	_, err := New("nothing", Brand{})
 	require.ErrorContains(t, err, `currency "nothing"`)
 }
 

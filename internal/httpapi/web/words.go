@@ -26,6 +26,23 @@ func loadWords(folder string) (map[Lang]Words, error) {
 	return all, nil
 }
 
+// usedBy returns the texts that scripts use: by their names, or by a beginning of their names. Templates
+// alone use the others.
+func (w Words) usedBy(scripts string) Words {
+	used := make(Words)
+	for name, text := range w {
+		found := strings.Contains(scripts, "'"+name+"'")
+		for i, c := range name {
+			found = found || c == '.' && (strings.Contains(scripts, "'"+name[:i]+"'") ||
+				strings.Contains(scripts, "`"+name[:i]+".${"))
+		}
+		if found {
+			used[name] = text
+		}
+	}
+	return used
+}
+
 // format returns a text with its placeholders filled in from pairs of name and value. An unknown
 // text's name is returned, so that the mistake is visible on the page.
 func (w Words) format(name string, pairs ...any) string {

@@ -38,6 +38,8 @@ type Buyer struct {
 	NotStartedRetry time.Duration
 	// Due is the planned start, from which all times count. Zero is the moment of Buy.
 	Due time.Time
+	// Room makes the buyer wait in the line of the sale before it buys; nil for a sale without one.
+	Room *Room
 	// OnCall receives each finished call, OnPath each random path. Both may be nil.
 	// The goroutines of the calls run them, so they must be safe for concurrent use.
 	OnCall func(Call)
@@ -70,6 +72,10 @@ func (b Buyer) Buy(ctx context.Context) (Result, error) {
 		began = b.Due
 	}
 	t := Result{BuyerID: b.ID, Quantity: b.Quantity, Started: began, due: b.Due}
+	if b.Room != nil {
+		err := b.buyInTurn(ctx, &t)
+		return t, err
+	}
 	err := b.purchase(ctx, &t, began.Add(b.Patience))
 	t.DecisionTime = time.Since(began)
 	if err == nil && t.Outcome == Won && b.BuysAgain {

@@ -16,6 +16,8 @@ const (
 	SoldOut Outcome = "sold out" // SOLD_OUT
 	Refused Outcome = "refused"  // any other final refusal, such as LIMIT_REACHED or ENDED
 	GaveUp  Outcome = "gave up"  // 429, 503 or no answer until the buyer's patience ended
+	Left    Outcome = "left"     // left the line when its turn had come
+	Missed  Outcome = "missed"   // its turn ended before it bought
 )
 
 // Result is the answers of one buyer's purchase, counted and in parts kept.
@@ -32,12 +34,14 @@ type Result struct {
 	// Accepted lists every 202, repeats included; Statuses each first sight of a status.
 	Accepted []Accepted
 	Statuses []string
+	Place    Place     // in the line; zero without one
 	Started  time.Time // the due time, or the first call
 	// DecisionTime runs from the start to the 202 or the refusal, WriteTime from there until the
 	// buyer read a status other than queued.
 	DecisionTime, WriteTime time.Duration
 
 	due      time.Time // of the first call; zero once that was made
+	ticket   string    // of the place in the line
 	failures int       // calls whose outcome is unknown: no answer, or one of 5xx
 }
 

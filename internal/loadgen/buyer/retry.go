@@ -15,8 +15,11 @@ func (b Buyer) CallWithRetry(
 	ctx context.Context, t *Result, until time.Time, step Step, path string,
 ) (apiclient.Answer, error) {
 	method := http.MethodPost
-	if step == StepOrder {
+	switch step {
+	case StepOrder, StepPlace:
 		method = http.MethodGet
+	case StepLeave:
+		method = http.MethodDelete
 	}
 	for attempt := 0; ; attempt++ {
 		a, err := b.callOnce(ctx, t, attempt, step, method, path)

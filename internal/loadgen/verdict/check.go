@@ -46,7 +46,7 @@ type checker struct {
 // the answers. The context must have a deadline. A read that fails until then is a difference too.
 func Check(ctx context.Context, c Case) Verdict {
 	j := &checker{
-		Case: c, Verdict: newVerdict(),
+		Case: c, Verdict: newVerdict(c.Plan.Room != nil),
 		promisedTo: map[string]int64{}, found: map[string]listedOrder{},
 	}
 	j.promises()
@@ -73,6 +73,9 @@ func Check(ctx context.Context, c Case) Verdict {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
 		j.sale(all, ledger.Total > 0)
+		if c.Plan.Room != nil {
+			j.line(ctx, all)
+		}
 	}
 	for _, b := range c.Result.Breaches {
 		j.addDifference(ruleHostile, "%s", b)

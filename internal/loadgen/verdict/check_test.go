@@ -216,7 +216,7 @@ func TestCheck_ReleasedUnitsMayBeLeft(t *testing.T) {
 }
 
 func TestAddDifference_CountsBeyondTheBound(t *testing.T) {
-	v := newVerdict()
+	v := newVerdict(false)
 	for i := range 200 {
 		v.addDifference(ruleLost, "%d", i)
 	}

@@ -18,6 +18,8 @@ type listedOrder struct {
 	GoodsID  string `json:"goodsId"`
 	BuyerID  string `json:"buyerId"`
 	Quantity int64  `json:"quantity"`
+
+	ClosedAt time.Time `json:"closedAt"` // zero while it is active
 }
 
 // active is the number of units that the order holds of the stock. The units of cancelled and

@@ -16,6 +16,7 @@ type Verdict struct {
 	// Orders counts the orders of both, and Ledger is the sale's last ledger.
 	Orders map[string]int   `json:"orders"` // by status
 	Ledger apiclient.Ledger `json:"ledger"`
+	Line   *Line            `json:"line,omitempty"` // of a sale with a waiting room
 	// Differences are the first maxDifferences in words; More counts the rest.
 	Differences []string `json:"differences,omitempty"`
 	More        int      `json:"more,omitempty"`
@@ -67,9 +68,14 @@ func (v *Verdict) addDifference(rule, format string, args ...any) {
 	v.Differences = append(v.Differences, rule+": "+fmt.Sprintf(format, args...))
 }
 
-func newVerdict() Verdict {
+func newVerdict(line bool) Verdict {
 	v := Verdict{OK: true, Orders: map[string]int{}}
-	for _, name := range rules() {
+	names := rules()
+	if line {
+		v.Line = &Line{}
+		names = append(names, ruleDraw, ruleOrder, ruleInVain, ruleIdle, ruleUnsold)
+	}
+	for _, name := range names {
 		v.Rules = append(v.Rules, Rule{Name: name, OK: true})
 	}
 	return v

@@ -6,6 +6,7 @@
 // reservation until the relay publishes it. The same path always answers with the same order
 // number, so a buyer may repeat a request whose outcome is unknown.
 //
-// Concurrent purchases of one goods share one script call, one message and one confirm. No call
-// waits for others to arrive. A Service is safe for concurrent use and owns no background worker.
+// Concurrent purchases of one goods share one script call, one message and one confirm. A call
+// waits at most 2 ms for the confirm of the purchases before it. A Service is safe for concurrent
+// use and owns no background worker.
 package purchase

@@ -64,6 +64,18 @@ func isCountry(code string) bool {
 	return err == nil && region.IsCountry() && region.String() == code
 }
 
+// Countries returns the codes of all countries that an address may have, in alphabetical order.
+func Countries() (all []string) {
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			if code := string([]rune{a, b}); isCountry(code) {
+				all = append(all, code)
+			}
+		}
+	}
+	return all
+}
+
 // text is the form that is encrypted.
 func (a Address) text() string {
 	text, err := json.Marshal(a)

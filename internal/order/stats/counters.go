@@ -21,7 +21,8 @@ type Counts struct {
 // Rates are the counts of all nodes for a sale.
 type Rates struct {
 	Refusals        map[seckill.Reason]int64
-	OrdersPerSecond float64 // over the last ten whole seconds
+	Since           time.Time // from which Redis has counted; zero before the first count
+	OrdersPerSecond float64   // over the last ten whole seconds
 }
 
 // CounterStore adds up the counts of all nodes in Redis.

@@ -140,8 +140,8 @@ func (k *keyState) timeBehind(n int64) time.Duration {
 	return behind
 }
 
-// callSize is how many permits a call requests: one for each waiting caller or a whole lease,
-// whichever is more, and the debt.
+// callSize is how many permits a call requests: one for each waiting caller, the rest of a lease in
+// advance, and the debt. The first caller's permit is a part of the lease.
 func (k *keyState) callSize(now time.Time, lease int64) int64 {
 	if now.Sub(k.calledAt) < leaseGrowth {
 		k.size = min(max(1, k.size)*2, lease)
@@ -149,7 +149,7 @@ func (k *keyState) callSize(now time.Time, lease int64) int64 {
 		k.size = 1
 	}
 	k.calledAt = now
-	return min(max(k.size, k.waiting)+k.debt(now), maxPermits)
+	return min(max(1, k.waiting)+k.size-1+k.debt(now), maxPermits)
 }
 
 // update caches a decision of Redis. Granted permits pay the debt first. It returns the permits to
@@ -166,7 +166,7 @@ func (k *keyState) update(
 	if d.Allowed {
 		paid := min(k.debt(now), d.Granted)
 		k.owed -= min(k.owed, paid)
-		k.leased, k.grant = min(d.Granted-paid, max(lease, k.waiting)), d
+		k.leased, k.grant = min(d.Granted-paid, max(1, k.waiting)+lease-1), d
 		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseTTL)
 		k.step = 0
 		if d.Wait > 0 {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -79,22 +80,27 @@ func (g *Gate) takeCached(
 		}
 		if k.call == nil {
 			k.call = &call{done: make(chan struct{})}
-			g.start(rule, req, k.callSize(now, leaseSize(rule.Leases, req.Params)), k.call)
+			g.start(rule, req, k.call)
 		}
 		inFlight = k.call
 	})
 	return hit, inFlight, room
 }
 
-// start begins a call for size permits. Redis may grant any part of them.
-func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, size int64, c *call) {
-	req.N, req.Min = size, 1
+// start begins a call for all waiting callers, also those that are ready to run but have not run
+// yet. Redis may grant any part of the permits.
+func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
+	lease := leaseSize(rule.Leases, req.Params)
 	g.running.Go(func() {
+		runtime.Gosched()
+		g.keys.update(req.Key, func(k *keyState) {
+			req.N, req.Min = k.callSize(g.opts.Now(), lease), 1
+		})
 		d, err := g.batcher.take(item{rule.Name, req})
 		now, surplus := g.opts.Now(), int64(0)
 		g.keys.update(req.Key, func(k *keyState) {
 			if c.err = err; err == nil {
-				surplus = k.update(now, req, d, leaseSize(rule.Leases, req.Params))
+				surplus = k.update(now, req, d, lease)
 			}
 			k.call = nil
 		})

@@ -103,7 +103,8 @@ func mostLiteral(a, b call) int {
 // API.
 func Page(path string) bool {
 	return path == "/" || path == "/session/callback" || path == "/console" ||
-		strings.HasPrefix(path, "/s/") || strings.HasPrefix(path, "/console/") ||
+		strings.HasPrefix(path, "/s/") || strings.HasPrefix(path, "/o/") ||
+		strings.HasPrefix(path, "/console/") ||
 		strings.HasPrefix(path, "/assets/")
 }
 

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -76,10 +75,13 @@ func (a *Admitter) Run(ctx context.Context) error {
 	})
 }
 
+// clockMargin is how far a host's clock may be ahead of Redis', which alone decides about the end.
+const clockMargin = 10 * time.Minute
+
 // hasLine reports whether buyers may join a sale now.
 func hasLine(sale seckill.Sale) bool {
 	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed &&
-		time.Now().Before(sale.EndAt)
+		time.Now().Before(sale.EndAt.Add(clockMargin))
 }
 
 func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
@@ -94,7 +96,7 @@ func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
 func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 	state, err := a.Redis.Room(ctx, sale.GoodsID)
 	if err == nil && state.Gate == seckill.GateOpen && !state.Ready() {
-		state, err = a.prepare(ctx, sale.GoodsID, state)
+		state, err = prepare(ctx, a.Store, a.Redis, sale.GoodsID, state, a.Life)
 	}
 	if err != nil || !state.Ready() {
 		return err
@@ -121,19 +123,6 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 		l.saved, l.saveTook = time.Now(), time.Since(began)
 	}
 	return err
-}
-
-// prepare makes a room ready in Redis after the sale was loaded there.
-func (a *Admitter) prepare(ctx context.Context, goodsID int64, state State) (State, error) {
-	record, err := a.Store.GrantNumbers(ctx, goodsID, state.SaleLease, state.Joined, 0, grantSize)
-	if err != nil {
-		return State{}, err
-	}
-	seed, err := waitingroom.ParseSeed(record.Seed)
-	if err != nil {
-		return State{}, fmt.Errorf("read the seed of a waiting room: %w", err)
-	}
-	return a.Redis.Prepare(ctx, goodsID, record, seed.Commitment(), a.Life)
 }
 
 // drawOnce fixes the draw in MySQL and then publishes the seed. In this order a failover between the

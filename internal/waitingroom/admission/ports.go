@@ -2,9 +2,11 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/waitingroom"
 )
 
 // Redis has the rooms. Its methods change nothing where the room is not ready.
@@ -33,9 +35,7 @@ type Redis interface {
 // Store keeps in MySQL what must survive the loss of Redis.
 type Store interface {
 	// GrantNumbers grants a lease further numbers, unless its limit is above the given one already.
-	GrantNumbers(
-		ctx context.Context, goodsID int64, lease string, handedOut, above, numbers int64,
-	) (Record, error)
+	GrantNumbers(ctx context.Context, goodsID int64, g Grant) (Record, error)
 	// Draw fixes the draw of a room, once.
 	Draw(
 		ctx context.Context, goodsID int64, lease string, size int64, digest string,
@@ -59,10 +59,31 @@ const grantSize = 10_000
 
 // grant has further numbers granted to the room of a state.
 func grant(ctx context.Context, store Store, redis Redis, goodsID int64, state State) error {
-	record, err := store.GrantNumbers(ctx, goodsID, state.Lease, state.Joined, state.Granted,
-		grantSize)
+	record, err := store.GrantNumbers(ctx, goodsID, Grant{
+		Lease: state.Lease, Joined: state.Joined, Above: state.Granted, Numbers: grantSize,
+	})
 	if err != nil || record.Lease != state.Lease {
 		return err
 	}
 	return redis.RaiseLimit(ctx, goodsID, state.Lease, record.Limit)
+}
+
+// prepare makes a room ready in Redis after the sale was loaded there. A life of 0 restores no
+// admissions: it leaves a room that has some to its caller with a life.
+func prepare(
+	ctx context.Context, store Store, redis Redis, goodsID int64, state State, life time.Duration,
+) (State, error) {
+	g := Grant{Lease: state.SaleLease, Joined: state.Joined, Numbers: grantSize}
+	if state.intact() {
+		g.Replaces = state.Lease
+	}
+	record, err := store.GrantNumbers(ctx, goodsID, g)
+	if err != nil || life == 0 && len(record.Turns) > 0 {
+		return state, err
+	}
+	seed, err := waitingroom.ParseSeed(record.Seed)
+	if err != nil {
+		return state, fmt.Errorf("read the seed of a waiting room: %w", err)
+	}
+	return redis.Prepare(ctx, goodsID, record, seed.Commitment(), life)
 }

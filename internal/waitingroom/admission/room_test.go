@@ -143,6 +143,9 @@ func (h *fixture) snapshot() func() {
 		dumps[key] = must.Get(h.client.Dump(ctx, key).Result())(h.t)
 	}
 	return func() {
+		// A promotion changes the id of the master.
+		require.NoError(h.t, h.client.SlaveOf(ctx, "127.0.0.1", "1").Err())
+		require.NoError(h.t, h.client.SlaveOf(ctx, "NO", "ONE").Err())
 		require.NoError(h.t, h.client.FlushAll(ctx).Err())
 		for key, dump := range dumps {
 			require.NoError(h.t, h.client.Restore(ctx, key, 0, dump).Err())
@@ -173,8 +176,6 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 			}
 			lose()
 			h.rebuild()
-			_, err := h.service.Join(t.Context(), h.id, "200", "")
-			require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "no room is ready")
 			h.admit(time.Minute, func() {
 				h.newService()
 				numbers := map[int64]bool{}
@@ -194,6 +195,37 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRoom_RebuildSkipsNoNumber checks that a rebuild on a master that kept its data leaves no gap.
+func TestRoom_RebuildSkipsNoNumber(t *testing.T) {
+	h := open(t, 10, time.Hour)
+	h.admit(time.Minute, func() {
+		first := h.joinAll(1, 5)
+		h.rebuild()
+		h.eventually(func(s admission.State) bool { return s.Ready() })
+		h.newService()
+		require.EqualValues(t, 6, h.join(6, "").Number)
+		require.Equal(t, first[3].Number, h.join(3, "").Number)
+		require.Empty(t, h.state().Gaps)
+	})
+}
+
+// TestService_NewRoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed. A room that
+// has admissions to restore is left to an admitter, which knows how long they last.
+func TestService_NewRoomNeedsNoAdmitter(t *testing.T) {
+	h := open(t, 1, time.Second)
+	require.EqualValues(t, 1, h.join(1, "").Number)
+	h.admit(time.Hour, func() {
+		require.Eventually(t, func() bool {
+			return len(must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Turns) == 1
+		}, time.Minute, time.Millisecond)
+	})
+	require.NoError(t, h.client.FlushAll(t.Context()).Err())
+	h.rebuild()
+	h.newService()
+	_, err := h.service.Status(t.Context(), h.id)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 }
 
 // over is a catalog in which a sale has ended.

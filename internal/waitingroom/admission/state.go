@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -21,6 +22,16 @@ type Record struct {
 
 // NotDrawn is the size of a draw that has not happened.
 const NotDrawn = -1
+
+// Grant asks MySQL for numbers.
+type Grant struct {
+	Lease string
+	// Replaces is the lease whose room Redis still has whole; "" if its last numbers may be lost.
+	Replaces string
+	Joined   int64 // lower bound of the last number that was handed out
+	Above    int64 // a limit above this one needs no more
+	Numbers  int64
+}
 
 // Turn names an admission that is not used: a number, or "b" and the id of a buyer.
 type Turn = string
@@ -65,6 +76,14 @@ type State struct {
 // room was made ready.
 func (s State) Ready() bool {
 	return s.Gate == seckill.GateOpen && s.Lease != "" && s.Lease == s.SaleLease
+}
+
+// intact reports whether the room of an earlier epoch lost no write: the master that has it is the
+// one that handed out its numbers. A restart and a promotion change the master's id.
+func (s State) intact() bool {
+	before, _, _ := strings.Cut(s.Lease, "/")
+	now, _, _ := strings.Cut(s.SaleLease, "/")
+	return before != "" && before == now
 }
 
 // Mark says what a number is worth. scripts/lua/join.lua returns the same codes.

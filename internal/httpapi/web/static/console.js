@@ -128,15 +128,19 @@ document.getElementById('more').addEventListener('click', () => {
   render();
 });
 load();
-/** Shows an operator how many orders failed. */
-async function countFailed(place) {
-  const got = await call('GET', '/admin/dead-letters?limit=100');
+/** Shows an operator how many orders failed, and how many sales are being rebuilt. */
+async function showCount(place, path, words) {
+  const got = await call('GET', `${path}?limit=100`);
   const n = got.ok ? got.data.items.length : 0;
   place.hidden = n === 0;
-  put(place.firstElementChild, t('console.failed', {n: got.data?.nextCursor ? '100+' : count(n)}));
+  put(place.firstElementChild, t(words, {n: got.data?.nextCursor ? '100+' : count(n)}));
+  setTimeout(showCount, 10e3, place, path, words);
 }
 
 const failed = document.getElementById('failed');
-if (failed) countFailed(failed);
+if (failed) {
+  showCount(failed, '/admin/dead-letters', 'console.failed');
+  showCount(document.getElementById('rebuilding'), '/admin/rebuilds', 'console.rebuilds');
+}
 const original = new URLSearchParams(location.search).get('copy');
 if (original) copy(original);

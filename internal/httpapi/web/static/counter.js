@@ -5,6 +5,7 @@ import {now} from './clock.js';
 import {codeOf, keepCode} from './code.js';
 import {follow} from './follow.js';
 import {call} from './net.js';
+import {showWay} from './line.js';
 import {loadOrders} from './orders.js';
 import {alertTurn, forget, leave, ticketOf, waitInLine} from './room.js';
 import {count, length, oneOf, t, zoned} from './words.js';
@@ -62,7 +63,7 @@ export class Counter {
     this.step(null);
     const paid = order.status === 'paid';
     const words = overdue ? t('say.overdue') : oneOf('say.order', order.status);
-    this.say(paid ? 'yes' : 'note', words, paid ? {label: t('nav.orders'), href: '#orders'} : null);
+    this.say(paid ? 'yes' : 'note', words, paid ? {label: t('orders.open'), href: `/o/${order.orderSn}`} : null);
     // The units of an order that ended are on sale again.
     if (!paid && !overdue) this.reload();
   }
@@ -167,7 +168,8 @@ export class Counter {
     const quit = {label: t('room.leave'), press: () => { stop.abort(); leave(goodsId); }};
     this.say('wait', t('room.joining'));
     const trouble = (answer, left) => this.say('wait', oneOf('wait', answer.reason, {n: left}), quit);
-    const {place, refused} = await waitInLine(goodsId, this.code?.value.trim(), (p) => this.stand(p, quit), trouble, stop.signal);
+    const {place, refused} = await waitInLine(goodsId, this.code?.value.trim(), (p, line) => this.stand(p, line, quit), trouble, stop.signal);
+    showWay(this.card, null);
     if (refused) {
       this.place = null;
       if (refused.reason !== 'STOPPED') forget(goodsId);
@@ -183,10 +185,11 @@ export class Counter {
   }
 
   /** Shows the place in the line. */
-  stand(place, quit) {
+  stand(place, line, quit) {
     this.place = place;
     this.draw();
     if (place.state !== 'waiting') return;
+    showWay(this.card, place, line);
     const values = {n: count(place.ahead), time: length(place.etaSeconds * 1000)};
     const words = !place.position ? 'room.drawn' : place.ahead === 0 ? 'room.next' : 'room.ahead';
     this.say('wait', t(words, values), quit);
@@ -257,7 +260,7 @@ export class Counter {
     this.step('won');
     this.announced = order.orderSn;
     if (order.amount === 0) this.say('yes', t('say.free'));
-    else this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: '#orders'});
+    else this.say('yes', t('say.won', {time: zoned(Date.parse(order.payBy))}), {label: t('say.pay'), href: `/o/${order.orderSn}`});
     this.follows(order);
   }
 

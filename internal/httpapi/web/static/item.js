@@ -5,6 +5,7 @@ import {saleOf} from './cards.js';
 import {Counter} from './counter.js';
 import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
+import {offer} from './remind.js';
 import {zoned} from './words.js';
 
 const card = document.querySelector('.card');
@@ -12,6 +13,8 @@ const counter = new Counter(card, saleOf(card));
 const path = `/sales/${counter.sale.goodsId}`;
 
 for (const time of document.querySelectorAll('time.zoned')) time.textContent = zoned(Date.parse(time.dateTime));
+const remind = document.getElementById('remind');
+if (remind) offer(remind, document.getElementById('remind-say'), counter.sale);
 counter.choose(new URLSearchParams(location.search).get('quantity'));
 counter.resume();
 

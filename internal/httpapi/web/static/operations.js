@@ -77,6 +77,28 @@ async function resolve(li, method, path, done) {
 document.getElementById('dead-letters-more').addEventListener('click', load);
 load();
 
+// Sales that are being rebuilt.
+
+const rebuilds = document.getElementById('rebuilds');
+
+async function loadRebuilds() {
+  const got = await call('GET', '/admin/rebuilds?limit=100');
+  put(document.getElementById('rebuilds-say'), got.ok ? '' : problem(got));
+  if (got.ok) {
+    rebuilds.replaceChildren(...got.data.items.map((sale) => {
+      const li = document.getElementById('rebuild').content.firstElementChild.cloneNode(true);
+      put(part(li, 'title'), sale.title);
+      part(li, 'title').href = `/console/sales/${sale.goodsId}`;
+      put(part(li, 'gate'), oneOf('gate', sale.gate));
+      put(part(li, 'units'), t('rebuilds.units', {n: count(sale.available), epoch: count(sale.epoch)}));
+      return li;
+    }));
+    document.getElementById('rebuilds-none').hidden = got.data.items.length > 0;
+  }
+  setTimeout(loadRebuilds, 3000);
+}
+loadRebuilds();
+
 // Limits that operators have set.
 
 const overrides = document.getElementById('overrides');

@@ -4,7 +4,8 @@ import {part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {everySecond, setOffset, now} from './clock.js';
 import {follow} from './follow.js';
-import {count, length, money, moment, oneOf, t} from './words.js';
+import {takeStep} from './orderstep.js';
+import {count, length, money, moment, oneOf, short, t} from './words.js';
 
 const list = document.getElementById('orders-list');
 const rows = new Map(); // by orderSn: {row, order}
@@ -66,7 +67,8 @@ function show(order, atEnd) {
 
 function draw({row, order, currency}) {
   row.dataset.status = order.status;
-  put(part(row, 'sn'), order.orderSn);
+  put(part(row, 'sn'), short(order.orderSn));
+  part(row, 'title').href = `/o/${order.orderSn}`;
   put(part(row, 'amount'), money(order.amount, currency));
   put(part(row, 'quantity'), order.quantity > 1 ? t('orders.quantity', {n: count(order.quantity)}) : '');
   put(part(row, 'status'), t(`status.${order.status}`));
@@ -113,15 +115,7 @@ async function step(known, name, words = name) {
   const buttons = [part(row, 'pay'), part(row, 'cancel')];
   for (const b of buttons) b.disabled = true;
   put(say, t(`orders.${words}.going`));
-  let answer;
-  for (let i = 0; i < 10; i++) {
-    answer = await callWithRetry('POST', `/orders/${known.order.orderSn}/${name}`, {
-      within: 30e3, waiting: (a, left) => put(say, oneOf('wait', a.reason, {n: left})),
-    });
-    // CONFLICT with Retry-After: the order is still queued.
-    if (answer.reason !== 'CONFLICT' || !answer.wait) break;
-    await new Promise((done) => setTimeout(done, answer.wait * 1000));
-  }
+  const answer = await takeStep(known.order.orderSn, name, (a, left) => put(say, oneOf('wait', a.reason, {n: left})));
   for (const b of buttons) b.disabled = false;
   if (answer.ok) {
     show(answer.data);

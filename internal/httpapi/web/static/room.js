@@ -1,5 +1,6 @@
 // A buyer's place in the line of a sale that has a waiting room. The ticket of the place is stored,
 // so that it survives a reload, a lost network and a shop that lost its memory.
+import {readLine} from './line.js';
 import {call, countdown, isRetryable} from './net.js';
 
 const user = document.documentElement.dataset.user;
@@ -40,8 +41,39 @@ function join(goodsId, code, signal) {
 const pauseOf = (place) => Math.min(10, Math.max(1, Math.ceil((place.etaSeconds ?? 0) / 10)));
 
 /**
+ * A signal that aborts when the place should be read at once: the tab is visible again, the network
+ * is back, or the event stream says that the wait is over. Browsers run the timers of a hidden tab
+ * once a minute, which may be longer than a turn. Only a hidden tab holds a stream.
+ */
+function wakeUp(goodsId, signal) {
+  const woken = new AbortController();
+  const ended = new AbortController();
+  const wake = () => woken.abort();
+  let stream;
+  const listen = () => {
+    stream?.close();
+    if (!document.hidden) return;
+    const ticket = encodeURIComponent(ticketOf(goodsId));
+    stream = new EventSource(`/sales/${goodsId}/waiting-room/me/events?ticket=${ticket}`);
+    stream.addEventListener('place', (event) => JSON.parse(event.data).state !== 'waiting' && wake());
+  };
+  document.addEventListener('visibilitychange', () => document.hidden ? listen() : wake(), {signal: ended.signal});
+  addEventListener('online', wake, {signal: ended.signal});
+  signal.addEventListener('abort', wake, {signal: ended.signal});
+  listen();
+  return {
+    signal: woken.signal,
+    end: () => {
+      stream?.close();
+      ended.abort();
+    },
+  };
+}
+
+/**
  * Joins the line, or returns to the place in it, and waits until the place is no longer 'waiting'.
- * code is the sale's access code or ''. onPlace(place) reports each answer, onTrouble(answer, left) a pause after a failed one. It
+ * code is the sale's access code or ''. onPlace(place, line) reports each answer, with the public
+ * state of the room, onTrouble(answer, left) a pause after a failed one. It
  * returns {place} or {refused: answer}.
  */
 export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
@@ -50,12 +82,14 @@ export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
     if (!answer.ok && answer.reason !== 'NOT_FOUND' && !isRetryable(answer)) return {refused: answer};
     if (answer.ok) {
       keep(goodsId, answer.data.ticket);
-      onPlace(answer.data);
+      onPlace(answer.data, answer.data.state === 'waiting' ? await readLine(goodsId) : null);
       if (answer.data.state !== 'waiting') return {place: answer.data};
     }
     const pause = answer.ok ? pauseOf(answer.data) : answer.wait || 2;
-    const waited = await countdown(pause, (left) => answer.ok || onTrouble(answer, left), signal);
-    if (!waited) return {refused: {reason: 'STOPPED', data: {}}};
+    const woken = wakeUp(goodsId, signal);
+    await countdown(pause, (left) => answer.ok || onTrouble(answer, left), woken.signal);
+    woken.end();
+    if (signal.aborted) return {refused: {reason: 'STOPPED', data: {}}};
     const ticket = encodeURIComponent(ticketOf(goodsId));
     answer = answer.reason === 'NOT_FOUND' ? await join(goodsId, code, signal) :
       await call('GET', `/sales/${goodsId}/waiting-room/me?ticket=${ticket}`, null, signal);

@@ -5,10 +5,11 @@ import {everySecond, setOffset, now} from './clock.js';
 import './copy.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
+import {followLine} from './line.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {changes, fill, mark, read, refusedFields} from './saleform.js';
-import {count, length, moment, money, oneOf, problem, t} from './words.js';
+import {count, length, moment, money, oneOf, problem, t, zoned} from './words.js';
 
 const head = document.getElementById('sale');
 const path = `/admin/sales/${head.dataset.goods}`;
@@ -37,8 +38,14 @@ const stateAt = (at) => {
   return sale.phase === 'sold_out' ? 'sold_out' : 'ongoing';
 };
 
+let followed = false;
+
 function show(fresh) {
   sale = {...sale, ...fresh};
+  if (sale.admission === 'waitingRoom' && !followed) {
+    followed = true;
+    followLine(document.getElementById('line'), head.dataset.goods);
+  }
   put(part(head, 'title'), sale.title);
   put(part(head, 'price'), money(sale.price, sale.currency));
   put(part(head, 'limit'), sale.perBuyerLimit > 1 ? t('card.limit', {n: count(sale.perBuyerLimit)}) : t('card.one'));
@@ -183,14 +190,16 @@ function showRates(figures) {
   put(live('refused'), count1(no));
   sparks.orders.add(orders);
   sparks.refused.add(no);
-  showReasons(refusals, refused);
+  showReasons(refusals, refused, figures.refusalsSince);
   before = {at, taken, refused};
 }
 
-function showReasons(refusals, all) {
+/** Shows the refusals since Redis began to count: it begins again where it lost the sale. */
+function showReasons(refusals, all, since) {
   const list = document.getElementById('reasons');
   const some = Object.entries(refusals).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
   document.getElementById('no-reasons').hidden = some.length > 0;
+  put(document.querySelector('[data-part=since]'), since ? t('live.reasons.since', {when: zoned(Date.parse(since))}) : t('live.reasons'));
   for (const [i, [reason, n]] of some.entries()) {
     let li = list.children[i];
     if (!li) {

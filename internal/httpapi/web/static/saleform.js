@@ -1,7 +1,7 @@
 // The form of a sale: a new one, a copy, or a change. It names every wrong field at once, in words.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
-import {count, digitsOf, money, t} from './words.js';
+import {count, digitsOf, money, oneOf, t} from './words.js';
 
 /** The value of a datetime-local field, in the browser's time zone. */
 const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60e3).toISOString().slice(0, 19);
@@ -119,10 +119,9 @@ export function mark(form, wrong) {
 /** the wrong fields of an answer that refuses. A field that the form lacks is left to the caller. */
 export function refusedFields(answer) {
   const wrong = {};
-  const errors = answer.data?.errors ?? [{field: answer.data?.field, message: answer.message}];
-  for (const {field, message} of errors) {
+  for (const {field} of answer.data?.errors ?? [{field: answer.data?.field}]) {
     const name = names.find((n) => [n, api[n]].includes(field));
-    if (name) wrong[name] = String(message).replace(`${field}: `, '');
+    if (name) wrong[name] = oneOf('wrong.field', name);
   }
   return wrong;
 }

@@ -5,6 +5,7 @@ import {saleOf} from './cards.js';
 import {Counter} from './counter.js';
 import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
+import './remind.js';
 
 const role = document.documentElement.dataset.role;
 const counters = new Map(); // by goodsId

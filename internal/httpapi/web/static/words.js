@@ -17,8 +17,14 @@ export function oneOf(family, member, values) {
   return t(name in words ? name : `${family}.other`, values);
 }
 
-/** The text of a failed call, with the field that was wrong. */
-export const problem = (answer) => oneOf('reason', answer.reason) + (answer.reason === 'BAD_REQUEST' ? ` (${answer.message})` : '');
+/** The text of a failed call, with the fields that were wrong, in the console's words. */
+export function problem(answer) {
+  const fields = (answer.data?.errors ?? []).map(({field}) => oneOf('value', field.split('.').pop()));
+  return answer.reason === 'BAD_REQUEST' && fields.length ? t('wrong.fields', {fields: fields.join(', ')}) : oneOf('reason', answer.reason);
+}
+
+/** The end of an order number, which people compare, as page.go writes it. */
+export const short = (sn) => sn.length > 8 ? `${sn.slice(-8, -4)}-${sn.slice(-4)}` : sn;
 
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
 

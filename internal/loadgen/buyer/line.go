@@ -1,0 +1,182 @@
+package buyer
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/waitingroom"
+)
+
+// Habit is what a buyer does in a line and when its turn has come.
+type Habit string
+
+// The habits.
+const (
+	Prompt  Habit = "prompt"  // buys and pays at once
+	Eager   Habit = "eager"   // the same, and reads its place ten times a second
+	Leaver  Habit = "leaver"  // leaves the line when its turn has come
+	Sleeper Habit = "sleeper" // lets its turn pass
+	Unpaid  Habit = "unpaid"  // buys and never pays
+)
+
+// Room is a buyer's view of the waiting room of a sale.
+type Room struct {
+	Habit   Habit
+	Monitor *Monitor
+}
+
+// The steps of a buyer in a line.
+const (
+	StepJoin  Step = "join"  // POST /sales/{goodsId}/waiting-room
+	StepPlace Step = "place" // GET /sales/{goodsId}/waiting-room/me
+	StepLeave Step = "leave" // DELETE /sales/{goodsId}/waiting-room/me
+	StepPay   Step = "pay"   // POST /orders/{orderSn}/pay
+)
+
+// Place is what a buyer saw of its place in a line, by the generator's clock.
+type Place struct {
+	Habit            Habit
+	Number, Position int64     // as the API said last; no position before the draw
+	Joined           time.Time // answer to the join
+	Seen             time.Time // first answer that the turn has come; zero if none did
+	Until            time.Time // end of the turn
+	Left             time.Time // answer to the leave
+	Decided          time.Time // answer to the purchase
+	State            string    // as the API said last
+}
+
+// place is the API's answer about a place.
+type place struct {
+	Ticket        string    `json:"ticket"`
+	Number        int64     `json:"number"`
+	Position      int64     `json:"position"`
+	State         string    `json:"state"`
+	AdmittedUntil time.Time `json:"admittedUntil"`
+}
+
+// Times between two readings of a place that does not seem to be called.
+const (
+	eagerPause = 100 * time.Millisecond
+	placePause = 10 * time.Second
+)
+
+// buyInTurn joins the line, waits for its turn, and then acts as its habit says.
+func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
+	defer func() { t.DecisionTime = time.Since(t.Started) }()
+	t.Place.Habit = b.Room.Habit
+	line := "/sales/" + b.GoodsID + "/waiting-room"
+	a, err := b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepJoin, line)
+	if err != nil || a.Status != http.StatusOK {
+		t.finish(a)
+		return err
+	}
+	if err := t.place(a); err != nil {
+		return err
+	}
+	t.Place.Joined = time.Now()
+	if err := b.awaitTurn(ctx, t, line); err != nil || t.Place.State != "admitted" {
+		return err
+	}
+	if b.Room.Habit == Sleeper {
+		return b.sleep(ctx, t, line)
+	}
+	if b.Room.Habit == Leaver {
+		_, err := b.CallWithRetry(ctx, t, t.Place.Until, StepLeave, line+"/me")
+		t.Outcome, t.Place.Left = Left, time.Now()
+		return err
+	}
+	return b.buyAndPay(ctx, t)
+}
+
+// awaitTurn reads the buyer's place until it is no longer waiting. The public status says when its
+// turn may have come.
+func (b Buyer) awaitTurn(ctx context.Context, t *Result, line string) error {
+	for t.Place.State == "waiting" {
+		pause := placePause
+		if b.Room.Habit == Eager {
+			pause = eagerPause
+		}
+		over, err := b.Room.Monitor.await(ctx, t.Place.Number, pause)
+		if err != nil {
+			return err
+		}
+		if over {
+			t.Place.State = "over"
+			break
+		}
+		if err := b.readPlace(ctx, t, line); err != nil {
+			return err
+		}
+	}
+	switch t.Place.State {
+	case "over":
+		t.Outcome = SoldOut
+	case "missed":
+		t.Outcome = Missed
+	}
+	return nil
+}
+
+func (b Buyer) readPlace(ctx context.Context, t *Result, line string) error {
+	a, err := b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepPlace,
+		line+"/me?ticket="+url.QueryEscape(t.ticket))
+	if err != nil {
+		return err
+	}
+	return t.place(a)
+}
+
+// sleep lets a turn pass, and reads that it is over.
+func (b Buyer) sleep(ctx context.Context, t *Result, line string) error {
+	t.Outcome = Missed
+	if err := apiclient.Sleep(ctx, time.Until(t.Place.Until)+eagerPause); err != nil {
+		return err
+	}
+	return b.readPlace(ctx, t, line)
+}
+
+func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
+	err := b.purchase(ctx, t, t.Place.Until)
+	t.Place.Decided = time.Now()
+	if err != nil || t.Outcome != Won {
+		return err
+	}
+	if err := b.pollOrder(ctx, t, time.Now().Add(b.Patience)); err != nil {
+		return err
+	}
+	if b.Room.Habit == Unpaid {
+		return nil
+	}
+	_, err = b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepPay, "/orders/"+t.OrderSn+"/pay")
+	return err
+}
+
+// place records an answer about the buyer's place.
+func (t *Result) place(a apiclient.Answer) error {
+	var p place
+	if err := a.Into(&p); err != nil {
+		return err
+	}
+	t.ticket = p.Ticket
+	t.Place.Number, t.Place.Position, t.Place.State = p.Number, p.Position, p.State
+	if p.State == "admitted" && t.Place.Seen.IsZero() {
+		t.Place.Seen, t.Place.Until = time.Now(), p.AdmittedUntil
+	}
+	return nil
+}
+
+// Line is the public status of a waiting room.
+type Line struct {
+	waitingroom.Published
+	Phase    string `json:"phase"`
+	Admitted int64  `json:"admitted"`
+}
+
+// ReadLine reads the public status of a waiting room.
+func ReadLine(ctx context.Context, c apiclient.Client, goodsID string) (line Line, err error) {
+	err = c.Do(ctx, http.MethodGet, "/sales/"+goodsID+"/waiting-room", nil, &line)
+	return line, err
+}

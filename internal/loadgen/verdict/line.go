@@ -1,0 +1,180 @@
+package verdict
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/waitingroom"
+)
+
+// The rules of a waiting room.
+const (
+	ruleDraw   = "every position follows from the published draw, and no number was given twice"
+	ruleOrder  = "buyers were admitted in the order of their positions"
+	ruleInVain = "no buyer was admitted in vain"
+	ruleIdle   = "a returned unit was offered in time"
+	ruleUnsold = "no unit was left while somebody waited"
+)
+
+// Line is what the verdict measured of a waiting room.
+type Line struct {
+	Places   int `json:"places"`
+	Admitted int `json:"admitted"` // buyers who saw that their turn had come
+	// Unseen counts the buyers who were admitted, and did not read it before their turn was over.
+	Unseen   int `json:"unseen"`
+	Returned int `json:"returned"` // units that were offered again
+	// ReturnP99 and ReturnMax are the times in ms from a returned unit to the next admission.
+	ReturnP99 float64 `json:"returnP99"`
+	ReturnMax float64 `json:"returnMax"`
+}
+
+// line checks the fairness of a waiting room. Its clock is the generator's, which must agree with
+// the API's host.
+func (j *checker) line(ctx context.Context, all []listedOrder) {
+	places := j.Result.Places
+	slices.SortFunc(places, func(a, b loadgen.Place) int { return cmp.Compare(a.Position, b.Position) })
+	j.Line.Places = len(places)
+	j.draw(ctx, places)
+	j.turns(places)
+	if j.Exclusive && j.Limit == 1 {
+		j.returns(places, all)
+	}
+	if !j.Exclusive || j.Ledger.Available == 0 {
+		return
+	}
+	for _, p := range places {
+		if p.State == "over" || p.State == "waiting" {
+			j.addDifference(ruleUnsold, "buyer %d waited at position %d to the end, and %d units are left",
+				p.BuyerID, p.Position, j.Ledger.Available)
+		}
+	}
+}
+
+// draw recomputes every position from public data.
+func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
+	numbers, known := map[int64]int64{}, make([]waitingroom.Place, 0, len(places))
+	for _, p := range places {
+		if other, twice := numbers[p.Number]; twice {
+			j.addDifference(ruleDraw, "buyers %d and %d have number %d", other, p.BuyerID, p.Number)
+		}
+		numbers[p.Number] = p.BuyerID
+		if p.Position > 0 {
+			known = append(known, waitingroom.Place{Number: p.Number, Position: p.Position})
+		}
+	}
+	public, err := buyer.ReadLine(ctx, j.Merchant, j.Plan.GoodsID)
+	if err != nil {
+		j.addDifference(ruleRead, "the waiting room: %v", err)
+		return
+	}
+	if public.Commitment != j.Result.Commitment {
+		j.addDifference(ruleDraw, "the commitment changed from %s to %s", j.Result.Commitment,
+			public.Commitment)
+	}
+	wrong, err := waitingroom.Verify(public.Published, known)
+	if err != nil {
+		j.addDifference(ruleDraw, "%v", err)
+	}
+	for _, m := range wrong {
+		j.addDifference(ruleDraw, "number %d got position %d, and the draw says %d", m.Number,
+			m.Position, m.Drawn)
+	}
+}
+
+// turns checks the admissions, in the order of the positions.
+func (j *checker) turns(places []loadgen.Place) {
+	var last loadgen.Place // that was admitted
+	var passed []loadgen.Place
+	for _, p := range places {
+		switch {
+		case p.Position == 0:
+			continue
+		case !p.Seen.IsZero():
+			j.Line.Admitted++
+			if p.Until.Before(last.Until) {
+				j.addDifference(ruleOrder, "position %d was admitted before position %d", p.Position,
+					last.Position)
+			}
+			for _, w := range passed {
+				j.addDifference(ruleOrder, "position %d was passed by position %d: %s", w.Position,
+					p.Position, w.State)
+			}
+			last, passed = p, nil
+		case p.State == "missed":
+			j.Line.Unseen++
+		case p.Outcome != buyer.GaveUp:
+			passed = append(passed, p)
+		}
+		inTime := !p.Decided.IsZero() && p.Decided.Before(p.Until)
+		if inTime && p.Outcome != buyer.Won {
+			j.addDifference(ruleInVain, "buyer %d, position %d: %s with %s left", p.BuyerID, p.Position,
+				p.Outcome, p.Until.Sub(p.Decided))
+		}
+	}
+}
+
+// returns measures the time from each returned unit to the next admission. The first admissions
+// take the units that were on sale; each later one follows from a unit that returned.
+func (j *checker) returns(places []loadgen.Place, all []listedOrder) {
+	closed := map[string]time.Time{}
+	for _, o := range all {
+		if o.active() == 0 {
+			closed[o.OrderSn] = o.ClosedAt
+		}
+	}
+	// An admission is seen some time after it began. The one that was seen first has nearly its
+	// whole life left.
+	var life time.Duration
+	for _, p := range places {
+		if !p.Seen.IsZero() {
+			life = max(life, p.Until.Sub(p.Seen))
+		}
+	}
+	var calls, returned []time.Time
+	for _, p := range places {
+		switch {
+		case p.Seen.IsZero() && p.State != "missed":
+			continue
+		case p.Seen.IsZero(): // called with the last one before it, as far as anybody knows
+			if len(calls) > 0 {
+				calls, returned = append(calls, calls[len(calls)-1]),
+					append(returned, calls[len(calls)-1].Add(life))
+			}
+			continue
+		}
+		calls = append(calls, p.Until.Add(-life))
+		switch {
+		case !p.Left.IsZero():
+			returned = append(returned, p.Left)
+		case p.Outcome != buyer.Won:
+			returned = append(returned, p.Until)
+		case !closed[p.OrderSn].IsZero():
+			returned = append(returned, closed[p.OrderSn])
+		}
+	}
+	slices.SortFunc(calls, time.Time.Compare)
+	slices.SortFunc(returned, time.Time.Compare)
+	var delays []time.Duration
+	for i, call := range calls[min(len(calls), int(j.Ledger.Total)):] {
+		if i >= len(returned) {
+			j.addDifference(ruleInVain, "%d admissions for %d units and %d that returned", len(calls),
+				j.Ledger.Total, len(returned))
+			break
+		}
+		delay := call.Sub(returned[i])
+		delays = append(delays, max(0, delay))
+		if delay > j.Plan.Room.Within {
+			j.addDifference(ruleIdle, "a unit that returned at %s was offered %s later", returned[i],
+				delay)
+		}
+	}
+	if slices.Sort(delays); len(delays) > 0 {
+		ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+		j.Line.Returned = len(delays)
+		j.Line.ReturnP99, j.Line.ReturnMax = ms(delays[len(delays)*99/100]), ms(delays[len(delays)-1])
+	}
+}

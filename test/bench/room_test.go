@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+// bareJoin stores a number for each buyer of a group, and checks nothing.
+var bareJoin = redis.NewScript(`
+local number = redis.call('HINCRBY', KEYS[1], 'next', #ARGV) - #ARGV
+for i = 1, #ARGV do redis.call('HSET', KEYS[i + 1], ARGV[i], number + i) end
+return number`)
+
+// BenchmarkRoomJoin measures the join script at groups of 1, 16 and 256.
+func BenchmarkRoomJoin(b *testing.B) {
+	server := env.Redis(b)
+	client := connect.RedisOf(config.Redis{Addrs: []string{server.Addr()}})
+	b.Cleanup(func() { _ = client.Close() })
+	cpu := processes{redisPart: {server.Pid()}}
+	for i, size := range []int{1, 16, 256} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			s := newSaleStore(b, client, int64(1001+2*i), seckill.MaxStock)
+			room := must.Get(s.Room(b.Context(), s.goodsID))(b)
+			must.Get(s.Prepare(b.Context(), s.goodsID, admission.Record{
+				Lease: room.SaleLease, Limit: 1 << 40, DrawSize: admission.NotDrawn,
+			}, "", time.Minute))(b)
+			join := func(ctx context.Context, g group) error {
+				visits := make([]admission.Visit, len(g))
+				for i, r := range g {
+					visits[i].BuyerID = r.BuyerID
+				}
+				_, seats, err := s.Join(ctx, s.goodsID, admission.Join, visits)
+				if err == nil && len(seats) != len(g) {
+					err = fmt.Errorf("%d seats for %d buyers", len(seats), len(g))
+				}
+				return err
+			}
+			bare := func(ctx context.Context, g group) error {
+				keys, args := []string{fmt.Sprintf("{%d}", s.goodsID+1)}, make([]any, len(g))
+				for i, r := range g {
+					args[i] = r.BuyerID
+					keys = append(keys, fmt.Sprintf("{%d}:%d", s.goodsID+1, len(keys)%1024))
+				}
+				return bareJoin.Run(ctx, client, keys, args...).Err()
+			}
+			compare(b, fmt.Sprintf("join a waiting room, groups of %d", size), "joins",
+				contender{"ours", func() measurement {
+					return calls(b, size, newBuyers, join, cpu)
+				}},
+				contender{"EVALSHA that only numbers", func() measurement {
+					return calls(b, size, newBuyers, bare, cpu)
+				}})
+		})
+	}
+}
+
+// room puts up a sale that has a waiting room and starts in an hour.
+func (f *fixture) room() (goods string) {
+	now := time.Now().UTC().Truncate(time.Second)
+	c := f.Merchant(f.b)
+	var made struct{ GoodsID string }
+	require.NoError(f.b, c.Do(f.b.Context(), http.MethodPost, "/admin/sales", map[string]any{
+		"title": "a line", "price": 1, "stock": 500, "startAt": now.Add(time.Hour),
+		"endAt": now.Add(2 * time.Hour), "admission": "waitingRoom",
+	}, &made))
+	require.NoError(f.b, c.Do(f.b.Context(), http.MethodPost,
+		"/admin/sales/"+made.GoodsID+"/expose", nil, &struct{}{}))
+	return made.GoodsID
+}
+
+// BenchmarkRoomJoins measures joins over HTTP. The floor program's purchases, which it groups too,
+// are beside them.
+func BenchmarkRoomJoins(b *testing.B) {
+	c := newContest(b)
+	join := func() measurement {
+		target := "/sales/" + c.room() + "/waiting-room"
+		requests := make([][]byte, boughtEach)
+		for i := range requests {
+			requests[i] = post(target, c.token(inOrder()))
+		}
+		return c.side("ours").answers(b, load{
+			connections: 256, requests: requests, n: boughtEach, want: http.StatusOK,
+		})
+	}
+	compare(b, "joins of a waiting room, 256 connections", "joins", contender{"ours", join},
+		contender{"floor program, decrStock", func() measurement { return c.purchase(c.floor, 256) }})
+}
+
+// BenchmarkRoomPolls measures polls of a room's public status and of one's own place. The floor
+// program writes the same bytes. Redis calls are those of the polls and of all else that runs.
+func BenchmarkRoomPolls(b *testing.B) {
+	c := newContest(b)
+	target := "/sales/" + c.room() + "/waiting-room"
+	places := make([][]byte, refusedBuyers)
+	for i := range places {
+		id := inOrder()
+		var place struct{ Ticket string }
+		client := c.Buyer(b, id)
+		require.NoError(b, client.Do(b.Context(), http.MethodPost, target, nil, &place))
+		places[i] = get(target+"/me?ticket="+place.Ticket, c.token(id))
+	}
+	for _, poll := range []struct {
+		name     string
+		requests [][]byte
+	}{{"status", [][]byte{get(target, "")}}, {"own place", places}} {
+		c.run(poll.name, func(b *testing.B) {
+			before := c.redisCalls()
+			began := time.Now()
+			compare(b, "polls of a waiting room's "+poll.name+", 256 connections", "answers",
+				contenders([]side{c.side("ours"), c.floor}, func(s side) measurement {
+					return s.answers(b, load{
+						connections: 256, requests: poll.requests, n: refusedEach, want: http.StatusOK,
+					})
+				})...)
+			results.note("Redis calls during polls of a room's "+poll.name, "as without polls",
+				"%.0f a second", float64(c.redisCalls()-before)/time.Since(began).Seconds())
+		})
+	}
+}
