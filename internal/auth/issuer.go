@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -142,6 +143,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// emailScope is requested only where the provider lists it: some refuse a sign-in with a scope that
+// they do not know.
+const emailScope = "email"
+
 // discover reads the provider's document and keys.
 func (i *Issuer) discover(ctx context.Context) error {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.opts.Client), i.opts.URL)
@@ -149,7 +154,8 @@ func (i *Issuer) discover(ctx context.Context) error {
 		return fmt.Errorf("discover: %w", err)
 	}
 	var document struct {
-		Keys string `json:"jwks_uri"`
+		Keys   string   `json:"jwks_uri"`
+		Scopes []string `json:"scopes_supported"`
 	}
 	if err := provider.Claims(&document); err != nil {
 		return fmt.Errorf("decode the discovery document: %w", err)
@@ -162,6 +168,10 @@ func (i *Issuer) discover(ctx context.Context) error {
 		if err := secureURL(at); err != nil {
 			return fmt.Errorf("%s %q: %w", name, at, err)
 		}
+	}
+	scopes := []string{oidc.ScopeOpenID, "profile", "phone"}
+	if slices.Contains(document.Scopes, emailScope) {
+		scopes = append(scopes, emailScope)
 	}
 	keys := &issuerKeys{
 		url: document.Keys, client: i.opts.Client, now: i.opts.Now, log: i.opts.Log, host: i.host,
@@ -181,7 +191,7 @@ func (i *Issuer) discover(ctx context.Context) error {
 		login: oauth2.Config{
 			ClientID: i.opts.ClientID, ClientSecret: i.opts.ClientSecret,
 			RedirectURL: i.opts.RedirectURL, Endpoint: endpoint,
-			Scopes: []string{oidc.ScopeOpenID, "profile", "phone", "email"},
+			Scopes: scopes,
 		},
 	})
 	return nil

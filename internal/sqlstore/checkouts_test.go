@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -118,7 +117,8 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 		})
 	}
 	due := func() int { return len(must.Get(h.DueRefunds(t.Context(), now, 10))(t)) }
-	require.ErrorIs(t, fails(wrong, "re_1"), order.ErrTryAgain, "its answer is not recorded yet")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(fails(wrong, "re_1")),
+		"its answer is not recorded yet")
 	for _, refund := range []string{"re_1", "re_2"} {
 		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
 		require.Zero(t, due())

@@ -63,6 +63,7 @@ func (p *provider) discovery(w http.ResponseWriter, _ *http.Request) {
 		"authorization_endpoint": p.issuer + "/authorize", "token_endpoint": p.issuer + "/token",
 		"response_types_supported":              []string{"code"},
 		"subject_types_supported":               []string{"public"},
+		"scopes_supported":                      []string{"openid", "profile", "phone", "email"},
 		"id_token_signing_alg_values_supported": []string{"RS256", "ES256", "EdDSA"},
 	})
 }
@@ -125,7 +126,7 @@ func (p *provider) setClient(w http.ResponseWriter, r *http.Request) {
 	p.store.Clients[client] = &fosite.DefaultClient{
 		ID: client, Public: true, RedirectURIs: []string{r.FormValue("redirect_uri")},
 		ResponseTypes: []string{"code"}, GrantTypes: []string{"authorization_code"},
-		Scopes: []string{"openid", "profile", "phone"},
+		Scopes: []string{"openid", "profile", "phone", "email"},
 	}
 	reply(w, map[string]any{})
 }
