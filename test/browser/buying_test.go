@@ -87,7 +87,7 @@ const won = "It’s yours. Please pay by"
 func pressedManyTimes(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing pressed often", perBuyer: 5})
 	v := h.buyer(t, 100, "")
-	v.open("/")
+	v.open("/s/" + goods)
 	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
 	v.run(`for (let i = 0; i < 20; i++) ` + element(goods, "buy") + `.click()`)
 	v.sees(card(goods)+" .say", won)
@@ -106,7 +106,7 @@ func aResponseIsLost(t *testing.T, h fixture) {
 			throw new TypeError('lost');
 		}
 	};`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .say", "No answer came. We ask again")
 	v.sees(card(goods)+" .say", won)
@@ -125,7 +125,7 @@ func isRateLimited(t *testing.T, h fixture) {
 		if (refused++ > 0) return null;
 		return `+refusal(2)+`;
 	};`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .say", "We ask again for you in 2 s")
 	v.sees(card(goods)+" .say", "We ask again for you in 1 s")
@@ -137,7 +137,7 @@ func tooMany(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of one each"})
 	v := h.buyer(t, 103, `window.meddle = (path) =>
 		path.includes('randomPath') ? `+refusal(30)+` : null;`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.press(card(goods) + " .say button")
 	v.sees(card(goods)+" .say", "Stopped. Nothing was taken.")
@@ -150,7 +150,7 @@ func tooMany(t *testing.T, h fixture) {
 func noEventStream(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing without a stream", perBuyer: 5})
 	v := h.buyer(t, 104, `delete window.EventSource;`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.buys(goods, won)
 	require.NotEmpty(t, v.calls("GET /orders/"), "the order was asked for")
 }
@@ -161,12 +161,12 @@ func thePageIsLeft(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing that is left", perBuyer: 5})
 	v := h.buyer(t, 105, `window.meddle = (path) =>
 		path.includes('decrStock') && !sessionStorage.left ? new Promise(() => {}) : null;`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.becomes("asked", `window.calls.some((c) => c.includes('decrStock'))`)
 	first := v.calls("/decrStock")
 	v.run(`sessionStorage.left = 'yes'`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.sees(card(goods)+" .say", won)
 	require.Equal(t, first, v.calls("/decrStock"))
 	require.Empty(t, v.calls("/randomPath"))
@@ -179,7 +179,7 @@ func anExpiredAttempt(t *testing.T, h fixture) {
 	v := h.buyer(t, 110, fmt.Sprintf(
 		`localStorage.setItem('try:110:%s', JSON.stringify({path: '%s', quantity: 1, begun: 1}));`,
 		goods, strings.Repeat("0", 32)))
-	v.open("/")
+	v.open("/s/" + goods)
 	v.sees(card(goods)+" .say", "Your place has run out, and nothing was taken.")
 	require.Empty(t, v.calls("/randomPath"))
 }
@@ -190,7 +190,7 @@ func aWrongClock(t *testing.T, h fixture) {
 	v := h.buyer(t, 106, `const real_ = Date; window.Date = class extends real_ {
 		constructor(...a) { a.length ? super(...a) : super(real_.now() + 2 * 864e5); }
 		static now() { return real_.now() + 2 * 864e5; } };`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(
 		`+element(goods, "when")+`.innerText)`)
 	v.sees(card(goods)+" .buy", "Not yet")
@@ -199,7 +199,7 @@ func aWrongClock(t *testing.T, h fixture) {
 func byKeyboard(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing for the keyboard"})
 	v := h.buyer(t, 107, "")
-	v.open("/")
+	v.open("/s/" + goods)
 	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
 	v.tabs(card(goods) + " .buy")
 	focus := `getComputedStyle(document.activeElement).outlineStyle === 'solid'`
@@ -212,10 +212,10 @@ func byKeyboard(t *testing.T, h fixture) {
 func inChinese(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "搪瓷水壶 1.2 升", price: 19900})
 	v := h.buyer(t, 108, "")
-	v.open("/?lang=zh")
+	v.open("/s/" + goods + "?lang=zh")
 	require.Equal(t, "zh-Hans", ask[string](v, "document.documentElement.lang"))
 	v.buys(goods, "抢到了！请在")
-	v.open("/")
+	v.open("/s/" + goods)
 	v.sees("#orders", "待付款")
 	v.run(`document.querySelector('.top nav a[hreflang=en]').click()`)
 	v.sees("#orders", "Awaiting payment")
@@ -224,7 +224,7 @@ func inChinese(t *testing.T, h fixture) {
 func signedOut(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing for strangers"})
 	v := visit(t, h.base, phone)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.becomes("asked who it is", `location.pathname === '/session'`)
 	v.fill("#token", "nonsense")
@@ -246,7 +246,7 @@ func signedOut(t *testing.T, h fixture) {
 func withoutPayment(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing for nothing", free: true})
 	v := h.buyer(t, 122, "")
-	v.open("/")
+	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .say", "Paid. It’s yours.")
 	v.sees(order+" [data-part=say]", "Confirmed. There is nothing to pay.")
@@ -260,7 +260,7 @@ func inTheLine(t *testing.T, h fixture) {
 		title: "A thing to line up for", stock: 1, admission: string(seckill.ByWaitingRoom),
 	})
 	first := h.buyer(t, 112, "")
-	first.open("/")
+	first.open("/s/" + goods)
 	first.sees(card(goods)+" .buy", "Join the line")
 	first.press(card(goods) + " .buy")
 	first.sees(card(goods)+" .say", "It is your turn. Buy within")
@@ -273,19 +273,19 @@ func inTheLine(t *testing.T, h fixture) {
 		window.EventSource = class extends EventSource {
 			constructor(path) { super(path); window.streams.push(path); }
 		};`)
-	second.open("/")
+	second.open("/s/" + goods)
 	second.becomes("the card is there", `Boolean(`+element(goods, "buy")+`)`)
 	second.run(`localStorage.setItem('line:113:` + goods + `', 'no ticket')`)
-	second.open("/")
+	second.open("/s/" + goods)
 	second.sees(card(goods)+" .say", "You are next.")
 	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))
 	second.sees(card(goods)+" .line", "Your position is 2. 0 units left. 1 units are held unpaid, until")
 	second.sees(card(goods)+" .line", "You get a unit if unpaid ones return.")
 	second.fitsEverybody("a card in the line")
 	second.light("a card in the line")
-	second.open("/?lang=zh")
+	second.open("/s/" + goods + "?lang=zh")
 	second.sees(card(goods)+" .line", "您的位置是第 2 位")
-	second.open("/?lang=en")
+	second.open("/s/" + goods + "?lang=en")
 	second.sees(card(goods)+" .say", "You are next.")
 	second.hides(true)
 	first.press(order + " [data-part=cancel]")
@@ -319,22 +319,22 @@ func withACode(t *testing.T, h fixture) {
 	field := card(goods) + " [data-part=code]"
 
 	v := h.buyer(t, 114, "")
-	v.open("/")
+	v.open("/s/" + goods)
 	v.buys(goods, "This sale asks for an access code.")
 	v.becomes("the field has the focus", `document.activeElement.dataset.part === 'code'`)
 	v.fill(field, "wrong")
 	v.buys(goods, "This access code is not right for this sale")
-	v.open("/?code=" + codes[0])
+	v.open("/s/" + goods + "?code=" + codes[0])
 	v.becomes("the link has filled the code in",
 		fmt.Sprintf("document.querySelector(%q).value === %q", field, codes[0]))
 	v.fitsEverybody("a card with a code")
 	v.buys(goods, won)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.becomes("the code is kept",
 		fmt.Sprintf("document.querySelector(%q).value === %q", field, codes[0]))
 
 	other := h.buyer(t, 115, "")
-	other.open("/")
+	other.open("/s/" + goods)
 	other.fill(field, strings.ToLower(codes[0]))
 	other.buys(goods, "Somebody else has used this access code.")
 	h.sold(t, goods, 1)
@@ -352,7 +352,7 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 			for (const o of answer.data.items) o.payBy = '2020-01-01T00:00:00.000Z';
 			return new Response(JSON.stringify(answer));
 		};`)
-	v.open("/")
+	v.open("/s/" + goods)
 	v.buys(goods, won)
 	v.press(order + " [data-part=cancel]")
 	v.press("#sure [value=cancel]")
@@ -361,14 +361,14 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 	v.becomes("on sale again", element(goods, "buy")+`.ariaDisabled === 'false'`)
 
 	paid := h.sells(t, sale{title: "A thing that is paid"})
-	v.open("/")
+	v.open("/s/" + paid)
 	v.buys(paid, won)
 	v.press(order + " [data-part=pay]")
 	v.sees(card(paid)+" .say", "Paid. It’s yours.")
 	require.True(t, ask[bool](v, element(paid, "buy")+`.disabled`), "one each")
 
 	overdue := h.sells(t, sale{title: "A thing that is not paid"})
-	v.open("/")
+	v.open("/s/" + overdue)
 	v.run("expire()")
 	v.press(card(overdue) + " .buy")
 	v.sees(card(overdue)+" .say", "The time to pay is over.")
@@ -380,7 +380,7 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 func aPageOfItsOwn(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing with an address", perBuyer: 12})
 	v := visit(t, h.base, phone)
-	v.open("/")
+	v.open("/?q=with+an+address")
 	v.press(card(goods) + " h3 a")
 	v.sees("h1", "A thing with an address")
 	v.becomes("live", `document.querySelector('.card time').textContent`)
