@@ -107,7 +107,7 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
 	checked := verdict.Check(checking, verdict.Case{
 		Plan: p.Plan, Result: result, Merchant: p.merchant, Limit: p.limit,
-		Exclusive: p.goods == "",
+		Exclusive: p.goods == "", CutShort: cutShort,
 	})
 	if err := p.closeSale(checking); err != nil {
 		fmt.Fprintf(stderr, "the sale stays open: %v\n", err)

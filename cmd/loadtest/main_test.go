@@ -106,7 +106,7 @@ func TestRun_AllLoopsPass(t *testing.T) {
 func TestRun_WaitingRoomIsFair(t *testing.T) {
 	out, stderr, err := loadtest(t, open(t, nil), "-room", "-buyers", "400", "-rate", "300", "-start-in",
 		"1s", "-stock", "30", "-leavers", "0.2", "-sleepers", "0.1", "-unpaid", "0", "-hostile", "0.02",
-		"-return-within", "20s", "-json", "-")
+		"-return-within", "5s", "-json", "-")
 	require.NoError(t, err, stderr)
 	var r report.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
@@ -161,6 +161,17 @@ func TestRun_TimeoutEndsEarlyAndChecks(t *testing.T) {
 	require.NotErrorIs(t, err, errViolated)
 	require.Contains(t, out, "note       the load ended early")
 	require.Contains(t, out, "ok   every 202 has an order")
+}
+
+// TestRun_TimeoutEndsLineWithoutViolation ends a load before and after the draw of its line.
+func TestRun_TimeoutEndsLineWithoutViolation(t *testing.T) {
+	url := open(t, nil)
+	for _, startIn := range []string{"0s", "1h"} {
+		_, stderr, err := loadtest(t, url, "-room", "-rate", "100", "-buyers", "5000", "-start-in",
+			startIn, "-timeout", "1s", "-return-within", "5s")
+		require.ErrorIs(t, err, errCutShort, stderr)
+		require.NotErrorIs(t, err, errViolated)
+	}
 }
 
 func TestRun_UnreachableAPIIsNamed(t *testing.T) {

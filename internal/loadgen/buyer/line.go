@@ -43,8 +43,9 @@ type Place struct {
 	Joined           time.Time // answer to the join
 	Seen             time.Time // first answer that the turn has come; zero if none did
 	Until            time.Time // end of the turn
-	Left             time.Time // answer to the leave
-	Decided          time.Time // answer to the purchase
+	Left             time.Time // answer to the leave; zero if it failed
+	Tried            time.Time // first call of the purchase
+	Decided          time.Time // answer to the purchase; zero if the buyer was stopped before it
 	State            string    // as the API said last
 }
 
@@ -62,6 +63,21 @@ const (
 	eagerPause = 100 * time.Millisecond
 	placePause = 10 * time.Second
 )
+
+// pause is the longest time between two readings of a place.
+func (h Habit) pause() time.Duration {
+	if h == Eager {
+		return eagerPause
+	}
+	return placePause
+}
+
+// CannotMiss reports whether a buyer with this habit must read its place during a turn of the given
+// length. A reading takes at most the given time.
+func (h Habit) CannotMiss(turn, reading time.Duration) bool { return turn > h.pause()+reading }
+
+// Buys reports whether a buyer with this habit tries to buy when its turn has come.
+func (h Habit) Buys() bool { return h == Prompt || h == Eager || h == Unpaid }
 
 // buyInTurn joins the line, waits for its turn, and then acts as its habit says.
 func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
@@ -84,8 +100,11 @@ func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 		return b.sleep(ctx, t, line)
 	}
 	if b.Room.Habit == Leaver {
-		_, err := b.CallWithRetry(ctx, t, t.Place.Until, StepLeave, line+"/me")
-		t.Outcome, t.Place.Left = Left, time.Now()
+		a, err := b.CallWithRetry(ctx, t, t.Place.Until, StepLeave, line+"/me")
+		t.Outcome = Left
+		if err == nil && a.Status == http.StatusOK {
+			t.Place.Left = time.Now()
+		}
 		return err
 	}
 	return b.buyAndPay(ctx, t)
@@ -95,11 +114,7 @@ func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 // turn may have come.
 func (b Buyer) awaitTurn(ctx context.Context, t *Result, line string) error {
 	for t.Place.State == "waiting" {
-		pause := placePause
-		if b.Room.Habit == Eager {
-			pause = eagerPause
-		}
-		over, err := b.Room.Monitor.await(ctx, t.Place.Number, pause)
+		over, err := b.Room.Monitor.await(ctx, t.Place.Number, b.Room.Habit.pause())
 		if err != nil {
 			return err
 		}
@@ -139,8 +154,11 @@ func (b Buyer) sleep(ctx context.Context, t *Result, line string) error {
 }
 
 func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
+	t.Place.Tried = time.Now()
 	err := b.purchase(ctx, t, t.Place.Until)
-	t.Place.Decided = time.Now()
+	if err == nil {
+		t.Place.Decided = time.Now()
+	}
 	if err != nil || t.Outcome != Won {
 		return err
 	}

@@ -20,6 +20,9 @@ type Case struct {
 	// buyers buy from the sale; otherwise the rules that need it are skipped.
 	Limit     int64
 	Exclusive bool
+	// CutShort means that a signal or a time limit stopped buyers. The rules about buyers in a line
+	// who did not get a unit are then skipped.
+	CutShort bool
 }
 
 // client reads as a buyer, over the merchant's connections: the load may have used up its own.

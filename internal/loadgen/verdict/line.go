@@ -3,10 +3,12 @@ package verdict
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/waitingroom"
 )
@@ -41,9 +43,24 @@ func (j *checker) line(ctx context.Context, all []listedOrder) {
 	j.draw(ctx, places)
 	j.turns(places)
 	if j.Exclusive && j.Limit == 1 {
-		j.returns(places, all)
+		var sale struct {
+			Rate apiclient.Rate `json:"rate"`
+		}
+		if err := j.Merchant.Do(ctx, http.MethodGet, "/admin/sales/"+j.Plan.GoodsID, nil,
+			&sale); err != nil {
+			j.addDifference(ruleRead, "the sale's rate: %v", err)
+		} else {
+			j.returns(places, all, sale.Rate.PermitsPerSecond)
+		}
 	}
-	if !j.Exclusive || j.Ledger.Available == 0 {
+	if j.Exclusive && !j.CutShort {
+		j.unsold(places)
+	}
+}
+
+// unsold finds buyers who waited to the end although units are left.
+func (j *checker) unsold(places []loadgen.Place) {
+	if j.Ledger.Available == 0 {
 		return
 	}
 	for _, p := range places {
@@ -75,6 +92,9 @@ func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
 		j.addDifference(ruleDraw, "the commitment changed from %s to %s", j.Result.Commitment,
 			public.Commitment)
 	}
+	if j.CutShort && public.Seed == "" && len(known) == 0 {
+		return // the load ended before the draw
+	}
 	wrong, err := waitingroom.Verify(public.Published, known)
 	if err != nil {
 		j.addDifference(ruleDraw, "%v", err)
@@ -89,6 +109,9 @@ func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
 func (j *checker) turns(places []loadgen.Place) {
 	var last loadgen.Place // that was admitted
 	var passed []loadgen.Place
+	life := turnOf(places)
+	// The slowest reading of a place is part of the time in which a buyer may miss its turn.
+	reading := time.Duration(j.Result.Of(buyer.StepPlace).Max * float64(time.Millisecond))
 	for _, p := range places {
 		switch {
 		case p.Position == 0:
@@ -106,47 +129,72 @@ func (j *checker) turns(places []loadgen.Place) {
 			last, passed = p, nil
 		case p.State == "missed":
 			j.Line.Unseen++
+			if life == 0 || p.Habit.CannotMiss(life, reading) {
+				j.addDifference(ruleOrder, "position %d was passed: it never read that its turn had come",
+					p.Position)
+			}
 		case p.Outcome != buyer.GaveUp:
 			passed = append(passed, p)
 		}
-		inTime := !p.Decided.IsZero() && p.Decided.Before(p.Until)
-		if inTime && p.Outcome != buyer.Won {
-			j.addDifference(ruleInVain, "buyer %d, position %d: %s with %s left", p.BuyerID, p.Position,
-				p.Outcome, p.Until.Sub(p.Decided))
+		if j.admittedInVain(p) {
+			j.addDifference(ruleInVain, "buyer %d, position %d: %s, and tried with %s left", p.BuyerID,
+				p.Position, p.Outcome, p.Until.Sub(p.Tried))
 		}
 	}
 }
 
+// purchaseTime is the time that a purchase may take on its way to the API.
+const purchaseTime = 250 * time.Millisecond
+
+// admittedInVain reports whether a buyer tried to buy during its turn, and got no unit. Retries may
+// last until after the turn, so the first call counts. A refusal within the turn always counts.
+func (j *checker) admittedInVain(p loadgen.Place) bool {
+	if j.CutShort || p.Seen.IsZero() || !p.Habit.Buys() || p.Outcome == buyer.Won {
+		return false
+	}
+	refused := !p.Decided.IsZero() && p.Decided.Before(p.Until)
+	return refused || p.Tried.Add(purchaseTime).Before(p.Until)
+}
+
+// turnOf returns the longest rest of an admission that a buyer saw; 0 if nobody saw one. The
+// admission that was seen first has nearly its whole life left.
+func turnOf(places []loadgen.Place) (life time.Duration) {
+	for _, p := range places {
+		if !p.Seen.IsZero() {
+			life = max(life, p.Until.Sub(p.Seen))
+		}
+	}
+	return life
+}
+
+// call is one admission: the time at which the line called a buyer, and when that buyer had joined.
+type call struct{ at, joined time.Time }
+
 // returns measures the time from each returned unit to the next admission. The first admissions
-// take the units that were on sale; each later one follows from a unit that returned.
-func (j *checker) returns(places []loadgen.Place, all []listedOrder) {
+// take the units that were on sale; each later one follows from a unit that returned. The delay
+// counts from the moment at which the unit, a permit of the rate and the next buyer were there.
+func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate float64) {
 	closed := map[string]time.Time{}
 	for _, o := range all {
 		if o.active() == 0 {
 			closed[o.OrderSn] = o.ClosedAt
 		}
 	}
-	// An admission is seen some time after it began. The one that was seen first has nearly its
-	// whole life left.
-	var life time.Duration
-	for _, p := range places {
-		if !p.Seen.IsZero() {
-			life = max(life, p.Until.Sub(p.Seen))
-		}
-	}
-	var calls, returned []time.Time
+	life := turnOf(places)
+	var calls []call
+	var returned []time.Time
 	for _, p := range places {
 		switch {
 		case p.Seen.IsZero() && p.State != "missed":
 			continue
 		case p.Seen.IsZero(): // called with the last one before it, as far as anybody knows
 			if len(calls) > 0 {
-				calls, returned = append(calls, calls[len(calls)-1]),
-					append(returned, calls[len(calls)-1].Add(life))
+				at := calls[len(calls)-1].at
+				calls, returned = append(calls, call{at, p.Joined}), append(returned, at.Add(life))
 			}
 			continue
 		}
-		calls = append(calls, p.Until.Add(-life))
+		calls = append(calls, call{p.Until.Add(-life), p.Joined})
 		switch {
 		case !p.Left.IsZero():
 			returned = append(returned, p.Left)
@@ -156,20 +204,30 @@ func (j *checker) returns(places []loadgen.Place, all []listedOrder) {
 			returned = append(returned, closed[p.OrderSn])
 		}
 	}
-	slices.SortFunc(calls, time.Time.Compare)
+	slices.SortStableFunc(calls, func(a, b call) int { return a.at.Compare(b.at) })
 	slices.SortFunc(returned, time.Time.Compare)
 	var delays []time.Duration
-	for i, call := range calls[min(len(calls), int(j.Ledger.Total)):] {
+	permits := waitingroom.Room{PermitsPerSecond: rate}
+	for n, c := range calls {
+		permit := permits.Paid.Add(permits.ETA(permits.Admitted + 1))
+		permits = permits.Admit(c.at, 1)
+		i := n - int(j.Ledger.Total)
+		if i < 0 {
+			continue
+		}
 		if i >= len(returned) {
-			j.addDifference(ruleInVain, "%d admissions for %d units and %d that returned", len(calls),
-				j.Ledger.Total, len(returned))
+			if !j.CutShort {
+				j.addDifference(ruleInVain, "%d admissions for %d units and %d that returned",
+					len(calls), j.Ledger.Total, len(returned))
+			}
 			break
 		}
-		delay := call.Sub(returned[i])
+		possible := slices.MaxFunc([]time.Time{returned[i], permit, c.joined}, time.Time.Compare)
+		delay := c.at.Sub(possible)
 		delays = append(delays, max(0, delay))
 		if delay > j.Plan.Room.Within {
-			j.addDifference(ruleIdle, "a unit that returned at %s was offered %s later", returned[i],
-				delay)
+			j.addDifference(ruleIdle, "a unit that could be offered at %s was offered %s later",
+				possible, delay)
 		}
 	}
 	if slices.Sort(delays); len(delays) > 0 {
