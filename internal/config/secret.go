@@ -70,7 +70,7 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 }
 
 // SessionKeys returns the secrets of the pages' sessions, which are tokens of our own: the JWT
-// secrets, or one derived from the order secret. The first signs. Former order secrets give none: they
+// secrets, or one derived from the order secret. The first signs. Former order secrets add none: they
 // verify order numbers for years, and whoever learned one could sign tokens.
 func (a Auth) SessionKeys() [][]byte {
 	if a.JWTSecret != "" || a.OrderSecret == "" {
