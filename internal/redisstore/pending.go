@@ -201,7 +201,8 @@ func (s *Store) pendingAlone(_ context.Context, _ keys, flat []string) ([]order.
 }
 
 // pendingOfBlocks reads the orders of blocks that are pending still. It deletes a block without
-// any: a program of an earlier release, which knows no blocks, has settled or released the last one.
+// any: a program of an earlier release, which knows no blocks, has settled or released the last
+// one.
 func (s *Store) pendingOfBlocks(
 	ctx context.Context, k keys, flat []string,
 ) (page []order.Pending, err error) {

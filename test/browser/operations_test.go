@@ -19,8 +19,8 @@ import (
 )
 
 // TestOperations_ShowFailedOrdersAndOverrides puts a dead letter into the database, and sets two
-// limits. The operator's front page counts the first, and the operations page lists all. A sale that
-// is being rebuilt is invented: a real rebuild is over before a page shows it.
+// limits. The operator's front page counts the first, and the operations page lists all. A sale
+// that is being rebuilt is invented: a real rebuild is over before a page shows it.
 func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
