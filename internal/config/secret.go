@@ -70,8 +70,8 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 }
 
 // SessionKeys returns the secrets of the pages' sessions, which are tokens of our own: the JWT
-// secrets, or one derived from the order secret. The first signs. Former order secrets add none: they
-// verify order numbers for years, and whoever learned one could sign tokens.
+// secrets, or one derived from the order secret. The first signs. Former order secrets are
+// not used: they verify order numbers for years, and may have leaked meanwhile.
 func (a Auth) SessionKeys() [][]byte {
 	if a.JWTSecret != "" || a.OrderSecret == "" {
 		return a.JWTSecret.Ring()

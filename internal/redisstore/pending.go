@@ -228,8 +228,8 @@ func (s *Store) pendingAlone(
 	return page, err
 }
 
-// pendingOfBlocks reads the orders of blocks that are pending still. A block may have none: a program
-// of an earlier release, which knows no blocks, has settled or released the last one.
+// pendingOfBlocks reads the orders of blocks that are pending still. A block may have none: a
+// program of an earlier release, which knows no blocks, has settled or released the last one.
 func (s *Store) pendingOfBlocks(
 	ctx context.Context, k keys, flat []string,
 ) (page []order.Pending, err error) {

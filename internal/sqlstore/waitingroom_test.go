@@ -67,8 +67,8 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 	}, room.Gaps)
 }
 
-// TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole gets
-// no gap, and that a room which is another lease's gets one.
+// TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole
+// gets no gap, and that a room which is another lease's gets one.
 func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom(5).GoodsID
 	replace := func(lease, replaces string, joined int64) admission.Record {
