@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestRebuilds_ListSalesWithAShutGate shuts the gate of one of two sales, as a rebuild does. No worker
-// runs that would open it again.
+// TestRebuilds_ListSalesWithAShutGate shuts the gate of one of two sales, as a rebuild does. No
+// worker runs that would open it again.
 func TestRebuilds_ListSalesWithAShutGate(t *testing.T) {
 	t.Parallel()
 	h := openIdle(t, 15*time.Minute)

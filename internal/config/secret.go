@@ -70,18 +70,13 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 }
 
 // SessionKeys returns the secrets of the pages' sessions, which are tokens of our own: the JWT
-// secrets, or one derived from each order secret. Nobody has the derived ones, so then only the
-// issuer's users and API keys have tokens. The first signs.
-func (a Auth) SessionKeys() (keys [][]byte) {
-	if a.JWTSecret != "" {
+// secrets, or one derived from the order secret. The first signs. Former order secrets are
+// not used: they verify order numbers for years, and may have leaked meanwhile.
+func (a Auth) SessionKeys() [][]byte {
+	if a.JWTSecret != "" || a.OrderSecret == "" {
 		return a.JWTSecret.Ring()
 	}
-	for _, secret := range append([]Secret{a.OrderSecret}, a.OldOrderSecrets...) {
-		if secret != "" {
-			keys = append(keys, derive([]byte(secret), "flashsale session secret"))
-		}
-	}
-	return keys
+	return [][]byte{derive([]byte(a.OrderSecret), "flashsale session secret")}
 }
 
 // derive returns a secret for another purpose. It does not disclose the one that it is made from.

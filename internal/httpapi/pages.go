@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// salesOnPage is how many sales the shop page shows at once. With more the page would be larger than
-	// 100 KB and slow on phones.
+	// salesOnPage is how many sales the shop page shows at once. With more the page would be larger
+	// than 100 KB and slow on phones.
 	salesOnPage = 15
 	// maxSearch limits the text of a search, in bytes. Titles are shorter.
 	maxSearch = 500

@@ -67,8 +67,8 @@ func (a *api) salesIn(
 	}, below, limit)
 }
 
-// salesWith lists the exposed sales that have a property of their views, newest first, below a goods
-// id.
+// salesWith lists the exposed sales that have a property of their views, newest first, below a
+// goods id.
 func (a *api) salesWith(
 	ctx context.Context, has func(seckill.View) bool, below int64, limit int,
 ) (found []seckill.View, err error) {

@@ -12,7 +12,7 @@ type engine interface {
 
 // newEngine returns the engine of a limit that is no bucket.
 func newEngine(t *Params, now int64) engine {
-	switch t.limit.Algorithm {
+	switch t.limit.Value().Algorithm {
 	case FixedWindow:
 		return &stateEngine[fixedState]{params: t}
 	case SlidingWindow:

@@ -24,7 +24,7 @@ func (e *logEngine) set(t *Params, _ int64) { e.params = t }
 
 // entryAt is the time under which permits of the time now are recorded.
 func (e *logEngine) entryAt(now int64) int64 {
-	if e.params.limit.Algorithm == SubWindows {
+	if e.params.limit.Value().Algorithm == SubWindows {
 		part := e.params.Cost / e.params.Scale
 		return now - now%part + part
 	}

@@ -29,7 +29,7 @@ func (e *warmEngine) shape(t Params) {
 	e.params = t
 	warmup := float64(t.Free)
 	e.stable = float64(t.Cost) / float64(t.Scale)
-	cold := e.stable * t.limit.ColdFactor
+	cold := e.stable * t.limit.Value().ColdFactor
 	e.threshold = warmup / e.stable / 2
 	e.most = e.threshold + 2*warmup/(e.stable+cold)
 	e.slope = 0
@@ -69,7 +69,7 @@ func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.mos
 func (e *warmEngine) decide(now int64, a ask) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
-	longest := min(a.wait, e.params.limit.MaxWaitMillis*1000)
+	longest := min(a.wait, e.params.limit.Value().MaxWaitMillis*1000)
 	if never := a.n > e.params.MaxPermits; never || wait > longest {
 		return e.status(now).denied(never, wait-longest)
 	}

@@ -119,7 +119,7 @@ func (m *Memory) take(r *Request) Decision {
 
 // idleLifetime is how many µs a full limiter is kept where a new one is not full.
 func (t *Params) idleLifetime() int64 {
-	if t.Kind == KindBursty || t.limit.Algorithm == SmoothWarmingUp {
+	if t.Kind == KindBursty || t.limit.Value().Algorithm == SmoothWarmingUp {
 		return maxInterval.Microseconds()
 	}
 	return 0
@@ -218,7 +218,7 @@ func (t *Params) family() string {
 	case KindBucket, KindBursty:
 		return bucketFamily
 	}
-	return string(t.limit.Algorithm)
+	return string(t.limit.Value().Algorithm)
 }
 
 // evict examines a few limiters and drops those that are full. Memory then follows the load without a

@@ -1,6 +1,9 @@
 package ratelimit
 
-import "time"
+import (
+	"time"
+	"unique"
+)
 
 // Kind is the family of algorithms that decides a limit.
 type Kind string
@@ -27,11 +30,12 @@ const (
 type Params struct {
 	Kind                               Kind
 	Cost, Scale, Free, Cap, MaxPermits int64
-	limit                              *Limit // a pointer, because each request copies its Params
+	// A handle, because each request copies its Params. Params of equal limits are equal.
+	limit unique.Handle[Limit]
 }
 
 // Limit is the limit from which the params were made.
-func (t Params) Limit() Limit { return *t.limit }
+func (t Params) Limit() Limit { return t.limit.Value() }
 
 // InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
@@ -41,11 +45,11 @@ func (t Params) CheckRedis() error {
 	switch {
 	case t.InRedis():
 		return nil
-	case t.limit.Algorithm == SlidingLog:
+	case t.limit.Value().Algorithm == SlidingLog:
 		return BadField("limit", "a sliding_log of more than %d permits works in one process only",
 			MaxSharedLog)
 	}
-	return BadField("algorithm", "%s works in one process only", t.limit.Algorithm)
+	return BadField("algorithm", "%s works in one process only", t.limit.Value().Algorithm)
 }
 
 // Quota is the most permits that can be taken at once without a wait, and the time in which they
@@ -94,7 +98,7 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 }
 
 func (l Limit) bucketParams(cost, scale int64) (t Params, err error) {
-	t = Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: &l}
+	t = Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: unique.Make(l)}
 	if l.Algorithm == SmoothBursty {
 		t.Kind = KindBursty
 	}
@@ -190,7 +194,7 @@ func (l Limit) windowParams() (Params, error) {
 	if l.Algorithm == SlidingWindow {
 		kind = KindSliding
 	}
-	return Params{kind, ms, 1, limit, limit, limit, &l}, nil
+	return Params{kind, ms, 1, limit, limit, limit, unique.Make(l)}, nil
 }
 
 // MaxWait is the longest wait that the limit itself allows.
@@ -199,7 +203,7 @@ func (t Params) MaxWait() time.Duration {
 	case KindBucket, KindBursty:
 		return micros(ceilDiv(t.Cap-t.Free, t.Scale))
 	case KindLocal:
-		return time.Duration(t.limit.MaxWaitMillis) * time.Millisecond
+		return time.Duration(t.limit.Value().MaxWaitMillis) * time.Millisecond
 	}
 	return 0
 }
@@ -216,7 +220,7 @@ func (t Params) PermitsIn(d time.Duration) int64 {
 // time at which they were taken. For the others it is the time at which the limiter is full, because
 // that time changes as soon as others take permits.
 func (t Params) RefundMark(taken Decision) int64 {
-	switch t.limit.Algorithm {
+	switch t.limit.Value().Algorithm {
 	case FixedWindow, SlidingWindow, SubWindows, SlidingLog:
 		return taken.At.UnixMicro()
 	}

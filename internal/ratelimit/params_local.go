@@ -1,6 +1,9 @@
 package ratelimit
 
-import "time"
+import (
+	"time"
+	"unique"
+)
 
 const (
 	maxParts = 1000
@@ -33,7 +36,7 @@ func (l Limit) localParams() (Params, error) {
 			maxParts)
 	}
 	t := Params{
-		Cost: us, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: &l,
+		Cost: us, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: unique.Make(l),
 	}
 	switch {
 	case l.Algorithm == SubWindows:
@@ -53,13 +56,13 @@ func (l Limit) warmupParams(cost, scale int64) (Params, error) {
 		return Params{}, err
 	}
 	return Params{
-		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: &l,
+		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: unique.Make(l),
 	}, l.checkWait()
 }
 
 // localWindow is Quota's window for the limits of KindLocal.
 func (t Params) localWindow() time.Duration {
-	if t.limit.Algorithm == SmoothWarmingUp {
+	if t.limit.Value().Algorithm == SmoothWarmingUp {
 		return time.Second
 	}
 	return micros(t.Cost)

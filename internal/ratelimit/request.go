@@ -42,7 +42,8 @@ type Request struct {
 	// Key of the limiter, as it is in Redis. In a cluster, the keys of requests
 	// that are decided together must share a hash tag.
 	Key string
-	// Space has the keys of a Memory apart, without a longer string for each request. Redis has none.
+	// Space has the keys of a Memory apart, without a longer string for each request. Redis has
+	// none.
 	Space string
 	// Params that apply to this request. Stores do not keep them: a changed limit
 	// neither refills a bucket nor drops its debt.

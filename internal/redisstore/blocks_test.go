@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -79,16 +80,24 @@ func (s fixture) TestReserve_OrdersShareBlocks(t *testing.T) {
 	}
 }
 
-// TestPendingPages_DeletesOrphanedBlock settles orders as the release before blocks does.
-func (s fixture) TestPendingPages_DeletesOrphanedBlock(t *testing.T) {
+// TestPendingPages_OmitsSettledOrdersOfABlock settles orders as the release before blocks does.
+func (s fixture) TestPendingPages_OmitsSettledOrdersOfABlock(t *testing.T) {
 	_, sns := s.reserveBlocks(blockSize + 2)
 	require.NoError(t, s.client.HDel(t.Context(), keysOf(goods).pending(), sns[1:]...).Err())
 	require.Equal(t, sns[:1], s.pendingSns())
-	require.Equal(t, 1, s.blocks())
-	must.Get(s.Settle(t.Context(), goods, sns))(t)
 	require.NoError(t, s.client.HDel(t.Context(), keysOf(goods).pending(), sns[:1]...).Err())
 	require.Empty(t, s.pendingSns())
-	require.Zero(t, s.blocks())
+}
+
+// TestPendingPages_LostBlockIsAnError checks that a rebuild does not omit an order.
+func (s fixture) TestPendingPages_LostBlockIsAnError(t *testing.T) {
+	_, sns := s.reserveBlocks(2)
+	require.NoError(t, s.client.Unlink(t.Context(), keysOf(goods).blocks()).Err())
+	var failed error
+	for _, err := range s.PendingPages(t.Context(), goods, 1000) {
+		failed = errors.Join(failed, err)
+	}
+	require.ErrorContains(t, failed, sns[1])
 }
 
 // TestPendingAmong_LostBlockIsAnError checks that an order is not taken for one that is settled.

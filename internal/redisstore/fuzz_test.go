@@ -17,6 +17,7 @@ func FuzzReadPending(f *testing.F) {
 	f.Add("1:2:")
 	f.Add("1762862400000:1:#1762862400000-0.1.32")
 	f.Add("::{}")
+	f.Add("0::#")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, block, err := readPending(text)
 		if err != nil {

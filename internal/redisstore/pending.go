@@ -59,7 +59,9 @@ func (s *Store) PendingAmong(
 	lines := make(map[string]reservation.OrderLine)
 	left, malformed, err := s.addPending(ctx, numbers, lines)
 	if err == nil && len(left) > 0 { // deleted since, so their orders have been settled
-		left, _, err = s.addPending(ctx, left, lines)
+		var again error
+		left, again, err = s.addPending(ctx, left, lines)
+		malformed = errors.Join(malformed, again)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read pending orders in redis: %w", err)
@@ -155,22 +157,27 @@ func (s *Store) PendingPages(
 ) iter.Seq2[[]order.Pending, error] {
 	return func(yield func([]order.Pending, error) bool) {
 		k := keysOf(goodsID)
-		_ = s.walk(ctx, k.blocks(), max(1, count/blockSize), s.pendingOfBlocks, k, yield) &&
-			s.walk(ctx, k.pending(), count, s.pendingAlone, k, yield)
+		inBlocks := func(flat []string) ([]order.Pending, error) {
+			return s.pendingOfBlocks(ctx, k, flat)
+		}
+		alone := func(flat []string) ([]order.Pending, error) {
+			return s.pendingAlone(ctx, goodsID, flat)
+		}
+		_ = s.walk(ctx, k.blocks(), max(1, count/blockSize), inBlocks, yield) &&
+			s.walk(ctx, k.pending(), count, alone, yield)
 	}
 }
 
 // walk yields what read returns of each page of a hash, and reports whether the iteration goes on.
 func (s *Store) walk(
 	ctx context.Context, hash string, count int64,
-	read func(context.Context, keys, []string) ([]order.Pending, error), k keys,
-	yield func([]order.Pending, error) bool,
+	read func(flat []string) ([]order.Pending, error), yield func([]order.Pending, error) bool,
 ) bool {
 	for cursor := uint64(0); ; {
 		flat, next, err := s.client.HScan(ctx, hash, cursor, "", count).Result()
 		var page []order.Pending
 		if err == nil {
-			page, err = read(ctx, k, flat)
+			page, err = read(flat)
 		}
 		if err != nil {
 			err = fmt.Errorf("walk over pending orders in redis: %w", err)
@@ -185,34 +192,53 @@ func (s *Store) walk(
 	}
 }
 
-// pendingAlone reads fields of the pending hash, but not those of orders in blocks.
-func (s *Store) pendingAlone(_ context.Context, _ keys, flat []string) ([]order.Pending, error) {
-	page := make([]order.Pending, 0, len(flat)/2)
+// pendingAlone reads fields of the pending hash, but not those of orders in blocks, which
+// pendingOfBlocks has read. An order whose block is missing is an error.
+func (s *Store) pendingAlone(
+	ctx context.Context, goodsID int64, flat []string,
+) ([]order.Pending, error) {
+	page, inBlocks := make([]order.Pending, 0, len(flat)/2), make(map[string][]string)
 	for i := 1; i < len(flat); i += 2 {
 		p, block, err := readPending(flat[i])
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if block == "" {
+		case block == "":
 			page = append(page, p)
+		default:
+			inBlocks[block] = append(inBlocks[block], flat[i-1])
 		}
 	}
-	return page, nil
+	has := make(map[string]*redis.BoolCmd, len(inBlocks))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for block := range inBlocks {
+			has[block] = p.HExists(ctx, keysOf(goodsID).blocks(), block)
+		}
+		return nil
+	})
+	var doubtful []string
+	for block, sns := range inBlocks {
+		if err == nil && !has[block].Val() {
+			doubtful = append(doubtful, sns...)
+		}
+	}
+	if err == nil && len(doubtful) > 0 { // settled since, or in no block
+		_, err = s.PendingAmong(ctx, map[int64][]string{goodsID: doubtful})
+	}
+	return page, err
 }
 
-// pendingOfBlocks reads the orders of blocks that are pending still. It deletes a block without
-// any: a program of an earlier release, which knows no blocks, has settled or released the last one.
+// pendingOfBlocks reads the orders of blocks that are pending still. A block may have none: a
+// program of an earlier release, which knows no blocks, has settled or released the last one.
 func (s *Store) pendingOfBlocks(
 	ctx context.Context, k keys, flat []string,
 ) (page []order.Pending, err error) {
 	var names, sns []string // of the block of each order, and its own
-	orphans := make(map[string]bool)
 	for i := 1; i < len(flat); i += 2 {
 		name := flat[i-1]
 		if strings.HasPrefix(name, "n") { // a count
 			continue
 		}
-		orphans[name] = true
 		entries, err := order.SplitEntries([]byte(flat[i]))
 		if err != nil {
 			return nil, fmt.Errorf("block %s: %w", name, err)
@@ -237,16 +263,11 @@ func (s *Store) pendingOfBlocks(
 	for i, value := range values {
 		text, _ := value.(string)
 		if p, block, err := readPending(text); err == nil && block == names[i] {
-			page[i].At, orphans[block] = p.At, false
+			page[i].At = p.At
 			still = append(still, page[i])
 		}
 	}
-	for name, orphan := range orphans {
-		if orphan {
-			err = errors.Join(err, s.client.HDel(ctx, k.blocks(), name, "n"+name).Err())
-		}
-	}
-	return still, err
+	return still, nil
 }
 
 // NotHeld returns the numbers of those orders with units that their buyers' holdings lack.
@@ -283,7 +304,7 @@ func readPending(text string) (p order.Pending, block string, err error) {
 		return p, "", fmt.Errorf("a pending order in redis reads %q", text)
 	}
 	p.At = time.UnixMilli(at).UTC()
-	if block, inBlock := strings.CutPrefix(entry, "#"); inBlock {
+	if block, _ := strings.CutPrefix(entry, "#"); block != entry && block != "" {
 		return p, block, nil
 	}
 	p.Entry = []byte(entry)

@@ -191,8 +191,8 @@ func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
 }
 
-// TestAdmit_ConcurrentAdmittersCallNobodyTwice checks that a call which expects another position has
-// no effect.
+// TestAdmit_ConcurrentAdmittersCallNobodyTwice checks that a call which expects another position
+// has no effect.
 func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 	s.openRoom(50, 1)
 	s.visit(admission.Join, buyersUpTo(9)...)
@@ -235,8 +235,8 @@ func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
 	}
 }
 
-// TestAdmit_CallsNobodyFasterThanTheRate checks the rate, whose permits do not accumulate beyond the
-// burst.
+// TestAdmit_CallsNobodyFasterThanTheRate checks the rate, whose permits do not accumulate beyond
+// the burst.
 func (s fixture) TestAdmit_CallsNobodyFasterThanTheRate(t *testing.T) {
 	s.openRoom(500, 1)
 	s.visit(admission.Join, buyersUpTo(100)...)
@@ -278,8 +278,8 @@ func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
 	require.Zero(t, s.callNext(aTurn).Admitted)
 }
 
-// TestAdmit_ClockSetBackKeepsAdmissions checks that an admission lasts as long as before when Redis'
-// clock was set back by a day. A clock that is set back by a day is a room of a day later.
+// TestAdmit_ClockSetBackKeepsAdmissions checks that an admission lasts as long as before when
+// Redis' clock was set back by a day. A clock that is set back by a day is a room of a day later.
 func (s fixture) TestAdmit_ClockSetBackKeepsAdmissions(t *testing.T) {
 	s.openRoom(1, 1)
 	s.visit(admission.Join, 1, 2)
@@ -338,8 +338,8 @@ func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
 	require.Empty(t, must.Get(s.client.Keys(t.Context(), "*").Result())(t))
 }
 
-// TestRoom_MillionBuyersFitIn32MB joins a million buyers in groups, whose ids are UUIDs, and requires
-// that their places, the bitmaps and the keys take at most 32 MB of Redis' memory.
+// TestRoom_MillionBuyersFitIn32MB joins a million buyers in groups, whose ids are UUIDs, and
+// requires that their places, the bitmaps and the keys take at most 32 MB of Redis' memory.
 func TestRoom_MillionBuyersFitIn32MB(t *testing.T) {
 	s := open(t, env.Redis(t).Addr(), "")
 	require.NoError(t, s.client.FlushAll(t.Context()).Err())

@@ -61,12 +61,14 @@ func (s *Store) WaitingRoom(ctx context.Context, goodsID int64) (admission.Recor
 // GrantNumbers grants a master further numbers, unless its limit is above the given one already.
 // A lease that replaces the last one, whose room is whole, continues with its numbers. Any other
 // lease gets numbers above all that were granted before: those that the last master may have handed
-// out, and this one does not know, become a gap.
+// out, and this one does not know, become a gap. A lease of an older epoch than the last one's changes
+// nothing: its caller read Redis before a rebuild.
 func (s *Store) GrantNumbers(
 	ctx context.Context, goodsID int64, g admission.Grant,
 ) (admission.Record, error) {
 	return s.changeRoom(ctx, "grant numbers", goodsID, func(r *roomRow) bool {
-		if r.Lease == g.Lease && r.Granted > g.Above {
+		if r.Lease == g.Lease && r.Granted > g.Above ||
+			admission.EpochOf(g.Lease) < admission.EpochOf(r.Lease) {
 			return false
 		}
 		if r.Lease != g.Lease {

@@ -67,8 +67,8 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 	}, room.Gaps)
 }
 
-// TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole gets
-// no gap, and that a room which is another lease's gets one.
+// TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole
+// gets no gap, and that a room which is another lease's gets one.
 func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom(5).GoodsID
 	replace := func(lease, replaces string, joined int64) admission.Record {
@@ -83,7 +83,9 @@ func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 	require.Empty(t, replace("a/2", "a/1", 30).Gaps, "another node has had it granted")
 	next = replace("a/3", "a/1", 40)
 	require.Equal(t, []admission.Gap{{From: 41, To: 100}}, next.Gaps, "the room is older")
-	require.Empty(t, replace("a/4", "a/3", 200).Gaps[1:], "all its numbers are handed out")
+	last := replace("a/4", "a/3", 200)
+	require.Empty(t, last.Gaps[1:], "all its numbers are handed out")
+	require.Equal(t, last, replace("a/3", "", 40), "a caller that slept since the last epoch")
 }
 
 // TestSaveRoom_NeverGoesBack checks that an admitter that was asleep, or that serves a master which

@@ -69,9 +69,10 @@ func (a Allow) CheckURL(raw string) error {
 		return refuse("must have a port from 1 to 65535")
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
-	// A public name may resolve to anything, and is judged when it is dialled.
+	// A name may resolve to anything, and is judged when it is dialled. A private name can only be
+	// right where a private network is allowed.
 	private := err == nil && !a.mayDial(addr) ||
-		err != nil && !a.names(u.Hostname()) && isPrivateName(u.Hostname())
+		err != nil && len(a.networks) == 0 && !a.names(u.Hostname()) && isPrivateName(u.Hostname())
 	if private {
 		return refuse("must not have a private address")
 	}

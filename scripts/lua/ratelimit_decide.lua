@@ -64,9 +64,9 @@ local now_ms = floor(now / 1000)
 local function div(a, b) return floor(a / b) end
 local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 
--- usual decides the usual call in two thirds of the time: one take of a bucket that is new, or that the
--- same params wrote before this moment. It returns nil for any other call. The rules are those of
--- bucket.take below.
+-- usual decides the usual call in two thirds of the time: one take of a bucket that is new, or that
+-- the same params wrote before this moment. It returns nil for any other call. The rules are those
+-- of bucket.take below.
 local function usual()
   local _, _, op, kind, n, least, wait, cost, scale, free, most = unpack(ARGV, 1, 11)
   local key, more = unpack(KEYS, 1, 2)

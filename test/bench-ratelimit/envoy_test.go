@@ -24,8 +24,8 @@ descriptors:
     rate_limit: {unit: second, requests_per_unit: 1000}
 `
 
-// envoyRatelimit is the program envoyproxy/ratelimit, of the module in rls, with the same Redis. Its
-// limit is a window of a second. It calls Redis for each decision, with two commands.
+// envoyRatelimit is the program envoyproxy/ratelimit, of the module in rls, with the same Redis.
+// Its limit is a window of a second. It calls Redis for each decision, with two commands.
 func envoyRatelimit(t *testing.T, client *redis.Client) peer {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "ratelimit", "config")

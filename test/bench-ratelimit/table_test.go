@@ -84,8 +84,8 @@ type measured struct {
 // admission is a request that was admitted between two moments, since the start of the run.
 type admission struct{ from, to time.Duration }
 
-// beyond is by how many permits the worst window exceeds burst + rate × T. A permit counts in a window
-// if its whole request lies in it, so the limiter has admitted so many at least.
+// beyond is by how many permits the worst window exceeds burst + rate × T. A permit counts in a
+// window if its whole request lies in it, so the limiter has admitted so many at least.
 func beyond(all []admission) float64 {
 	slices.SortFunc(all, func(x, y admission) int { return cmp.Compare(x.to, y.to) })
 	worst := -float64(burst)

@@ -25,9 +25,9 @@ var rebuildOrders = flag.Int("bench.rebuild-orders", 60_000,
 // orders of a plain run take.
 const mostHeapMB = 16
 
-// TestRebuild_MemoryDoesNotGrowWithOrders opens an epoch of a sale with many orders. The heap of this
-// process, without garbage, may grow by what a few pages of orders take. The longest that another
-// writer of the goods row waits is logged.
+// TestRebuild_MemoryDoesNotGrowWithOrders opens an epoch of a sale with many orders. The heap of
+// this process, without garbage, may grow by what a few pages of orders take. The longest that
+// another writer of the goods row waits is logged.
 func TestRebuild_MemoryDoesNotGrowWithOrders(t *testing.T) {
 	dsn := env.MariaDB(t).NewDatabase(t)
 	store := must.Get(sqlstore.Open(t.Context(), dsn, ""))(t)

@@ -279,7 +279,7 @@ func inTheLine(t *testing.T, h fixture) {
 	second.open("/s/" + goods)
 	second.sees(card(goods)+" .say", "You are next.")
 	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))
-	second.sees(card(goods)+" .line", "Your position is 2. 0 units left. 1 units are held unpaid, until")
+	second.sees(card(goods)+" .line", "Your position is 2. Units left: 0. Units held unpaid: 1, until")
 	second.sees(card(goods)+" .line", "You get a unit if unpaid ones return.")
 	second.fitsEverybody("a card in the line")
 	second.light("a card in the line")

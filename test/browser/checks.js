@@ -1,4 +1,5 @@
-// What axe-core does not check: nothing is wider than the screen. It returns what is wrong, a line each.
+// What axe-core does not check: nothing is wider than the screen. It returns what is wrong, a line
+// each.
 (() => {
   const wrong = [];
   const page = document.documentElement;

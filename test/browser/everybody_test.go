@@ -47,8 +47,8 @@ const (
 // widths are the screens that no page may overflow.
 var widths = []device{narrow, {width: 390, height: 844, scale: 2, phone: true}, desktop}
 
-// fitsEverybody checks the open page: axe-core in the visitor's own scheme of colours, contrast in the
-// other one too, and the width on three screens.
+// fitsEverybody checks the open page: axe-core in the visitor's own scheme of colours, contrast in
+// the other one too, and the width on three screens.
 func (v *visitor) fitsEverybody(what string) {
 	v.t.Helper()
 	if !v.is(`window.axe`) {

@@ -19,8 +19,8 @@ import (
 )
 
 // TestOperations_ShowFailedOrdersAndOverrides puts a dead letter into the database, and sets two
-// limits. The operator's front page counts the first, and the operations page lists all. A sale that
-// is being rebuilt is invented: a real rebuild is over before a page shows it.
+// limits. The operator's front page counts the first, and the operations page lists all. A sale
+// that is being rebuilt is invented: a real rebuild is over before a page shows it.
 func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -60,7 +60,7 @@ func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 		ops.fitsEverybody("an operator's front page")
 		ops.press("#failed a")
 		ops.sees("#rebuilds", "A lamp Redis was restarted or failed over")
-		ops.sees("#rebuilds", "Units left: 1,200, built 3 times")
+		ops.sees("#rebuilds", "Units left: 1,200, epoch 3")
 		for _, text := range []string{sn, kettle, "Units: 2", "¥25.00", "A***", "Buyer 42"} {
 			ops.sees("#dead-letters", text)
 		}

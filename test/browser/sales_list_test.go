@@ -23,8 +23,8 @@ import (
 // manyOrders is how many orders the sales of TestConsole_ListsManySales have beside those it buys.
 var manyOrders = flag.Int("browser.orders", 1000, "orders of the console with 500 sales")
 
-// firstRow is how long a page may take from the answer of the API to its first row, in ms. Only a run
-// with 100,000 orders or more asserts it, which has the machine for itself.
+// firstRow is how long a page may take from the answer of the API to its first row, in ms. Only a
+// run with 100,000 orders or more asserts it, which has the machine for itself.
 const firstRow = 300.0
 
 // seedOrders ends two drafts long ago and adds paid orders to them: half to the first, half to the
@@ -71,8 +71,8 @@ func firstOf(row string) string {
 	).observe(document, {childList: true, subtree: true})`, row)
 }
 
-// TestConsole_ListsManySales searches, filters and sorts 500 sales of a merchant. One has sold, and two
-// ended long ago with many orders. Each list shows its first page.
+// TestConsole_ListsManySales searches, filters and sorts 500 sales of a merchant. One has sold, and
+// two ended long ago with many orders. Each list shows its first page.
 func TestConsole_ListsManySales(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

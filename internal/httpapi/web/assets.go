@@ -27,8 +27,8 @@ type assets struct {
 	byName  map[string]Asset
 }
 
-// loadAssets reads the static files. It adds a script module, such as words-en.js, for each group and
-// language of texts. Only console pages load the console's group. A logo is an asset too.
+// loadAssets reads the static files. It adds a script module, such as words-en.js, for each group
+// and language of texts. Only console pages load the console's group. A logo is an asset too.
 func loadAssets(groups map[string]map[Lang]Words, brand Brand) (*assets, error) {
 	bodies := make(map[string][]byte)
 	if brand.logo != "" {
@@ -63,8 +63,8 @@ func loadAssets(groups map[string]map[Lang]Words, brand Brand) (*assets, error) 
 	return pack(bodies)
 }
 
-// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts. No
-// text of a script has several lines.
+// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts.
+// No text of a script has several lines.
 func withoutComments(script []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(script) {

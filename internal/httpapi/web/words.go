@@ -26,8 +26,8 @@ func loadWords(folder string) (map[Lang]Words, error) {
 	return all, nil
 }
 
-// usedBy returns the texts that scripts use: by their names, or by a beginning of their names. Templates
-// alone use the others.
+// usedBy returns the texts that scripts use: by their names, or by a beginning of their names.
+// Templates alone use the others.
 func (w Words) usedBy(scripts string) Words {
 	used := make(Words)
 	for name, text := range w {

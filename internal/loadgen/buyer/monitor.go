@@ -12,8 +12,8 @@ import (
 // statusPause is the time between two readings of a status, which may be a second old.
 const statusPause = 200 * time.Millisecond
 
-// Monitor reads the public status of a waiting room for all buyers of a run. Each buyer computes its
-// position from it, as the documentation of the draw describes.
+// Monitor reads the public status of a waiting room for all buyers of a run. Each buyer computes
+// its position from it, as the documentation of the draw describes.
 type Monitor struct {
 	mu      sync.Mutex
 	line    Line

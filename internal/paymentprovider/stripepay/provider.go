@@ -239,12 +239,14 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	if err != nil {
 		return fmt.Errorf("read a payment: %w", readable(err))
 	}
-	if intent.LatestCharge != nil && intent.LatestCharge.Refunded {
-		return nil
-	}
-	failed, err := p.failedRefunds(ctx, paid.ID)
+	returned, failed, err := p.refundsOf(ctx, paid.ID)
 	if err != nil {
 		return fmt.Errorf("list refunds: %w", readable(err))
+	}
+	// Stripe does not document what a charge says after a refund of it has failed.
+	charge := intent.LatestCharge
+	if charge != nil && (failed == 0 && charge.Refunded || failed > 0 && returned >= charge.Amount) {
+		return nil
 	}
 	params := &stripe.RefundCreateParams{
 		PaymentIntent: stripe.String(paid.ID),
@@ -269,18 +271,23 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	return nil
 }
 
-// failedRefunds counts the refunds of a payment that returned no money.
-func (p *Provider) failedRefunds(ctx context.Context, paymentID string) (n int, err error) {
+// refundsOf returns the amount of the refunds of a payment that have not failed, in Stripe's unit,
+// and counts those that failed.
+func (p *Provider) refundsOf(
+	ctx context.Context, paymentID string,
+) (returned int64, failed int, err error) {
 	params := &stripe.RefundListParams{PaymentIntent: stripe.String(paymentID)}
 	for refund, err := range p.client.V1Refunds.List(ctx, params).All(ctx) {
-		if err != nil {
-			return 0, err
-		}
-		if isFailed(refund) {
-			n++
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case isFailed(refund):
+			failed++
+		default:
+			returned += refund.Amount
 		}
 	}
-	return n, nil
+	return returned, failed, nil
 }
 
 func isFailed(r *stripe.Refund) bool {

@@ -8,9 +8,10 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// Credit returns the permits req.N of an earlier request whose Result is gone, and then reads the limiter. A
-// limiter gets back no more than it lacks. A sliding log gets nothing back, because only a Result
-// identifies its entries. Errors are ratelimit.ErrPermits and failures of the shared store.
+// Credit returns the permits req.N of an earlier request whose Result is gone, and then reads the
+// limiter. A limiter gets back no more than it lacks. A sliding log gets nothing back, because only
+// a Result identifies its entries. Errors are ratelimit.ErrPermits and failures of the shared
+// store.
 func (g *Gate) Credit(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {

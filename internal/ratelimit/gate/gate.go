@@ -110,10 +110,9 @@ func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) 
 	return g.Take(ctx, rule, rule.Request(key, g.book.Params(rule, key, own)))
 }
 
-// Take decides a request for a limiter that the caller names. The rule has its scope, leases, onError
-// and dryRun, and the request has the limit. Take lowers the
-// request's MaxWait to the time that ctx has left, as Decide does. Errors are ratelimit.ErrPermits
-// and ctx's error.
+// Take decides a request for a limiter that the caller names. The rule has its scope, leases,
+// onError and dryRun, and the request has the limit. Take lowers the request's MaxWait to the time
+// that ctx has left, as Decide does. Errors are ratelimit.ErrPermits and ctx's error.
 func (g *Gate) Take(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (Result, error) {

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// BenchmarkGate_Decide asks for one hot key, of which nearly all requests are denied, and for 50,000
-// keys. With scope global the hot key's answers come from the denial cache.
+// BenchmarkGate_Decide asks for one hot key, of which nearly all requests are denied, and for
+// 50,000 keys. With scope global the hot key's answers come from the denial cache.
 func BenchmarkGate_Decide(b *testing.B) {
 	for _, scope := range []string{"node", "global"} {
 		for _, keys := range []int{1, 50_000} {

@@ -66,8 +66,8 @@ func keyPart(by string, a Attributes) (string, bool) {
 	return bounded(value), value != ""
 }
 
-// IPKey is the key of an address; ok is false for an invalid one. It counts IPv6 by /64, because one
-// subscriber usually has a whole /64.
+// IPKey is the key of an address; ok is false for an invalid one. It counts IPv6 by /64, because
+// one subscriber usually has a whole /64.
 func IPKey(ip netip.Addr) (key string, ok bool) {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsValid() {
@@ -117,8 +117,8 @@ func (r *Compiled) Request(key string, params ratelimit.Params) ratelimit.Reques
 
 // RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the goods, so that
 // one script can decide several. Every other key has a tag of its own around the whole name. Those
-// keys spread over the cluster, and a hot one moves with its slot. The names of hot keys are kept, so
-// that most requests make none.
+// keys spread over the cluster, and a hot one moves with its slot. The names of hot keys are kept,
+// so that most requests make none.
 func (r *Compiled) RedisKey(key string) string {
 	slot := &r.hot[maphash.String(r.seed, key)%uint64(len(r.hot))]
 	if hot := slot.Load(); hot != nil && hot.key == key {

@@ -135,8 +135,8 @@ func (h *fixture) buy(buyer int64) reservation.VerdictCode {
 	return res.Verdicts[0].Code
 }
 
-// snapshot returns a function that brings Redis back to this moment, as a failover to a replica that
-// lagged does.
+// snapshot returns a function that brings Redis back to this moment, as a failover to a replica
+// that lagged does.
 func (h *fixture) snapshot() func() {
 	ctx, dumps := h.t.Context(), map[string]string{}
 	for _, key := range must.Get(h.client.Keys(ctx, "*").Result())(h.t) {
@@ -153,9 +153,9 @@ func (h *fixture) snapshot() func() {
 	}
 }
 
-// TestRoom_LossOfRedisKeepsEveryPlace checks two losses: all of Redis, and all since a moment, which
-// a failover to a replica that lagged loses. No number is handed out twice, and every ticket restores
-// its number, also of buyers whom MySQL does not know of.
+// TestRoom_LossOfRedisKeepsEveryPlace checks two losses: all of Redis, and all since a moment,
+// which a failover to a replica that lagged loses. No number is handed out twice, and every ticket
+// restores its number, also of buyers whom MySQL does not know of.
 func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 	for name, lagging := range map[string]bool{"emptied": false, "lagging replica": true} {
 		t.Run(name, func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestRoom_RebuildSkipsNoNumber(t *testing.T) {
 	})
 }
 
-// TestService_NewRoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed. A room that
-// has admissions to restore is left to an admitter, which knows how long they last.
+// TestService_NewRoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed. A room
+// that has admissions to restore is left to an admitter, which knows how long they last.
 func TestService_NewRoomNeedsNoAdmitter(t *testing.T) {
 	h := open(t, 1, time.Second)
 	require.EqualValues(t, 1, h.join(1, "").Number)
@@ -236,8 +236,8 @@ func (o over) Sale(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: o.sale, Now: time.Now()}, nil
 }
 
-// TestRoom_DrawIsPublicAfterTheEnd checks that a draw can still be verified when Redis has forgotten
-// the room, and that a room which ended before its draw keeps its seed secret.
+// TestRoom_DrawIsPublicAfterTheEnd checks that a draw can still be verified when Redis has
+// forgotten the room, and that a room which ended before its draw keeps its seed secret.
 func TestRoom_DrawIsPublicAfterTheEnd(t *testing.T) {
 	for name, startsIn := range map[string]time.Duration{"drawn": time.Second, "not": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -266,9 +266,9 @@ func TestRoom_DrawIsPublicAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestRoom_LossWhileBuyersAreAdmitted checks that admissions survive the loss of Redis and the death
-// of an admitter, that nobody who waits is overtaken, and that numbers which nobody shows hold up
-// nobody.
+// TestRoom_LossWhileBuyersAreAdmitted checks that admissions survive the loss of Redis and the
+// death of an admitter, that nobody who waits is overtaken, and that numbers which nobody shows
+// hold up nobody.
 func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 	h := open(t, 3, 5*time.Second)
 	var places map[int64]admission.Place

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,6 +85,16 @@ func (s State) intact() bool {
 	before, _, _ := strings.Cut(s.Lease, "/")
 	now, _, _ := strings.Cut(s.SaleLease, "/")
 	return before != "" && before == now
+}
+
+// EpochOf returns the epoch of a lease of a room, which is "master/epoch"; 0 without one.
+func EpochOf(lease string) int64 {
+	_, epoch, _ := strings.Cut(lease, "/")
+	n, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // Mark says what a number is worth. scripts/lua/join.lua returns the same codes.

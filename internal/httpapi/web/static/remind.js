@@ -1,5 +1,5 @@
-// Reminders of sales that have not started: a notification of the browser, while any page of the shop
-// is open. The browser alone stores them.
+// Reminders of sales that have not started: a notification of the browser, while any page of the
+// shop is open. The browser alone stores them.
 import {put} from './cards.js';
 import {everySecond, now} from './clock.js';
 import {length, t} from './words.js';
