@@ -51,6 +51,14 @@ func (h *stripeFixture) checkout(who seckill.Actor, sn string) (page, session st
 	return page, h.stripe.Session(sn)
 }
 
+// buysToPay buys one unit of a new sale, and opens the page on which to pay.
+func (h *stripeFixture) buysToPay(who seckill.Actor) (sn, page, session string) {
+	h.t.Helper()
+	sn = h.buys(who, h.exposed("5", "5"), "1")
+	page, session = h.checkout(who, sn)
+	return sn, page, session
+}
+
 // webhook sends an event and returns the outcome, or the reason of the refusal.
 func (h *stripeFixture) webhook(body, signature string) string {
 	h.t.Helper()
@@ -135,9 +143,8 @@ func TestStripe_LostPageOfACancelledOrderEnds(t *testing.T) {
 // TestStripe_CancelEndsThePage cancels an order, whose page then takes no money.
 func TestStripe_CancelEndsThePage(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
-	goods, who := h.exposed("5", "5"), buyer(7)
-	sn := h.buys(who, goods, "1")
-	page, _ := h.checkout(who, sn)
+	who := buyer(7)
+	sn, page, _ := h.buysToPay(who)
 	h.does(who, "POST", "/orders/"+sn+"/cancel", "")
 	h.agrees(who, sn, "cancelled", 0)
 	_, err := h.stripe.Pay(page)
@@ -148,9 +155,8 @@ func TestStripe_CancelEndsThePage(t *testing.T) {
 // answer to the refund gets lost.
 func TestStripe_LatePaymentIsRefunded(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
-	goods, who := h.exposed("5", "5"), buyer(7)
-	sn := h.buys(who, goods, "1")
-	page, session := h.checkout(who, sn)
+	who := buyer(7)
+	sn, page, session := h.buysToPay(who)
 	must.Get(h.stripe.Pay(page))(t)
 	h.does(who, "POST", "/orders/"+sn+"/cancel", "")
 	h.stripe.Lose("/v1/refunds", 1)
@@ -164,9 +170,8 @@ func TestStripe_LatePaymentIsRefunded(t *testing.T) {
 // accepted it. Its report comes twice.
 func TestStripe_FailedRefundIsRepeated(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
-	goods, who := h.exposed("5", "5"), buyer(7)
-	sn := h.buys(who, goods, "1")
-	page, session := h.checkout(who, sn)
+	who := buyer(7)
+	sn, page, session := h.buysToPay(who)
 	must.Get(h.stripe.Pay(page))(t)
 	body, sign := h.stripe.Webhook(completed, session, nil)
 	require.Equal(t, "kept", h.webhook(body, sign))
@@ -227,9 +232,8 @@ func TestStripe_PageIsInTheSalesCurrency(t *testing.T) {
 // TestStripe_WrongMoneyIsRefunded pays other amounts and currencies for an order.
 func TestStripe_WrongMoneyIsRefunded(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
-	goods, who := h.exposed("5", "5"), buyer(7)
-	sn := h.buys(who, goods, "1")
-	page, session := h.checkout(who, sn)
+	who := buyer(7)
+	sn, page, session := h.buysToPay(who)
 	for _, changes := range []fakestripe.Object{
 		{"amount_total": int64(1998)}, {"amount_total": int64(2000)}, {"currency": "usd"},
 	} {
@@ -276,9 +280,8 @@ func TestStripe_ForgedWebhooksChangeNothing(t *testing.T) {
 // TestStripe_RecordsRefundsAndDisputes reports a refund and a dispute before their payment.
 func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
-	goods, who := h.exposed("5", "5"), buyer(7)
-	sn := h.buys(who, goods, "1")
-	page, session := h.checkout(who, sn)
+	who := buyer(7)
+	sn, page, session := h.buysToPay(who)
 	must.Get(h.stripe.Pay(page))(t)
 	for kind, object := range map[string]fakestripe.Object{
 		"refund.created":         {"id": "re_1", "status": "succeeded"},

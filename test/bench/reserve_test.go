@@ -31,10 +31,7 @@ const (
 // that only takes the same arguments. The other makes the same writes without a check. The
 // processor time is that of Redis.
 func BenchmarkReserve(b *testing.B) {
-	server := env.Redis(b)
-	client := connect.RedisOf(config.Redis{Addrs: []string{server.Addr()}})
-	b.Cleanup(func() { _ = client.Close() })
-	cpu := processes{redisPart: {server.Pid()}}
+	client, cpu := newRedis(b)
 	for i, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			ours := newSaleStore(b, client, int64(2*i+1), seckill.MaxStock)
@@ -90,6 +87,14 @@ func calls(
 type saleStore struct {
 	*redisstore.Store
 	goodsID int64
+}
+
+// newRedis starts a Redis, and returns a client of it and its processor time.
+func newRedis(b *testing.B) (redis.UniversalClient, processes) {
+	server := env.Redis(b)
+	client := connect.RedisOf(config.Redis{Addrs: []string{server.Addr()}})
+	b.Cleanup(func() { _ = client.Close() })
+	return client, processes{redisPart: {server.Pid()}}
 }
 
 func newSaleStore(

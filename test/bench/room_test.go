@@ -10,8 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/app/connect"
-	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
@@ -25,10 +23,7 @@ return number`)
 
 // BenchmarkRoomJoin measures the join script at groups of 1, 16 and 256.
 func BenchmarkRoomJoin(b *testing.B) {
-	server := env.Redis(b)
-	client := connect.RedisOf(config.Redis{Addrs: []string{server.Addr()}})
-	b.Cleanup(func() { _ = client.Close() })
-	cpu := processes{redisPart: {server.Pid()}}
+	client, cpu := newRedis(b)
 	for i, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			s := newSaleStore(b, client, int64(1001+2*i), seckill.MaxStock)
