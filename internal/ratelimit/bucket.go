@@ -71,7 +71,11 @@ func (s bucketState) convert(t *Params, at level) level {
 		return t.levelOf(at.d+r/t.Scale, r%t.Scale)
 	}
 	wait := at.over(s.free, s.scale)
-	waiting, stays := product(wait, s.scale), min(MaxTicks, product(wait, t.Scale))
+	stays := min(MaxTicks, product(wait, t.Scale))
+	waiting := min(MaxTicks, product(wait, s.scale))
+	if wait > 0 { // it is rounded up, and no part of a permit taken may count as a wait
+		waiting -= (s.free - at.r%s.scale + s.scale) % s.scale
+	}
 	taken, share := max(0, at.taken-waiting), max(0, at.share-waiting)
 	taken = min(MaxTicks, sum(product(taken/s.cost, t.Cost), scaled(taken%s.cost, t.Cost, s.cost)))
 	if s.cost != t.Cost || s.scale != t.Scale {

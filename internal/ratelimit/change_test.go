@@ -103,6 +103,34 @@ func TestReserve_ChangedRateKeepsPromisedWaits(t *testing.T) {
 	})
 }
 
+// TestReserve_ChangesBackAndForthKeepPromisedMoments has callers wait for a limiter whose interval is
+// no whole number of microseconds. It changes to a slow one and back. Nobody gets a moment that
+// another caller was promised.
+func TestReserve_ChangesBackAndForthKeepPromisedMoments(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
+		for _, rate := range []float64{333.333, 700, 700_000, 999_999} {
+			for _, slow := range []float64{0.1, 7} {
+				at := func(rate float64) ratelimit.Limit {
+					return ratelimit.Limit{
+						Algorithm: ratelimit.Reserve, PermitsPerSecond: rate, MaxWaitMillis: 1000,
+					}
+				}
+				for _, callers := range []int64{2, 3, 4, 70} {
+					s := made(at(rate), testclock.New())
+					last := s.take(callers, anyWait)
+					require.True(t, last.Allowed)
+					s.setLimit(at(slow))
+					require.False(t, s.take(1, 0).Allowed)
+					s.setLimit(at(rate))
+					next := s.take(1, anyWait)
+					require.Greater(t, next.Wait, last.Wait,
+						"%v/s, %v/s, %d callers", rate, slow, callers)
+				}
+			}
+		}
+	})
+}
+
 // exactBucket is a token bucket in fractions of permits. A change keeps the number of permits taken
 // and, of the rate, their share of the burst. The level is the larger of both.
 type exactBucket struct{ rate, burst, level, taken, share big.Rat }

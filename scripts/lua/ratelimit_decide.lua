@@ -144,6 +144,8 @@ local function convert(t, s, from)
   end
   local wait = over(s, from.free, from.scale)
   local waiting, stays = limited(wait, from.scale, MAX_TICKS), limited(wait, t.scale, MAX_TICKS)
+  -- The wait is rounded up, and no part of a permit taken may count as a wait.
+  if wait > 0 then waiting = waiting - (from.free - s.r) % from.scale end
   local taken, share = max(0, s.taken - waiting), max(0, s.share - waiting)
   taken = min(MAX_TICKS, limited(div(taken, from.cost), t.cost, MAX_TICKS) +
     scaled(taken % from.cost, t.cost, from.cost))

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,110 +13,280 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/property"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 // greed is a drawn case: nodes whose callers all ask at once in each round.
 type greed struct {
-	nodes, callers, leases, leaving int
-	limit                           ratelimit.Limit
-	changes, deaths                 bool
+	nodes, callers, leases, leaving   int
+	limit                             ratelimit.Limit
+	changes, deaths, drained, inRedis bool
 }
 
 func drawGreed(t *rapid.T) greed {
-	return greed{
-		nodes:   rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(t, "nodes"),
-		callers: rapid.SampledFrom([]int{1, 2, 7, 24, 64, 256}).Draw(t, "callers"),
+	c := greed{
+		nodes: rapid.OneOf(rapid.IntRange(1, 8), rapid.Just(8)).Draw(t, "nodes"),
+		callers: rapid.OneOf(rapid.IntRange(1, 256), rapid.SampledFrom([]int{1, 2, 7, 64, 256})).
+			Draw(t, "callers"),
 		leases:  rapid.SampledFrom([]int{0, 10}).Draw(t, "leases"),
 		leaving: rapid.SampledFrom([]int{0, 0, 3, 9}).Draw(t, "tenths that leave"),
 		limit: ratelimit.Limit{
 			Algorithm:        ratelimit.Reserve,
-			PermitsPerSecond: rapid.SampledFrom(rates).Draw(t, "rate"),
-			MaxBurstSeconds:  rapid.SampledFrom([]float64{0, 0.05, 1, 10}).Draw(t, "burst"),
+			PermitsPerSecond: drawRate(t),
 			MaxWaitMillis:    rapid.SampledFrom([]int64{0, 50, 1000}).Draw(t, "wait"),
 		},
 		changes: rapid.IntRange(0, 2).Draw(t, "changes") == 0,
 		deaths:  rapid.IntRange(0, 2).Draw(t, "deaths") == 0,
+		drained: rapid.Bool().Draw(t, "drained"),
+		inRedis: rapid.IntRange(0, 3).Draw(t, "in Redis") == 0,
 	}
+	if rapid.IntRange(0, 3).Draw(t, "burst in permits") == 0 {
+		c.limit.Burst = rapid.SampledFrom([]int64{1, 5, 10, 100}).Draw(t, "burst")
+	} else {
+		c.limit.MaxBurstSeconds = rapid.OneOf(rapid.Float64Range(0, 10),
+			rapid.SampledFrom([]float64{0, 0.05, 1, 10})).Draw(t, "burst seconds")
+	}
+	return c
 }
 
 var rates = []float64{0.1, 1, 7, 100, 333.333, 10_000, 1e6}
 
+func drawRate(t *rapid.T) float64 {
+	if rapid.Bool().Draw(t, "usual rate") {
+		return rapid.SampledFrom(rates).Draw(t, "rate")
+	}
+	return math.Pow(10, rapid.Float64Range(-1, 6).Draw(t, "logarithm of the rate"))
+}
+
 // burst is the permits that accumulate while nobody asks, and capacity those with the longest wait.
-func burst(l ratelimit.Limit) float64 { return max(1, l.PermitsPerSecond*l.MaxBurstSeconds) }
+func burst(l ratelimit.Limit) float64 {
+	if l.Burst > 0 {
+		return float64(l.Burst)
+	}
+	return max(1, l.PermitsPerSecond*l.MaxBurstSeconds)
+}
 
 func capacity(l ratelimit.Limit) float64 {
-	return burst(l) + l.PermitsPerSecond*float64(l.MaxWaitMillis)/1000
+	return burst(l) + l.PermitsPerSecond*longestWait(l).Seconds()
+}
+
+func longestWait(l ratelimit.Limit) time.Duration { return time.Duration(l.MaxWaitMillis) * ms }
+
+// greedyStep is a pause after which n callers ask for twice the permits that have accumulated. It
+// ends before a quarter of the permits do so, and before the bucket is full with a part of a permit.
+func greedyStep(l ratelimit.Limit, n int) time.Duration {
+	share := min(float64(n)/2, capacity(l)/4)
+	if room := capacity(l) - 1; room > 0 {
+		share = min(share, room/2)
+	}
+	return time.Duration(math.Ceil(share/l.PermitsPerSecond*1e6)) * us
+}
+
+// grant is n permits that are good at a time.
+type grant struct {
+	at time.Time
+	n  float64
+}
+
+// rateSince is a rate from a time on.
+type rateSince struct {
+	from time.Time
+	rate float64
+}
+
+// highest returns for each moment the highest rate of the longest wait before it. Permits that are
+// good then were taken within this time.
+func highest(rates []rateSince, longest time.Duration) (all []rateSince) {
+	var moments []time.Time
+	for _, r := range rates {
+		moments = append(moments, r.from, r.from.Add(longest))
+	}
+	slices.SortFunc(moments, time.Time.Compare)
+	for _, at := range moments {
+		most := 0.0
+		for i, r := range rates {
+			ended := i+1 < len(rates) && !at.Before(rates[i+1].from.Add(longest))
+			if !r.from.After(at) && !ended {
+				most = max(most, r.rate)
+			}
+		}
+		all = append(all, rateSince{at, most})
+	}
+	return all
+}
+
+// accumulated is the permits that accumulate at the rates until a time.
+func accumulated(rates []rateSince, until time.Time) (permits float64) {
+	for i, r := range rates {
+		end := until
+		if i+1 < len(rates) && rates[i+1].from.Before(end) {
+			end = rates[i+1].from
+		}
+		permits += r.rate * max(0, end.Sub(r.from).Seconds())
+	}
+	return permits
+}
+
+// beyondRate is the largest excess of permits over the accumulated ones in any window.
+func beyondRate(good []grant, rates []rateSince) float64 {
+	slices.SortStableFunc(good, func(a, b grant) int { return a.at.Compare(b.at) })
+	lowest, most, got := math.Inf(1), 0.0, 0.0
+	for _, g := range good {
+		paid := accumulated(rates, g.at)
+		lowest = min(lowest, got-paid)
+		got += g.n
+		most = max(most, got-paid-lowest)
+	}
+	return most
+}
+
+// mob is the nodes of a case, on one store and one clock.
+type mob struct {
+	greed
+	t      *testing.T
+	clock  *testclock.Clock
+	store  gate.Store
+	book   *rules.Rulebook
+	chance *rand.Rand
+	crowds []*crowd
+
+	good      []grant
+	rates     []rateSince
+	mostBurst float64
+	died      int     // nodes
+	asked     float64 // permits
+	kept      float64 // by callers that did not leave
+}
+
+func (m *mob) start() *crowd {
+	c := &crowd{Store: m.store, own: &m.limit}
+	c.gate = gate.New(m.book, c, gate.Options{Now: m.clock.Now, Deadline: time.Minute})
+	return c
+}
+
+func (m *mob) setRate(rate float64) {
+	m.limit.PermitsPerSecond = rate
+	m.rates = append(m.rates, rateSince{m.clock.Now(), rate})
+	m.mostBurst = max(m.mostBurst, burst(m.limit))
+}
+
+// drain takes what the limiter grants without a wait.
+func (m *mob) drain() {
+	params := termsOf(m.t, m.limit)
+	rule := must.Get(m.book.Find("r"))(m.t)
+	request := rule.Request("1", params)
+	request.N, request.MaxWait = params.LargestRequest(0), 0
+	d := must.Get(m.store.TakeEach(context.Background(), request))(m.t)[0]
+	require.True(m.t, d.Allowed)
+	m.keep(grant{m.clock.Now(), float64(d.Granted)})
+	m.asked += float64(d.Granted)
+}
+
+func (m *mob) keep(g grant) {
+	m.good = append(m.good, g)
+	m.kept += g.n
+}
+
+// rush has all callers of all nodes ask. Some leave, and some nodes die with their leases.
+func (m *mob) rush(leaving int) {
+	for i, node := range m.crowds {
+		for _, out := range node.rush(m.t, m.callers) {
+			if m.chance.IntN(10) < leaving {
+				out.Refund()
+				continue
+			}
+			m.keep(grant{m.clock.Now().Add(out.Decision.Wait), 1})
+		}
+		m.asked += float64(m.callers)
+		node.gate.Close() // waits for the refunds
+		if m.deaths && m.chance.IntN(10) == 0 {
+			m.crowds[i] = m.start()
+			m.died++
+		}
+	}
+}
+
+// play rushes. The rate may change after each round.
+func (m *mob) play(rounds int) {
+	step := greedyStep(m.limit, m.nodes*m.callers)
+	for range rounds {
+		m.rush(m.leaving)
+		m.clock.Add(step)
+		if m.changes && m.chance.IntN(5) == 0 {
+			m.setRate(rates[m.chance.IntN(len(rates))])
+		}
+	}
+}
+
+// serve rushes without a change while nobody leaves. It returns the permits that the callers get
+// after the first round, and those that they could get: what accumulates meanwhile, or what they ask
+// for.
+func (m *mob) serve(rounds int) (got, due float64) {
+	step := greedyStep(m.limit, m.nodes*m.callers)
+	m.rush(0)
+	kept, demand := m.kept, float64(rounds*m.nodes*m.callers)
+	for range rounds {
+		m.clock.Add(step)
+		m.rush(0)
+	}
+	return m.kept - kept, min(demand, m.limit.PermitsPerSecond*(time.Duration(rounds)*step).Seconds())
 }
 
 // TestGate_GreedIsBoundedAndServed sends 1 to 256 callers at once to each of 1 to 8 nodes, at 0.1 to
-// a million permits a second, on a test clock. Some wait, some leave, the rate may change, and nodes
-// may die with their leases. No window has more than the burst, rate × T and the leases, by the
-// highest rate and burst so far. Where nobody leaves and nothing changes, callers get 95 % of what
-// they ask for or of what the limit has, less the leases.
+// a million permits a second with up to 10 s of burst, on a test clock, in process and in Redis. Some
+// wait, some leave, the rate may change, and nodes may die with their leases. No window has more than
+// the largest burst, what accumulates at the rates of the time, and the nodes' leases. In the end
+// nobody leaves and nothing changes. Then callers get 95 % of what they ask for or of what
+// accumulates, less the leases.
 func TestGate_GreedIsBoundedAndServed(t *testing.T) {
+	client := steadyClient(t, servers.Redis(t).Addr())
+	b := must.Get(rules.New(rules.Rule{Name: "r", By: []string{"goods"}}))(t)
+	leasing := must.Get(rules.New(rules.Rule{Name: "r", By: []string{"goods"}, Leases: 10}))(t)
 	property.Check(t, func(rt *rapid.T) {
-		c, clock := drawGreed(rt), testclock.New()
-		// The number of draws must not depend on who is admitted.
-		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "chance"), 1))
-		store := ratelimit.NewMemory(clock.Now)
-		b := must.Get(rules.New(rules.Rule{
-			Name: "r", By: []string{"goods"}, Leases: int64(c.leases),
-		}))(rt)
-		limit := c.limit
-		start := func() *crowd {
-			made := &crowd{Store: store, own: &limit}
-			made.gate = gate.New(b, made, gate.Options{Now: clock.Now, Deadline: time.Minute})
-			return made
+		clock := testclock.New()
+		m := &mob{
+			greed: drawGreed(rt), t: t, clock: clock, store: ratelimit.NewMemory(clock.Now), book: b,
+			// The number of draws must not depend on who is admitted.
+			chance: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "chance"), 1)),
 		}
-		crowds := make([]*crowd, c.nodes)
-		for i := range crowds {
-			crowds[i] = start()
+		if m.leases > 0 {
+			m.book = leasing
 		}
-		// Callers ask twice as often as permits accumulate, before a quarter of them do, and before
-		// the bucket is full with a part of a permit.
-		share := min(float64(c.nodes*c.callers)/2, capacity(limit)/4)
-		if room := capacity(limit) - 1; room > 0 {
-			share = min(share, room/2)
+		if m.inRedis {
+			require.NoError(rt, client.FlushDB(context.Background()).Err())
+			m.store = redislimit.New(client, clock.Now)
 		}
-		step := time.Duration(math.Ceil(share/limit.PermitsPerSecond*1e6)) * us
-		rounds := max(4, min(40, 8000/(c.nodes*c.callers)))
-		var good []time.Time
-		most, rate, deaths := burst(limit), limit.PermitsPerSecond, 0
-		for range rounds {
-			for i, node := range crowds {
-				for _, out := range node.rush(t, c.callers) {
-					if chance.IntN(10) < c.leaving {
-						out.Refund()
-						continue
-					}
-					good = append(good, clock.Now().Add(out.Decision.Wait))
-				}
-				node.gate.Close() // waits for the refunds
-				if c.deaths && chance.IntN(10) == 0 {
-					crowds[i], deaths = start(), deaths+1
-				}
-			}
-			clock.Add(step)
-			if c.changes && chance.IntN(5) == 0 {
-				limit.PermitsPerSecond = rates[chance.IntN(len(rates))]
-				most, rate = max(most, burst(limit)), max(rate, limit.PermitsPerSecond)
-			}
+		for range m.nodes {
+			m.crowds = append(m.crowds, m.start())
 		}
-		slices.SortFunc(good, time.Time.Compare)
-		leased := 0
-		if c.leases > 1 {
-			leased = (c.nodes + deaths) * c.leases
+		m.setRate(m.limit.PermitsPerSecond)
+		if m.drained {
+			m.drain()
 		}
-		const rounded = 2e-6 // seconds: waits are whole microseconds
-		require.LessOrEqual(rt, mostInAnyWindow(good, rate), most+float64(leased)+rounded*rate+1e-6)
-		if c.leaving == 0 && !c.changes {
-			total := capacity(limit) + rate*(time.Duration(rounds-1)*step).Seconds()
-			demand := float64(rounds * c.nodes * c.callers)
-			require.GreaterOrEqual(rt, float64(len(good)), 0.95*min(total, demand)-float64(leased)-1)
+		rounds := max(4, min(40, 8000/(m.nodes*m.callers)))
+		m.play(rounds)
+		died := m.died
+		got, due := m.serve(rounds)
+
+		leased := float64(m.nodes * m.leases)
+		rates := highest(m.rates, longestWait(m.limit))
+		// Waits are whole microseconds, and rates are exact to a billionth.
+		rounded := 1e-9*accumulated(rates, clock.Now().Add(time.Second)) + 1e-6
+		for _, r := range rates {
+			rounded = max(rounded, 2e-6*r.rate)
+		}
+		require.LessOrEqual(rt, beyondRate(m.good, rates), m.mostBurst+leased+rounded)
+		lost := leased + float64((m.died-died)*m.leases)
+		require.GreaterOrEqual(rt, got, 0.95*due-lost-1)
+		if m.leaving == 0 && !m.changes {
+			due = min(m.asked, capacity(m.limit)+accumulated(m.rates, clock.Now()))
+			lost = leased + float64(m.died*m.leases)
+			require.GreaterOrEqual(rt, m.kept, 0.95*due-lost-1, "from the first request on")
 		}
 	})
 }
