@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -168,6 +170,30 @@ func TestGuava_BurstIsAtMostOneSecond(t *testing.T) {
 			require.GreaterOrEqual(t, totalTime(t, s, clock, rate), time.Second)
 		}
 	})
+}
+
+// TestGuava_IdleLimiterKeepsItsStoredPermits checks that a full limiter is not taken for a new one,
+// which has no stored permits. Redis keeps its key for a day, and a memory that drops others keeps it.
+func TestGuava_IdleLimiterKeepsItsStoredPermits(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	s := newLimiter(t, redislimit.New(client, nil), "k", bursty(5))
+	s.take(1, 0)
+	require.Greater(t, client.PTTL(t.Context(), "k").Val(), 23*time.Hour)
+
+	clock := testclock.New()
+	memory := ratelimit.NewMemory(clock.Now)
+	memory.SetMost(8 << 20) // beyond a quarter of it, the memory drops full limiters
+	s = newLimiter(t, memory, "k", bursty(5))
+	s.take(1, 0)
+	clock.Add(time.Hour)
+	other := newLimiter(t, memory, "", tokenBucket(1000, 1))
+	for n := range 20_000 {
+		other.key = address(n)
+		other.take(1, 0)
+		clock.Add(ms)
+	}
+	require.Less(t, memory.Len(), 15_000, "the memory drops limiters")
+	require.Equal(t, int64(5), s.peek(1, 0).Remaining)
 }
 
 func TestGuava_WarmupTimeHoldsWithWeights(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 // TestLimiter_GreedyCallersGetTheSalesRate has 24 callers that ask two APIs without a pause, for a
 // sale of 100 paths a second and a burst of 0.05 s. They get no more by Redis' clock, which decides,
-// and 90 % of the rate at least. A machine that stops all callers for the length of the burst loses
+// and 97 % of the rate at least. A machine that stops all callers for the length of the burst loses
 // permits, so a round may be repeated. A limiter that denies callers because they share a call never
 // passes a round.
 func TestLimiter_GreedyCallersGetTheSalesRate(t *testing.T) {
@@ -70,10 +70,10 @@ func TestLimiter_GreedyCallersGetTheSalesRate(t *testing.T) {
 	}
 	best := round()
 	for range 20 {
-		if best >= 0.9 {
+		if best >= 0.97 {
 			break
 		}
 		best = max(best, round())
 	}
-	require.GreaterOrEqual(t, best, 0.9)
+	require.GreaterOrEqual(t, best, 0.97)
 }
