@@ -187,7 +187,7 @@ func TestGuava_IdleLimiterKeepsItsStoredPermits(t *testing.T) {
 	s.take(1, 0)
 	clock.Add(time.Hour)
 	other := newLimiter(t, memory, "", tokenBucket(1000, 1))
-	for n := range 20_000 {
+	for n := range 100_000 {
 		other.key = address(n)
 		other.take(1, 0)
 		clock.Add(ms)
