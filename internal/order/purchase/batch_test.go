@@ -17,7 +17,7 @@ import (
 
 const goodsID = 42
 
-// redis records when each batch reaches it, and gives every buyer the same verdict at once.
+// redis records when each batch reaches it. Every buyer gets the same verdict at once.
 type redis struct {
 	purchase.ReservationStore
 	began   time.Time
