@@ -45,8 +45,10 @@ func (f *Fields) IntOr(name string, otherwise, low, high int64) int64 {
 // Decimal parses an int64 in its canonical form only: "+1", "01", "-0", "1.0" and "1e3" are not.
 func Decimal(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil && strconv.FormatInt(n, 10) == s
+	return n, err == nil && (s == "0" || isDigit1to9(strings.TrimPrefix(s, "-")[0]))
 }
+
+func isDigit1to9(c byte) bool { return '1' <= c && c <= '9' }
 
 // Float takes a number in JSON's notation.
 func (f *Fields) Float(name string) float64 {
