@@ -176,9 +176,7 @@ func auditOrder(
 func orderEntry(
 	tx *gorm.DB, action salechange.Action, goodsID int64, orderSn string, now time.Time,
 ) *auditRow {
-	by := seckill.ActorOf(tx.Statement.Context)
-	return &auditRow{
-		GoodsID: goodsID, ID: newID(), ActorID: by.ID, ActorRole: by.Role, Action: action,
-		Was: map[string]any{}, Became: map[string]any{"orderSn": orderSn}, MadeAt: now.UnixMilli(),
-	}
+	e := newAuditEntry(tx, action, goodsID, now)
+	e.Became["orderSn"] = orderSn
+	return e
 }
