@@ -41,8 +41,13 @@ func crossShardMethods() map[string]string {
 		"OpenOn":           scan,
 		"DueRefunds":       scan,
 		"DueCheckouts":     scan,
+		"OpenRefunds":      "the operators' list: an index on each shard, merged",
+		"RetryRefund":      "an operator resolves one: the lookup of a payment's number",
+		"SettleRefund":     "the same",
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
 		"CountDeadLetters": scan,
+
+		"CountStoppedRefunds": scan,
 		"DeadLetter":       "an operator reads one: a lookup by id, or all shards",
 		"RemoveDeadLetter": "an operator resolves one: the same",
 		"Answered":         "by the asker: the keys live on shards of their own (actor_id)",
