@@ -103,7 +103,8 @@ func TestAPIKeys_UseIsRecordedAndAuditedByName(t *testing.T) {
 	sn := h.buys(buyer(1), h.exposed("5", "1"), "1")
 	other := h.newKey(merchant().ID, apikey.OrdersWrite, apikey.WebhooksWrite)
 	for _, c := range [][2]string{
-		{"/admin/orders/" + sn + "/reveal", ""}, {"/admin/orders/" + sn + "/cancel", ""},
+		{"/admin/orders/" + sn + "/reveal", ""},
+		{"/admin/orders/" + sn + "/cancel", ""},
 		{"/admin/webhooks", hook},
 	} {
 		r := h.with(other.text, "POST", c[0], c[1])
