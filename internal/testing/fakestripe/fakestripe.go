@@ -239,11 +239,11 @@ func (s *Server) refund(form url.Values) (int, Object) {
 		return 400, refusal("invalid_request_error", "charge_already_refunded", "")
 	}
 	left := charge["amount"].(int64) - charge["amount_refunded"].(int64)
-	return 200, s.giveBack(intent, left)
+	return 200, s.makeRefund(intent, left)
 }
 
-// giveBack makes a refund of a payment and returns a copy.
-func (s *Server) giveBack(intent Object, amount int64) Object {
+// makeRefund makes a refund of a payment and returns a copy.
+func (s *Server) makeRefund(intent Object, amount int64) Object {
 	charge, id := intent["latest_charge"].(Object), intent["id"].(string)
 	charge["amount_refunded"] = charge["amount_refunded"].(int64) + amount
 	charge["refunded"] = charge["amount_refunded"] == charge["amount"]
@@ -259,7 +259,7 @@ func (s *Server) giveBack(intent Object, amount int64) Object {
 // it.
 func (s *Server) Refund(intent string, amount int64) (body, header string) {
 	s.mu.Lock()
-	object := s.giveBack(s.intents[intent], amount)
+	object := s.makeRefund(s.intents[intent], amount)
 	s.mu.Unlock()
 	return s.Event("refund.created", object)
 }
