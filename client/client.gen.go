@@ -97,8 +97,10 @@ const (
 	AuditActionExpose        AuditAction = "expose"
 	AuditActionRefundOrder   AuditAction = "refundOrder"
 	AuditActionRetryDelivery AuditAction = "retryDelivery"
+	AuditActionRetryRefund   AuditAction = "retryRefund"
 	AuditActionRevealOrder   AuditAction = "revealOrder"
 	AuditActionRotateSecret  AuditAction = "rotateSecret"
+	AuditActionSettleRefund  AuditAction = "settleRefund"
 	AuditActionShipOrder     AuditAction = "shipOrder"
 )
 
@@ -127,9 +129,13 @@ func (e AuditAction) Valid() bool {
 		return true
 	case AuditActionRetryDelivery:
 		return true
+	case AuditActionRetryRefund:
+		return true
 	case AuditActionRevealOrder:
 		return true
 	case AuditActionRotateSecret:
+		return true
+	case AuditActionSettleRefund:
 		return true
 	case AuditActionShipOrder:
 		return true
@@ -729,6 +735,57 @@ func (e RebuildListItemsGate) Valid() bool {
 	case RebuildListItemsGateNOTRENEWED:
 		return true
 	case RebuildListItemsGateSHUT:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundReason.
+const (
+	RefundReasonAMOUNT    RefundReason = "AMOUNT"
+	RefundReasonCANCELLED RefundReason = "CANCELLED"
+	RefundReasonCURRENCY  RefundReason = "CURRENCY"
+	RefundReasonEXPIRED   RefundReason = "EXPIRED"
+	RefundReasonFAILED    RefundReason = "FAILED"
+	RefundReasonMERCHANT  RefundReason = "MERCHANT"
+	RefundReasonPAID      RefundReason = "PAID"
+)
+
+// Valid indicates whether the value is a known member of the RefundReason enum.
+func (e RefundReason) Valid() bool {
+	switch e {
+	case RefundReasonAMOUNT:
+		return true
+	case RefundReasonCANCELLED:
+		return true
+	case RefundReasonCURRENCY:
+		return true
+	case RefundReasonEXPIRED:
+		return true
+	case RefundReasonFAILED:
+		return true
+	case RefundReasonMERCHANT:
+		return true
+	case RefundReasonPAID:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReversalKind.
+const (
+	ReversalKindDispute ReversalKind = "dispute"
+	ReversalKindRefund  ReversalKind = "refund"
+)
+
+// Valid indicates whether the value is a known member of the ReversalKind enum.
+func (e ReversalKind) Valid() bool {
+	switch e {
+	case ReversalKindDispute:
+		return true
+	case ReversalKindRefund:
 		return true
 	default:
 		return false
@@ -1364,6 +1421,9 @@ type Order struct {
 	PhoneNumber string `json:"phoneNumber"`
 	Quantity    int    `json:"quantity"`
 
+	// Reversals Refunds and disputes that the payment provider has reported. Only `GET /admin/orders` has them.
+	Reversals *[]Reversal `json:"reversals,omitempty"`
+
 	// ShippedAt The time at which the merchant first said that it was sent.
 	ShippedAt *Time `json:"shippedAt,omitempty"`
 
@@ -1540,6 +1600,78 @@ type RebuildList struct {
 // over, MySQL is too far behind, or no worker has renewed the gate.
 type RebuildListItemsGate string
 
+// Refund defines model for Refund.
+type Refund struct {
+	Amount int64 `json:"amount"`
+
+	// Attempts Since the first one or the last retry.
+	Attempts int `json:"attempts"`
+
+	// Currency ISO 4217, of amount.
+	Currency string `json:"currency"`
+
+	// GoodsID A decimal int64 above 0.
+	GoodsID ID `json:"goodsId"`
+
+	// NextAt The next attempt; absent if it is stopped or settled.
+	NextAt *Time `json:"nextAt,omitempty"`
+
+	// OrderSn 35 digits of base 62. Orders of earlier releases keep their 58 characters.
+	OrderSn OrderSn `json:"orderSn"`
+
+	// PaymentID The payment provider's number.
+	PaymentID string `json:"paymentId"`
+
+	// Problem Why the last attempt failed.
+	Problem *string `json:"problem,omitempty"`
+
+	// Reason Why the order can't keep the money.
+	Reason RefundReason `json:"reason"`
+
+	// Since The first attempt; absent before it.
+	Since *Time `json:"since,omitempty"`
+
+	// Stopped No attempt follows without an operator.
+	Stopped bool `json:"stopped"`
+
+	// TriedAt The last attempt.
+	TriedAt *Time `json:"triedAt,omitempty"`
+}
+
+// RefundReason Why the order can't keep the money.
+type RefundReason string
+
+// RefundList defines model for RefundList.
+type RefundList struct {
+	Items []Refund `json:"items"`
+
+	// NextCursor For the next page; null on the last.
+	NextCursor *Cursor `json:"nextCursor"`
+}
+
+// Reversal defines model for Reversal.
+type Reversal struct {
+	// Amount As the payment provider counts it.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217.
+	Currency string `json:"currency"`
+
+	// ID The payment provider's number.
+	ID        string       `json:"id"`
+	Kind      ReversalKind `json:"kind"`
+	PaymentID string       `json:"paymentId"`
+
+	// ReportedAt When it reached the state.
+	ReportedAt Time `json:"reportedAt"`
+
+	// State The payment provider's word, such as succeeded or needs_response.
+	State string `json:"state"`
+}
+
+// ReversalKind defines model for Reversal.Kind.
+type ReversalKind string
+
 // Sale defines model for Sale.
 type Sale struct {
 	// AccessCode Which access codes buyers need: none, one that serves every buyer, or one that belongs to the first buyer who presents it. Only a draft accepts a change.
@@ -1617,6 +1749,12 @@ type SaleList struct {
 
 	// NextCursor For the next page; null on the last.
 	NextCursor *Cursor `json:"nextCursor"`
+}
+
+// Settlement defines model for Settlement.
+type Settlement struct {
+	// Note For the audit log.
+	Note *string `json:"note,omitempty"`
 }
 
 // Shipment defines model for Shipment.
@@ -2086,6 +2224,14 @@ type ListRebuildsParams struct {
 	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListRefundsParams defines parameters for ListRefunds.
+type ListRefundsParams struct {
+	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before.
+	Cursor *CursorParameter `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListOwnSalesParams defines parameters for ListOwnSales.
 type ListOwnSalesParams struct {
 	Limit *LimitParameter `form:"limit,omitempty" json:"limit,omitempty"`
@@ -2234,6 +2380,9 @@ type SetLimiterJSONRequestBody = Limit
 
 // ShipOrderJSONRequestBody defines body for ShipOrder for application/json ContentType.
 type ShipOrderJSONRequestBody = Shipment
+
+// SettleRefundJSONRequestBody defines body for SettleRefund for application/json ContentType.
+type SettleRefundJSONRequestBody = Settlement
 
 // CreateSaleJSONRequestBody defines body for CreateSale for application/json ContentType.
 type CreateSaleJSONRequestBody = NewSale
@@ -2505,6 +2654,41 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
 	ListRebuilds(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRefunds Payments that are to be refunded and are not yet
+	//
+	// The service returns money that no order can keep. It repeats a failed attempt for three days, with pauses of up to an
+	// hour, and then stops. `stopped` refunds wait for an operator.
+	//
+	// Corresponds with GET /admin/refunds (the `ListRefunds` operationId).
+	ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryRefund Try a refund again now, and for three more days
+	//
+	// The audit log of the sale records who asked for it.
+	//
+	// Corresponds with POST /admin/refunds/{paymentId}/retry (the `RetryRefund` operationId).
+	RetryRefund(ctx context.Context, paymentID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SettleRefundWithBody Record that the buyer has the money in another way
+	//
+	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+	// may be in progress; repeat the call after some seconds.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+	SettleRefundWithBody(ctx context.Context, paymentID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SettleRefund Record that the buyer has the money in another way
+	//
+	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+	// may be in progress; repeat the call after some seconds.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+	SettleRefund(ctx context.Context, paymentID string, body SettleRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListOwnSales My sales of every status, newest first
 	//
@@ -3228,6 +3412,81 @@ func (c *Client) ShipOrder(ctx context.Context, orderSn OrderSnParameter, body S
 // Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
 func (c *Client) ListRebuilds(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRebuildsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRefunds Payments that are to be refunded and are not yet
+//
+// The service returns money that no order can keep. It repeats a failed attempt for three days, with pauses of up to an
+// hour, and then stops. `stopped` refunds wait for an operator.
+//
+// Corresponds with GET /admin/refunds (the `ListRefunds` operationId).
+func (c *Client) ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRefundsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryRefund Try a refund again now, and for three more days
+//
+// The audit log of the sale records who asked for it.
+//
+// Corresponds with POST /admin/refunds/{paymentId}/retry (the `RetryRefund` operationId).
+func (c *Client) RetryRefund(ctx context.Context, paymentID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryRefundRequest(c.Server, paymentID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SettleRefundWithBody Record that the buyer has the money in another way
+//
+// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+// may be in progress; repeat the call after some seconds.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+func (c *Client) SettleRefundWithBody(ctx context.Context, paymentID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSettleRefundRequestWithBody(c.Server, paymentID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SettleRefund Record that the buyer has the money in another way
+//
+// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+// may be in progress; repeat the call after some seconds.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+func (c *Client) SettleRefund(ctx context.Context, paymentID string, body SettleRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSettleRefundRequest(c.Server, paymentID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4899,6 +5158,153 @@ func NewListRebuildsRequest(server string, params *ListRebuildsParams) (*http.Re
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewListRefundsRequest constructs an http.Request for the ListRefunds method
+func NewListRefundsRequest(server string, params *ListRefundsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/refunds")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetryRefundRequest constructs an http.Request for the RetryRefund method
+func NewRetryRefundRequest(server string, paymentID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "paymentId", paymentID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/refunds/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSettleRefundRequest calls the generic SettleRefund builder with application/json body
+func NewSettleRefundRequest(server string, paymentID string, body SettleRefundJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSettleRefundRequestWithBody(server, paymentID, "application/json", bodyReader)
+}
+
+// NewSettleRefundRequestWithBody constructs an http.Request for the SettleRefund method, with any body, and a specified content type
+func NewSettleRefundRequestWithBody(server string, paymentID string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "paymentId", paymentID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/refunds/%s/settle", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -6846,6 +7252,45 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /admin/rebuilds (the `ListRebuilds` operationId).
 	ListRebuildsWithResponse(ctx context.Context, params *ListRebuildsParams, reqEditors ...RequestEditorFn) (*ListRebuildsResponse, error)
+
+	// ListRefundsWithResponse Payments that are to be refunded and are not yet
+	//
+	// The service returns money that no order can keep. It repeats a failed attempt for three days, with pauses of up to an
+	// hour, and then stops. `stopped` refunds wait for an operator.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/refunds (the `ListRefunds` operationId).
+	ListRefundsWithResponse(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*ListRefundsResponse, error)
+
+	// RetryRefundWithResponse Try a refund again now, and for three more days
+	//
+	// The audit log of the sale records who asked for it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/refunds/{paymentId}/retry (the `RetryRefund` operationId).
+	RetryRefundWithResponse(ctx context.Context, paymentID string, reqEditors ...RequestEditorFn) (*RetryRefundResponse, error)
+
+	// SettleRefundWithBodyWithResponse Record that the buyer has the money in another way
+	//
+	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+	// may be in progress; repeat the call after some seconds.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+	SettleRefundWithBodyWithResponse(ctx context.Context, paymentID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SettleRefundResponse, error)
+
+	// SettleRefundWithResponse Record that the buyer has the money in another way
+	//
+	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+	// may be in progress; repeat the call after some seconds.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+	SettleRefundWithResponse(ctx context.Context, paymentID string, body SettleRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*SettleRefundResponse, error)
 
 	// ListOwnSalesWithResponse My sales of every status, newest first
 	//
@@ -10234,6 +10679,526 @@ func (r ListRebuildsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListRebuildsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListRefundsResponse200Headers the declared response headers of an HTTP 200 response for ListRefunds
+type ListRefundsResponse200Headers struct {
+	XRequestID string
+}
+
+// ListRefundsResponse400Headers the declared response headers of an HTTP 400 response for ListRefunds
+type ListRefundsResponse400Headers struct {
+	XRequestID string
+}
+
+// ListRefundsResponse401Headers the declared response headers of an HTTP 401 response for ListRefunds
+type ListRefundsResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// ListRefundsResponse403Headers the declared response headers of an HTTP 403 response for ListRefunds
+type ListRefundsResponse403Headers struct {
+	XRequestID string
+}
+
+// ListRefundsResponse429Headers the declared response headers of an HTTP 429 response for ListRefunds
+type ListRefundsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// ListRefundsResponse503Headers the declared response headers of an HTTP 503 response for ListRefunds
+type ListRefundsResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// ListRefundsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRefunds
+type ListRefundsResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type ListRefundsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int        `json:"code"`
+		Data RefundList `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListRefundsResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListRefundsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListRefundsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListRefundsResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListRefundsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListRefundsResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListRefundsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRefundsResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int        `json:"code"`
+	Data RefundList `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListRefundsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListRefundsResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListRefundsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListRefundsResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ListRefundsResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListRefundsResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRefundsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRefundsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRefundsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRefundsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RetryRefundResponse200Headers the declared response headers of an HTTP 200 response for RetryRefund
+type RetryRefundResponse200Headers struct {
+	XRequestID string
+}
+
+// RetryRefundResponse400Headers the declared response headers of an HTTP 400 response for RetryRefund
+type RetryRefundResponse400Headers struct {
+	XRequestID string
+}
+
+// RetryRefundResponse401Headers the declared response headers of an HTTP 401 response for RetryRefund
+type RetryRefundResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// RetryRefundResponse403Headers the declared response headers of an HTTP 403 response for RetryRefund
+type RetryRefundResponse403Headers struct {
+	XRequestID string
+}
+
+// RetryRefundResponse404Headers the declared response headers of an HTTP 404 response for RetryRefund
+type RetryRefundResponse404Headers struct {
+	XRequestID string
+}
+
+// RetryRefundResponse429Headers the declared response headers of an HTTP 429 response for RetryRefund
+type RetryRefundResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// RetryRefundResponse503Headers the declared response headers of an HTTP 503 response for RetryRefund
+type RetryRefundResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// RetryRefundResponseDefaultHeaders the declared response headers of an HTTP default response for RetryRefund
+type RetryRefundResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type RetryRefundResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int    `json:"code"`
+		Data Refund `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RetryRefundResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *RetryRefundResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *RetryRefundResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *RetryRefundResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *RetryRefundResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RetryRefundResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *RetryRefundResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RetryRefundResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RetryRefundResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int    `json:"code"`
+	Data Refund `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RetryRefundResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RetryRefundResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RetryRefundResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RetryRefundResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RetryRefundResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r RetryRefundResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RetryRefundResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryRefundResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryRefundResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryRefundResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryRefundResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SettleRefundResponse200Headers the declared response headers of an HTTP 200 response for SettleRefund
+type SettleRefundResponse200Headers struct {
+	XRequestID string
+}
+
+// SettleRefundResponse400Headers the declared response headers of an HTTP 400 response for SettleRefund
+type SettleRefundResponse400Headers struct {
+	XRequestID string
+}
+
+// SettleRefundResponse401Headers the declared response headers of an HTTP 401 response for SettleRefund
+type SettleRefundResponse401Headers struct {
+	WWWAuthenticate string
+	XRequestID      string
+}
+
+// SettleRefundResponse403Headers the declared response headers of an HTTP 403 response for SettleRefund
+type SettleRefundResponse403Headers struct {
+	XRequestID string
+}
+
+// SettleRefundResponse404Headers the declared response headers of an HTTP 404 response for SettleRefund
+type SettleRefundResponse404Headers struct {
+	XRequestID string
+}
+
+// SettleRefundResponse409Headers the declared response headers of an HTTP 409 response for SettleRefund
+type SettleRefundResponse409Headers struct {
+	RetryAfter *int
+	XRequestID string
+}
+
+// SettleRefundResponse429Headers the declared response headers of an HTTP 429 response for SettleRefund
+type SettleRefundResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int
+	XRequestID      string
+}
+
+// SettleRefundResponse503Headers the declared response headers of an HTTP 503 response for SettleRefund
+type SettleRefundResponse503Headers struct {
+	RetryAfter int
+	XRequestID string
+}
+
+// SettleRefundResponseDefaultHeaders the declared response headers of an HTTP default response for SettleRefund
+type SettleRefundResponseDefaultHeaders struct {
+	XRequestID string
+}
+
+type SettleRefundResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		// Code The HTTP status, or a rate limit's own.
+		Code int    `json:"code"`
+		Data Refund `json:"data"`
+
+		// Message For people; may change.
+		Message string `json:"message"`
+
+		// Reason Stable; what programs read.
+		Reason    Reason `json:"reason"`
+		RequestID string `json:"requestId"`
+	}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthenticated
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *RateLimited
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Other
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SettleRefundResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *SettleRefundResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *SettleRefundResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *SettleRefundResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *SettleRefundResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *SettleRefundResponse409Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *SettleRefundResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *SettleRefundResponse503Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SettleRefundResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SettleRefundResponse) GetJSON200() *struct {
+	// Code The HTTP status, or a rate limit's own.
+	Code int    `json:"code"`
+	Data Refund `json:"data"`
+
+	// Message For people; may change.
+	Message string `json:"message"`
+
+	// Reason Stable; what programs read.
+	Reason    Reason `json:"reason"`
+	RequestID string `json:"requestId"`
+} {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SettleRefundResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SettleRefundResponse) GetJSON401() *Unauthenticated {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r SettleRefundResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SettleRefundResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r SettleRefundResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r SettleRefundResponse) GetJSON429() *RateLimited {
+	return r.JSON429
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r SettleRefundResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SettleRefundResponse) GetJSONDefault() *Other {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SettleRefundResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SettleRefundResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SettleRefundResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SettleRefundResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15829,6 +16794,69 @@ func (c *ClientWithResponses) ListRebuildsWithResponse(ctx context.Context, para
 	return ParseListRebuildsResponse(rsp)
 }
 
+// ListRefundsWithResponse Payments that are to be refunded and are not yet
+//
+// The service returns money that no order can keep. It repeats a failed attempt for three days, with pauses of up to an
+// hour, and then stops. `stopped` refunds wait for an operator.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/refunds (the `ListRefunds` operationId).
+func (c *ClientWithResponses) ListRefundsWithResponse(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*ListRefundsResponse, error) {
+	rsp, err := c.ListRefunds(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRefundsResponse(rsp)
+}
+
+// RetryRefundWithResponse Try a refund again now, and for three more days
+//
+// The audit log of the sale records who asked for it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/refunds/{paymentId}/retry (the `RetryRefund` operationId).
+func (c *ClientWithResponses) RetryRefundWithResponse(ctx context.Context, paymentID string, reqEditors ...RequestEditorFn) (*RetryRefundResponse, error) {
+	rsp, err := c.RetryRefund(ctx, paymentID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryRefundResponse(rsp)
+}
+
+// SettleRefundWithBodyWithResponse Record that the buyer has the money in another way
+//
+// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+// may be in progress; repeat the call after some seconds.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+func (c *ClientWithResponses) SettleRefundWithBodyWithResponse(ctx context.Context, paymentID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SettleRefundResponse, error) {
+	rsp, err := c.SettleRefundWithBody(ctx, paymentID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSettleRefundResponse(rsp)
+}
+
+// SettleRefundWithResponse Record that the buyer has the money in another way
+//
+// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
+// may be in progress; repeat the call after some seconds.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/refunds/{paymentId}/settle (the `SettleRefund` operationId).
+func (c *ClientWithResponses) SettleRefundWithResponse(ctx context.Context, paymentID string, body SettleRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*SettleRefundResponse, error) {
+	rsp, err := c.SettleRefund(ctx, paymentID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSettleRefundResponse(rsp)
+}
+
 // ListOwnSalesWithResponse My sales of every status, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -20041,6 +21069,625 @@ func ParseListRebuildsResponse(rsp *http.Response) (*ListRebuildsResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers ListRebuildsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListRefundsResponse parses an HTTP response from a ListRefundsWithResponse call
+func ParseListRefundsResponse(rsp *http.Response) (*ListRefundsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRefundsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int        `json:"code"`
+			Data RefundList `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListRefundsResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListRefundsResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ListRefundsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListRefundsResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListRefundsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListRefundsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers ListRefundsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRetryRefundResponse parses an HTTP response from a RetryRefundWithResponse call
+func ParseRetryRefundResponse(rsp *http.Response) (*RetryRefundResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryRefundResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int    `json:"code"`
+			Data Refund `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RetryRefundResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers RetryRefundResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers RetryRefundResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers RetryRefundResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers RetryRefundResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers RetryRefundResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers RetryRefundResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers RetryRefundResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSettleRefundResponse parses an HTTP response from a SettleRefundWithResponse call
+func ParseSettleRefundResponse(rsp *http.Response) (*SettleRefundResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SettleRefundResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			// Code The HTTP status, or a rate limit's own.
+			Code int    `json:"code"`
+			Data Refund `json:"data"`
+
+			// Message For people; may change.
+			Message string `json:"message"`
+
+			// Reason Stable; what programs read.
+			Reason    Reason `json:"reason"`
+			RequestID string `json:"requestId"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SettleRefundResponse200Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers SettleRefundResponse400Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers SettleRefundResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers SettleRefundResponse403Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers SettleRefundResponse404Headers
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers SettleRefundResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 429:
+		var headers SettleRefundResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers SettleRefundResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	case true:
+		var headers SettleRefundResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -10,6 +10,10 @@
 // unknown. Repeat a purchase with the same path: it takes no units twice. A client may be used by
 // many goroutines. It sets no deadline of its own: each call ends with its context.
 //
+// cmd/loadtest calls the API with it, except in the buyers' measured loop (see
+// internal/loadgen/apiclient). seckillctl calls no API: it works on the servers, also while no API
+// runs.
+//
 // The pages, the probes, the event streams and the calls of a payment provider are not part of it.
 package client
 

@@ -220,6 +220,57 @@ export type Order = {
   trackingNumber?: string;
   /** Where it goes. Lists have none. */
   shipping?: Address;
+  /** Refunds and disputes that the payment provider has reported. Only `GET /admin/orders` has them. */
+  reversals?: Array<Reversal>;
+};
+
+export type Reversal = {
+  /** The payment provider's number. */
+  id: string;
+  kind: "refund" | "dispute";
+  paymentId: string;
+  /** As the payment provider counts it. */
+  amount: number;
+  /** ISO 4217. */
+  currency: string;
+  /** The payment provider's word, such as succeeded or needs_response. */
+  state: string;
+  /** When it reached the state. */
+  reportedAt: Time;
+};
+
+export type Refund = {
+  /** The payment provider's number. */
+  paymentId: string;
+  orderSn: OrderSn;
+  goodsId: Id;
+  amount: number;
+  /** ISO 4217, of amount. */
+  currency: string;
+  /** Why the order can't keep the money. */
+  reason: "EXPIRED" | "CANCELLED" | "FAILED" | "PAID" | "AMOUNT" | "MERCHANT" | "CURRENCY";
+  /** Since the first one or the last retry. */
+  attempts: number;
+  /** No attempt follows without an operator. */
+  stopped: boolean;
+  /** The first attempt; absent before it. */
+  since?: Time;
+  /** The last attempt. */
+  triedAt?: Time;
+  /** The next attempt; absent if it is stopped or settled. */
+  nextAt?: Time;
+  /** Why the last attempt failed. */
+  problem?: string;
+};
+
+export type RefundList = {
+  items: Array<Refund>;
+  nextCursor: Cursor;
+};
+
+export type Settlement = {
+  /** For the audit log. */
+  note?: string;
 };
 
 export type Address = {
@@ -422,7 +473,7 @@ export type SaleChange = {
   currency?: string;
 };
 
-export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery";
+export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "retryRefund" | "settleRefund" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery";
 
 export type AuditList = {
   items: Array<{
@@ -845,6 +896,9 @@ export interface Operations {
   listDeadLetters: { method: 'GET'; path: '/admin/dead-letters'; query: { limit?: number; cursor?: string }; body: undefined; data: DeadLetterList };
   requeueDeadLetter: { method: 'POST'; path: '/admin/dead-letters/{id}/requeue'; query: Record<string, never>; body: undefined; data: Order };
   discardDeadLetter: { method: 'DELETE'; path: '/admin/dead-letters/{id}'; query: Record<string, never>; body: undefined; data: Record<string, never> };
+  listRefunds: { method: 'GET'; path: '/admin/refunds'; query: { limit?: number; cursor?: string }; body: undefined; data: RefundList };
+  retryRefund: { method: 'POST'; path: '/admin/refunds/{paymentId}/retry'; query: Record<string, never>; body: undefined; data: Refund };
+  settleRefund: { method: 'POST'; path: '/admin/refunds/{paymentId}/settle'; query: Record<string, never>; body: Settlement | undefined; data: Refund };
   enter: { method: 'POST'; path: '/session'; query: Record<string, never>; body: SessionIn | undefined; data: Session };
   leave: { method: 'DELETE'; path: '/session'; query: Record<string, never>; body: undefined; data: Record<string, never> };
   livez: { method: 'GET'; path: '/livez'; query: Record<string, never>; body: undefined; data: Record<string, never> };

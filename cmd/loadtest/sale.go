@@ -63,8 +63,9 @@ func (p *loadTest) findSale(ctx context.Context) error {
 		PerBuyerLimit int64     `json:"perBuyerLimit"`
 		StartAt       time.Time `json:"startAt"`
 	}
-	if err := p.merchant.Do(ctx, "GET", "/admin/sales/"+p.goods, nil, &found); err != nil {
-		return fmt.Errorf("find the sale: %w", err)
+	read := apiclient.ReadInto("find the sale", &found)
+	if err := read(p.merchant.API().ShowOwnSale(ctx, p.goods)); err != nil {
+		return err
 	}
 	p.GoodsID, p.StartAt = p.goods, found.StartAt
 	p.stock, p.limit = found.Stock, found.PerBuyerLimit
@@ -115,5 +116,6 @@ func (p *loadTest) closeSale(ctx context.Context) error {
 	if p.goods != "" {
 		return nil
 	}
-	return p.merchant.Do(ctx, "POST", "/admin/sales/"+p.GoodsID+"/close", nil, &struct{}{})
+	return apiclient.ReadInto("close the sale", &struct{}{})(
+		p.merchant.API().CloseSale(ctx, p.GoodsID))
 }

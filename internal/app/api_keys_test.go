@@ -98,6 +98,20 @@ func TestAPIKeys_UseIsRecordedAndAuditedByName(t *testing.T) {
 	h.eventually(func() bool {
 		return strings.Contains(h.does(merchant(), "GET", "/admin/api-keys", "").raw, `"lastUsedAt"`)
 	}, "the use was never recorded")
+
+	// Changes of orders and of webhooks, which no sale's own change records.
+	sn := h.buys(buyer(1), h.exposed("5", "1"), "1")
+	other := h.newKey(merchant().ID, apikey.OrdersWrite, apikey.WebhooksWrite)
+	for _, c := range [][2]string{
+		{"/admin/orders/" + sn + "/reveal", ""},
+		{"/admin/orders/" + sn + "/cancel", ""},
+		{"/admin/webhooks", hook},
+	} {
+		r := h.with(other.text, "POST", c[0], c[1])
+		require.Contains(t, []string{"OK", "CREATED"}, r.Reason, r.raw)
+	}
+	audit = h.does(merchant(), "GET", "/admin/audit", "").raw
+	require.Equal(t, 3, strings.Count(audit, `"apiKey":{"id":"`+other.ID+`"`), audit)
 }
 
 // TestAPIKeys_NeverInLogs checks that no log has a part of a key's secret, at the level debug, and

@@ -3,6 +3,7 @@ package app_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -185,9 +186,143 @@ func TestStripe_FailedRefundIsRepeated(t *testing.T) {
 		require.EqualValues(t, 1999, kept)
 		require.Equal(t, "recorded", h.webhook(failed, failedSign))
 		require.Equal(t, "recorded", h.webhook(failed, failedSign))
+		require.Contains(t, h.onlyRefund().Problem, "failed")
+		h.does(operator(), "POST", "/admin/refunds/"+h.stripe.Intent(session)+"/retry", "")
 		h.agrees(who, sn, "cancelled", 0)
 	}
 	require.Equal(t, 3, h.stripe.Calls("POST /v1/refunds"))
+}
+
+// waitingRefund is a refund as operators see it.
+type waitingRefund struct {
+	PaymentID, OrderSn, Currency, Reason, Problem string
+
+	Amount, Attempts int64
+	Stopped          bool
+}
+
+// onlyRefund returns the one refund that is not made yet.
+func (h *stripeFixture) onlyRefund() waitingRefund {
+	h.t.Helper()
+	r := h.does(operator(), "GET", "/admin/refunds", "")
+	items := dataOf[struct{ Items []waitingRefund }](h.t, r).Items
+	require.Len(h.t, items, 1, r.raw)
+	return items[0]
+}
+
+// TestStripe_RefusedRefundIsRetriedOrSettled lets Stripe refuse every refund. Days later the
+// refunder stops. An operator's retry succeeds once Stripe makes refunds again; another operator
+// returned the money of a second payment by bank.
+func TestStripe_RefusedRefundIsRetriedOrSettled(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	who := buyer(7)
+	h.stripe.RefuseRefunds("charge_disputed")
+	refused := func() (sn, intent string) {
+		sn, page, session := h.buysToPay(who)
+		must.Get(h.stripe.Pay(page))(t)
+		h.does(who, "POST", "/orders/"+sn+"/cancel", "")
+		body, sign := h.stripe.Webhook(completed, session, nil)
+		require.Equal(t, "refunding", h.webhook(body, sign))
+		intent = h.stripe.Intent(session)
+		h.eventually(func() bool { return h.onlyRefund().Problem != "" }, "never tried")
+		// Days pass, and the next attempt is due.
+		_, err := h.Store.Pool().ExecContext(t.Context(), `UPDATE payments SET refund_since = 1,
+			refund_tried_at = 1, refund_at = 1, refund_problem = '' WHERE payment_id = ?`, intent)
+		require.NoError(t, err)
+		h.eventually(func() bool {
+			last := h.onlyRefund()
+			return last.Stopped && last.Problem != ""
+		}, "never stopped")
+		return sn, intent
+	}
+	sn, intent := refused()
+	r := h.onlyRefund()
+	require.Contains(t, r.Problem, "charge_disputed")
+	require.Equal(t, waitingRefund{
+		PaymentID: intent, OrderSn: sn, Currency: "CNY", Reason: "CANCELLED", Problem: r.Problem,
+		Amount: 1999, Attempts: r.Attempts, Stopped: true,
+	}, r)
+	h.stripe.RefuseRefunds("")
+	h.refuses("FORBIDDEN", merchant(), "POST", "/admin/refunds/"+intent+"/retry", "")
+	h.does(operator(), "POST", "/admin/refunds/"+intent+"/retry", "")
+	h.agrees(who, sn, "cancelled", 0)
+
+	h.stripe.RefuseRefunds("charge_disputed")
+	_, intent = refused()
+	settle := "/admin/refunds/" + intent + "/settle"
+	_, err := h.Store.Pool().ExecContext(t.Context(),
+		"UPDATE payments SET refund_tried_at = 1 WHERE payment_id = ?", intent)
+	require.NoError(t, err)
+	h.refuses("BAD_REQUEST", operator(), "POST", settle, `{"note":"`+strings.Repeat("n", 201)+`"}`)
+	h.does(operator(), "POST", settle, `{"note":"bank transfer"}`)
+	h.refuses("NOT_FOUND", operator(), "POST", settle, "")
+	require.Contains(t, h.does(operator(), "GET", "/admin/refunds", "").raw, `"items":[]`)
+	log := h.does(operator(), "GET", "/admin/audit", "").raw
+	require.Contains(t, log, `"action":"retryRefund"`)
+	require.Regexp(t, `"action":"settleRefund".*"note":"bank transfer"`, log)
+}
+
+// TestStripe_RefundAtStripeCancelsTheOrder returns a payment on Stripe's pages: a part of it, then
+// the rest. The reports of both come twice, and before that of the payment.
+func TestStripe_RefundAtStripeCancelsTheOrder(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	sn, other := h.buys(who, goods, "1"), h.buys(who, goods, "1")
+	page, session := h.checkout(who, sn)
+	must.Get(h.stripe.Pay(page))(t)
+	body, sign := h.stripe.Refund(h.stripe.Intent(session), 500)
+	rest, restSign := h.stripe.Refund(h.stripe.Intent(session), 1499)
+	for range 2 {
+		require.Equal(t, "recorded", h.webhook(rest, restSign))
+		require.Equal(t, "recorded", h.webhook(body, sign))
+	}
+	h.agrees(who, sn, "cancelled", 0)
+	body, sign = h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "refunded", h.webhook(body, sign))
+	h.exact(goods, 5, 4, 1)
+	require.Zero(t, h.stripe.Calls("POST /v1/refunds"), "the money is returned already")
+	require.Equal(t, 2, strings.Count(
+		h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").raw, `"kind":"refund"`))
+	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw,
+		`"action":"refundOrder"`)
+
+	// A part leaves the order paid, and so does all money of an order that is shipped.
+	page, session = h.checkout(who, other)
+	must.Get(h.stripe.Pay(page))(t)
+	body, sign = h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "kept", h.webhook(body, sign))
+	require.Equal(t, "recorded", h.webhook(h.stripe.Refund(h.stripe.Intent(session), 1)))
+	h.becomes(who, other, "paid")
+	h.does(merchant(), "POST", "/admin/orders/"+other+"/ship", `{"carrier":"UPS"}`)
+	require.Equal(t, "recorded", h.webhook(h.stripe.Refund(h.stripe.Intent(session), 1998)))
+	h.becomes(who, other, "paid")
+	h.exact(goods, 5, 4, 1)
+}
+
+// TestStripe_RefundAtStripeMeetsOurs returns a payment on Stripe's pages and by the API at once.
+func TestStripe_RefundAtStripeMeetsOurs(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods := h.exposed("20", "1")
+	for i := range int64(8) {
+		who := buyer(100 + i)
+		sn := h.buys(who, goods, "1")
+		page, session := h.checkout(who, sn)
+		must.Get(h.stripe.Pay(page))(t)
+		paid, paidSign := h.stripe.Webhook(completed, session, nil)
+		require.Equal(t, "kept", h.webhook(paid, paidSign))
+		body, sign := h.stripe.Refund(h.stripe.Intent(session), 1999)
+		var both sync.WaitGroup
+		both.Go(func() { h.as(merchant(), "POST", "/admin/orders/"+sn+"/refund", "") })
+		both.Go(func() { h.as(seckill.Actor{}, "POST", "/payments/webhook", body, "Stripe-Signature", sign) })
+		both.Go(func() {
+			h.as(seckill.Actor{}, "POST", "/payments/webhook", paid, "Stripe-Signature", paidSign)
+		})
+		both.Wait()
+		h.agrees(who, sn, "cancelled", 0)
+		h.eventually(func() bool { return h.webhook(paid, paidSign) == "refunded" }, "not recorded")
+	}
+	h.exact(goods, 20, 20, 0)
+	require.Zero(t, h.stripe.Calls("POST /v1/refunds"))
 }
 
 // TestStripe_ShortTimeToPayEndsThePage expires an order long before Stripe would end its page.
@@ -298,6 +433,10 @@ func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 	body, sign := h.stripe.Webhook(completed, session, nil)
 	require.Equal(t, "kept", h.webhook(body, sign))
 	h.agrees(who, sn, "paid", 1999)
+	shown := h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").raw
+	require.Contains(t, shown, `{"id":"dp_1","kind":"dispute","paymentId":"`+
+		h.stripe.Intent(session)+`","amount":500,"currency":"EUR","state":"`)
+	require.NotContains(t, h.does(who, "GET", "/orders/"+sn, "").raw, "reversals")
 	require.Equal(t, "ignored", h.webhook(h.stripe.Event("customer.created", fakestripe.Object{})))
 }
 

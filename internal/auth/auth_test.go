@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/userid"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -41,6 +42,17 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTokensVerify_LeavesOutLongAddress checks that an email address out of bounds keeps no user
+// from signing in.
+func TestTokensVerify_LeavesOutLongAddress(t *testing.T) {
+	tokens, c := newTokens(t, 0)
+	a := seckill.Actor{ID: "7", Role: seckill.Buyer, Email: strings.Repeat("e", MaxEmail+1)}
+	token := must.Get(jwt.NewWithClaims(jwt.SigningMethodHS256,
+		claimsOf(a, c.Now(), c.Now().Add(time.Hour))).SignedString(secret))(t)
+	a.Email = ""
+	require.Equal(t, a, must.Get(tokens.Verify(token))(t))
 }
 
 func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {

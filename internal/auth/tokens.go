@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -92,8 +93,8 @@ func NewTokens(o Options) (*Tokens, error) {
 func (t *Tokens) Sign(a seckill.Actor, ttl time.Duration) (string, error) {
 	now := t.now()
 	c := claimsOf(a, now, now.Add(ttl))
-	if _, err := c.actor(); err != nil {
-		return "", fmt.Errorf("sign a token: %w", err)
+	if kept, err := c.actor(); err != nil || kept.Email != a.Email {
+		return "", fmt.Errorf("sign a token: %w", cmp.Or(err, errClaims))
 	}
 	s, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(t.secret)
 	if err != nil {

@@ -25,7 +25,7 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 	limit := callTimeout + rt.extraTime
 	return func(c *gin.Context) {
 		r, err := a.readRequest(c, rt)
-		if err == nil && rt.precheck != nil {
+		if err == nil && rt.precheck != nil && r.Err() == nil {
 			err = rt.precheck(r)
 		}
 		if err != nil {
@@ -76,6 +76,9 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 		r.AddPath(p.Key, p.Value)
 	}
 	err := r.Read(c.Writer, c.Request)
+	if err == nil && len(rt.fields) == 0 {
+		err = r.Err() // the handler takes no fields, so it does not ask for problems
+	}
 	if err == nil && rt.countErrors {
 		requestContextOf(c.Request.Context()).goodsID = r.purchasedGoods()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -18,7 +19,8 @@ const (
 )
 
 // findManagedOrder is GET /admin/orders: the order with a number, as a list. The list is empty if no
-// sale of the actor has this order. Name and phone number are masked.
+// sale of the actor has this order. Name and phone number are masked. Only this call reads refunds
+// and disputes.
 func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error) {
 	sn := r.Text("orderSn")
 	if !isOrderSn(sn) {
@@ -31,7 +33,11 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 	o, err := a.Orders.FindManaged(ctx, r.actor, sn)
 	switch seckill.ReasonOf(err) {
 	case "":
-		found.Items = append(found.Items, a.newMaskedOrderResponse(ctx, o))
+		var reversals []payment.Reversal
+		reversals, err = a.Payments.Reversals(ctx, o.GoodsID, o.OrderSn)
+		shown := a.newMaskedOrderResponse(ctx, o)
+		shown.Reversals = newReversalResponses(reversals)
+		found.Items = append(found.Items, shown)
 	case seckill.NotFound, seckill.Forbidden:
 		err = nil
 	}

@@ -35,6 +35,8 @@ type orderResponse struct {
 	Carrier        string            `json:"carrier,omitzero"`
 	TrackingNumber string            `json:"trackingNumber,omitzero"`
 	Shipping       *shipping.Address `json:"shipping,omitzero"`
+
+	Reversals []reversalResponse `json:"reversals,omitempty"` // where a merchant finds one order
 }
 
 func (a *api) newOrderResponse(ctx context.Context, o order.Order) orderResponse {

@@ -50,6 +50,7 @@ const (
 	webhookCursor    = "w"
 	deliveryCursor   = "b"
 	apiKeyCursor     = "k"
+	refundCursor     = "r"
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the first page.

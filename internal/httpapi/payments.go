@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -29,7 +28,7 @@ type paymentResponse struct {
 // may repeat a report, so the service records each payment once.
 func (a *api) receivePayment(ctx context.Context, r *request) (response, error) {
 	id, sn, amount := r.Text("paymentId"), r.Text("orderSn"), r.Int("amount")
-	if id == "" || len(id) > payment.MaxPaymentID || strings.ContainsFunc(id, isInvalidIDRune) {
+	if !isPaymentID(id) {
 		r.Reject("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", payment.MaxPaymentID)
 	}
 	if amount < 0 {

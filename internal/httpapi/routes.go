@@ -62,6 +62,7 @@ func (a *api) routes() []route {
 		room        = "/sales/:goodsId/waiting-room"
 		limiter     = "/admin/limiters/:type/*key"
 		deadLetters = "/admin/dead-letters"
+		refunds     = "/admin/refunds"
 		webhooks    = "/admin/webhooks"
 		apiKeys     = "/admin/api-keys"
 		session     = "/session"
@@ -223,5 +224,11 @@ func (a *api) routes() []route {
 		{methods: read, path: deadLetters, fields: page, handle: a.listDeadLetters},
 		{methods: post, path: deadLetters + "/:id/requeue", handle: a.requeueDeadLetter},
 		{methods: remove, path: deadLetters + "/:id", handle: a.discardDeadLetter},
+		{methods: read, path: refunds, fields: page, handle: a.listRefunds},
+		{methods: post, path: refunds + "/:paymentId/retry", handle: a.retryRefund},
+		{
+			methods: post, path: refunds + "/:paymentId/settle", fields: []string{"note"},
+			handle: a.settleRefund,
+		},
 	}
 }

@@ -73,6 +73,8 @@ func (a *api) sessionToken(r *request) (string, error) {
 		return a.guestToken(r)
 	case token:
 		return strings.TrimSpace(r.Text("token")), r.Err()
+	case r.Err() != nil:
+		return "", r.Err()
 	default:
 		return bearer(r.header)
 	}

@@ -84,6 +84,8 @@ func (s sample) gauges(export export) {
 	one("oversold_units",
 		"Units that MySQL has sold beyond the totals. Any value but 0 is a defect.", all.oversold)
 	one("dead_letters_waiting", "Dead letters that wait for an operator.", float64(s.DeadLetters))
+	one("refunds_stopped", "Refunds that failed for days and wait for an operator.",
+		float64(s.Refunds))
 	one("parked_orders", "Late orders that wait for units.", float64(s.Parked))
 	one("redis_memory_used_bytes", "Memory that Redis uses.", float64(s.Memory.Used))
 	one("redis_memory_max_bytes", "Memory that Redis may use; 0: no limit.", float64(s.Memory.Most))

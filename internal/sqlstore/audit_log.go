@@ -83,12 +83,21 @@ func (r auditRow) entry() salechange.AuditEntry {
 // audit records a change of a sale by the context's actor in the caller's transaction. The zero row
 // represents a sale that does not exist before or after the change.
 func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
-	from, to := difference(was, became)
+	e := newAuditEntry(tx, action, max(was.GoodsID, became.GoodsID), now)
+	e.Was, e.Became = difference(was, became)
+	return tx.Create(e).Error
+}
+
+// newAuditEntry returns an entry of the audit log by the context's actor, without fields.
+func newAuditEntry(
+	tx *gorm.DB, action salechange.Action, goodsID int64, now time.Time,
+) *auditRow {
 	by := seckill.ActorOf(tx.Statement.Context)
-	return tx.Create(&auditRow{
-		GoodsID: max(was.GoodsID, became.GoodsID), ID: newID(), ActorID: by.ID,
-		ActorRole: by.Role, APIKeyID: by.APIKey.ID, APIKeyName: by.APIKey.Name, Action: action, Was: from, Became: to, MadeAt: now.UnixMilli(),
-	}).Error
+	return &auditRow{
+		GoodsID: goodsID, ID: newID(), ActorID: by.ID, ActorRole: by.Role,
+		APIKeyID: by.APIKey.ID, APIKeyName: by.APIKey.Name, Action: action,
+		Was: map[string]any{}, Became: map[string]any{}, MadeAt: now.UnixMilli(),
+	}
 }
 
 // difference returns the changed fields before and after.

@@ -162,8 +162,26 @@ func (reversalRow) TableName() string { return "payment_reversals" }
 
 var errNoReversal = errors.New("the reversal is not recorded")
 
+// reversal converts the row.
+func (r reversalRow) reversal() payment.Reversal {
+	return payment.Reversal{
+		ID: r.ReversalID, Kind: r.Kind, GoodsID: r.GoodsID, OrderSn: r.OrderSn,
+		PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency, State: r.State,
+		Closed: r.Closed != 0, At: timeOf(&r.ReportedAt),
+	}
+}
+
+// ReversalsOf lists the refunds and disputes of an order. It reads those of its sale: few orders
+// have any.
+func (s *Store) ReversalsOf(
+	ctx context.Context, goodsID int64, orderSn string,
+) ([]payment.Reversal, error) {
+	q := s.read(ctx).Where("goods_id = ? AND order_sn = ?", goodsID, orderSn)
+	return list("list reversals", q.Order("reversal_id"), reversalRow.reversal)
+}
+
 // RecordReversal inserts or updates a refund or a dispute under the lock of its order.
-func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal) error {
+func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time.Time) error {
 	row := reversalRow{
 		GoodsID: r.GoodsID, ReversalID: r.ID, OrderSn: r.OrderSn, PaymentID: r.PaymentID,
 		Kind: r.Kind, Amount: r.Amount, Currency: r.Currency, State: r.State,
@@ -183,7 +201,7 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal) error {
 			return err
 		}
 		if r.Failed && known.Closed == 0 {
-			if err := refundAgain(tx, r); err != nil {
+			if err := refundAgain(tx, r, now); err != nil {
 				return err
 			}
 		}
@@ -199,11 +217,11 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal) error {
 	})
 }
 
-// refundAgain makes the payment of a failed refund due again. It changes no payment that its order
-// keeps, because then the merchant began the refund at the provider. While the refund's answer is
-// not recorded, it returns an error, so that the provider reports again: the refunder would
-// otherwise record the failed refund as done.
-func refundAgain(tx *gorm.DB, r payment.Reversal) error {
+// refundAgain makes the payment of a failed refund due again, after the pause of a failed attempt,
+// or leaves it to an operator. It changes no payment that its order keeps, because then the merchant
+// began the refund at the provider. While the refund's answer is not recorded, it returns an error,
+// so that the provider reports again: the refunder would otherwise record the failed refund as done.
+func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	paid, err := take[paymentRow](
 		tx.Where("goods_id = ? AND payment_id = ?", r.GoodsID, r.PaymentID), errNoPayment)
 	switch {
@@ -211,10 +229,13 @@ func refundAgain(tx *gorm.DB, r payment.Reversal) error {
 		return nil
 	case err != nil:
 		return err
-	case paid.State == payment.Refunding:
+	case paid.State == payment.Refunding && paid.refund().InProgress(now):
 		return seckill.NewUnavailable("the payment is being refunded; report again", nil)
 	}
-	return tx.Exec(`UPDATE payments SET state = ?, refund_at = ?, refunded_at = NULL
+	return tx.Exec(`UPDATE payments
+		SET state = ?, refund_at = ?, refunded_at = NULL, refund_problem = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ?`, payment.Refunding,
-		r.At.UnixMilli(), r.GoodsID, r.PaymentID, payment.Refunded).Error
+		millis(paid.refund().NextRefund(now)),
+		truncate("refund "+r.ID+" was reported as "+r.State, maxRefundProblem),
+		r.GoodsID, r.PaymentID, payment.Refunded).Error
 }

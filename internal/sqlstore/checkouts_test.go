@@ -1,13 +1,16 @@
 package sqlstore
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -73,13 +76,12 @@ func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {
 			ID: "dp_1", Kind: payment.ReversalDispute, GoodsID: sale.GoodsID, OrderSn: sn,
 			PaymentID: "pi_1", Amount: 1999, Currency: "EUR", State: state, Closed: closed,
 			At: today.Add(time.Duration(second) * time.Second),
-		}))
+		}, today))
 	}
 	state := func() string {
-		var rows []reversalRow
-		require.NoError(t, h.db.Where("goods_id = ?", sale.GoodsID).Find(&rows).Error)
-		require.Len(t, rows, 1)
-		return rows[0].State
+		found := must.Get(h.ReversalsOf(t.Context(), sale.GoodsID, sn))(t)
+		require.Len(t, found, 1)
+		return found[0].State
 	}
 	for _, c := range []struct {
 		state  string
@@ -100,7 +102,8 @@ func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {
 }
 
 // TestRecordReversal_FailedRefundIsDueAgain reports a failed refund before and after the refunder
-// has recorded it, twice, and one of a payment that its order keeps.
+// has recorded it, twice, and one of a payment that its order keeps. The pauses grow, and days after
+// the first attempt an operator decides.
 func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	sale, now := h.exposed(10, 5), today.Add(time.Minute)
 	wrong := h.payment(sale, "pi_wrong", h.writeOrder(sale, 1))
@@ -114,23 +117,128 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 			ID: refund, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
 			PaymentID: p.ID, Amount: p.Amount, Currency: "EUR", State: "failed", Closed: true,
 			Failed: true, At: now,
-		})
+		}, now)
 	}
-	due := func() int { return len(must.Get(h.DueRefunds(t.Context(), now, 10))(t)) }
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(fails(wrong, "re_1")),
-		"its answer is not recorded yet")
-	for _, refund := range []string{"re_1", "re_2"} {
+	open := func() []payment.Refund { return must.Get(h.OpenRefunds(t.Context(), "", 10))(t) }
+	for n, refund := range []string{"re_1", "re_2"} {
+		require.True(t, must.Get(h.ClaimRefund(t.Context(), open()[0], now))(t))
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(fails(wrong, refund)),
+			"its answer is not recorded yet")
 		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
-		require.Zero(t, due())
+		require.Empty(t, open())
 		require.NoError(t, fails(wrong, refund))
-		require.Equal(t, 1, due())
+		require.Len(t, open(), 1)
+		require.InDelta(t, float64(30*time.Second<<n), float64(open()[0].NextAt.Sub(now)),
+			float64(6*time.Second<<n))
+		require.Contains(t, open()[0].Problem, refund)
 		require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
 		require.NoError(t, fails(wrong, refund), "a repeated report")
-		require.Zero(t, due())
+		require.Empty(t, open())
+		require.NoError(t, fails(wrong, refund+"_"))
 	}
+	require.NoError(t, h.MarkRefunded(t.Context(), wrong, now))
+	now = now.Add(payment.RefundPeriod)
+	require.NoError(t, fails(wrong, "re_5"))
+	require.True(t, open()[0].Stopped())
+	require.EqualValues(t, 1, must.Get(h.CountStoppedRefunds(t.Context()))(t))
 	require.NoError(t, fails(kept, "re_3"))
 	require.NoError(t, fails(h.payment(sale, "pi_unknown", kept.OrderSn), "re_4"))
-	require.Zero(t, due())
+	require.Len(t, open(), 1)
+}
+
+// TestRefund_StopsAndIsRetriedOrSettled takes refunds through their attempts to an operator's
+// decision.
+func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
+	ctx, sale, now := t.Context(), h.exposed(10, 5), today.Add(time.Minute)
+	p := h.payment(sale, "pi_wrong", h.writeOrder(sale, 1))
+	p.Amount++
+	must.Get(h.receiveOne(p, now))(t)
+	only := func() payment.Refund {
+		all := must.Get(h.OpenRefunds(ctx, "", 10))(t)
+		require.Len(t, all, 1)
+		return all[0]
+	}
+	attempt := func() {
+		r := only()
+		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
+		require.False(t, must.Get(h.ClaimRefund(ctx, r, now))(t), "another refunder has claimed it")
+		require.NoError(t, h.RecordRefundProblem(ctx, p, strings.Repeat("é", 300)))
+	}
+	_, err := h.SettleRefund(ctx, "pi_other", "", now)
+	require.ErrorIs(t, err, payment.ErrNoSuchRefund)
+	attempt()
+	_, err = h.SettleRefund(ctx, p.ID, "", now)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "an attempt may be in progress")
+	first := now
+	now = now.Add(payment.RefundPeriod - time.Millisecond)
+	attempt()
+	require.False(t, only().Stopped())
+	now = now.Add(time.Millisecond)
+	attempt()
+	require.True(t, only().Stopped())
+	require.Equal(t, first, only().Since)
+	require.Equal(t, now, only().TriedAt)
+	require.Equal(t, strings.Repeat("é", maxRefundProblem), only().Problem)
+	now = now.Add(time.Hour)
+	require.Empty(t, must.Get(h.DueRefunds(ctx, now, 10))(t))
+	require.False(t, must.Get(h.ClaimRefund(ctx, only(), now))(t), "it has stopped")
+
+	ctx = seckill.WithActor(ctx, seckill.Actor{ID: "9", Role: seckill.Operator})
+	require.Equal(t, now, must.Get(h.RetryRefund(ctx, p.ID, now))(t).NextAt)
+	require.Len(t, must.Get(h.DueRefunds(ctx, now, 10))(t), 1)
+	attempt()
+	require.False(t, only().Stopped(), "a new period")
+	now = now.Add(time.Minute)
+	must.Get(h.SettleRefund(ctx, p.ID, "by bank", now))(t)
+	require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
+	r := must.Get(h.receiveOne(p, now))(t)
+	require.Equal(t, payment.Refunded, r.State)
+	for _, again := range []func() error{
+		func() error { _, err := h.SettleRefund(ctx, p.ID, "", now); return err },
+		func() error { _, err := h.RetryRefund(ctx, p.ID, now); return err },
+	} {
+		require.ErrorIs(t, again(), payment.ErrNoSuchRefund)
+	}
+	entries := must.Get(h.AuditOf(ctx, sale.GoodsID, "", 2))(t)
+	require.Equal(t, salechange.ActSettleRefund, entries[0].Action)
+	require.Equal(t, salechange.ActRetryRefund, entries[1].Action)
+	require.Equal(t, map[string]any{
+		"orderSn": p.OrderSn, "paymentId": p.ID, "note": "by bank",
+	}, entries[0].Became)
+	require.Equal(t, "9", entries[0].ActorID)
+}
+
+// TestCancelReturned_CancelsOnce returns payments at the provider: one that its order keeps, twice;
+// one of a shipped order; one that the order does not keep; and one that nobody has recorded.
+func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
+	ctx, sale, now := t.Context(), h.exposed(10, 5), today.Add(time.Minute)
+	pay := func(id string, quantity int64) payment.Payment {
+		p := h.payment(sale, id, h.writeOrder(sale, quantity))
+		require.Equal(t, payment.Kept, must.Get(h.receiveOne(p, now))(t).State)
+		return p
+	}
+	returned, shipped := pay("pi_1", 1), pay("pi_2", 2)
+	must.Get(h.Ship(ctx, sale.GoodsID, shipped.OrderSn, order.Shipment{Carrier: "x"}, now))(t)
+	second := returned
+	second.ID = "pi_3"
+	must.Get(h.receiveOne(second, now))(t)
+	for _, p := range []payment.Payment{second, shipped} {
+		c := must.Get(h.CancelReturned(ctx, p, now))(t)
+		require.Nil(t, c.Move)
+		require.Equal(t, order.Paid, c.Order.Status)
+	}
+	unknown := returned
+	unknown.ID = "pi_4"
+	_, err := h.CancelReturned(ctx, unknown, now)
+	require.ErrorIs(t, err, payment.ErrNoSuchPayment)
+	for n := range 2 {
+		c := must.Get(h.CancelReturned(ctx, returned, now))(t)
+		require.Equal(t, n == 0, c.Move != nil)
+		require.Equal(t, order.Cancelled, c.Order.Status)
+	}
+	r := must.Get(h.receiveOne(returned, now))(t)
+	require.Equal(t, payment.Refunded, r.State)
+	require.Equal(t, payment.RefundByMerchant, r.Reason)
 }
 
 // TestReceive_RefundsAnotherCurrency checks that an order keeps no payment of another currency.

@@ -50,24 +50,32 @@ func (s *Store) endForMerchant(
 			action := salechange.ActCancelOrder
 			if from == order.Paid {
 				action = salechange.ActRefundOrder
-				if err := returnPayment(tx, rows[0], now); err != nil {
+				if err := returnPayment(tx, rows[0], rows[0].Amount == 0, now); err != nil {
 					return payment.Cancellation{}, err
 				}
 			}
-			ended, moves, err := release(tx, sale, rows, from, order.Cancelled, order.MoveCancel, now)
-			if err != nil {
-				return payment.Cancellation{}, err
-			}
-			err = auditOrder(tx, action, from, ended[0], now)
-			return payment.Cancellation{Order: ended[0].order(), Move: &moves[0]}, err
+			return endOrder(tx, sale, rows, from, action, now)
 		})
 }
 
-// returnPayment marks the payment that an order kept for the refunder, which returns the money. A
-// payment of nothing is refunded at once.
-func returnPayment(tx *gorm.DB, row orderRow, now time.Time) error {
+// endOrder cancels the one locked order of a status, with its entry in the audit log.
+func endOrder(
+	tx *gorm.DB, sale saleRow, rows []orderRow, from order.Status, action salechange.Action,
+	now time.Time,
+) (payment.Cancellation, error) {
+	ended, moves, err := release(tx, sale, rows, from, order.Cancelled, order.MoveCancel, now)
+	if err != nil {
+		return payment.Cancellation{}, err
+	}
+	err = auditOrder(tx, action, from, ended[0], now)
+	return payment.Cancellation{Order: ended[0].order(), Move: &moves[0]}, err
+}
+
+// returnPayment marks the payment that an order kept for the refunder, which returns the money, or
+// as refunded: nothing was paid, or the provider has returned it.
+func returnPayment(tx *gorm.DB, row orderRow, returned bool, now time.Time) error {
 	state, due, done := payment.Refunding, millis(now), (*int64)(nil)
-	if row.Amount == 0 {
+	if returned {
 		state, due, done = payment.Refunded, nil, millis(now)
 	}
 	err := requireRows(tx.Exec(`UPDATE payments
@@ -176,9 +184,7 @@ func auditOrder(
 func orderEntry(
 	tx *gorm.DB, action salechange.Action, goodsID int64, orderSn string, now time.Time,
 ) *auditRow {
-	by := seckill.ActorOf(tx.Statement.Context)
-	return &auditRow{
-		GoodsID: goodsID, ID: newID(), ActorID: by.ID, ActorRole: by.Role, Action: action,
-		Was: map[string]any{}, Became: map[string]any{"orderSn": orderSn}, MadeAt: now.UnixMilli(),
-	}
+	e := newAuditEntry(tx, action, goodsID, now)
+	e.Became["orderSn"] = orderSn
+	return e
 }

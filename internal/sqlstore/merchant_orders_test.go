@@ -51,7 +51,7 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	require.NoError(t, done.Err)
 	require.Equal(t, order.Cancelled, done.Order.Status)
 	require.EqualValues(t, 1, done.Move.Quantity)
-	refund := payment.Refund{Payment: p, Reason: payment.RefundByMerchant}
+	refund := payment.Refund{Payment: p, Reason: payment.RefundByMerchant, NextAt: now}
 	require.Equal(t, []payment.Refund{refund}, must.Get(h.DueRefunds(t.Context(), now, 10))(t))
 	for range 2 {
 		again := must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, paid, now))(t)

@@ -28,8 +28,12 @@ type paymentRow struct {
 	Kept       *int64
 	Attempts   int
 	ReceivedAt int64
-	RefundAt   *int64
+	RefundAt   *int64 // NULL of a refunding payment: the refunder has stopped
 	RefundedAt *int64
+
+	RefundSince   *int64
+	RefundTriedAt *int64
+	RefundProblem string
 }
 
 // TableName implements GORM's Tabler.
@@ -45,7 +49,11 @@ func (r paymentRow) payment() payment.Payment {
 
 // refund converts the row of a payment that must be refunded.
 func (r paymentRow) refund() payment.Refund {
-	return payment.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
+	return payment.Refund{
+		Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts,
+		Since: timeOf(r.RefundSince), TriedAt: timeOf(r.RefundTriedAt), NextAt: timeOf(r.RefundAt),
+		Problem: r.RefundProblem,
+	}
 }
 
 // Receive stores payments of a goods and marks their created orders as paid under the orders'
@@ -196,29 +204,4 @@ func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
 		at = latest(at, &created)
 	}
 	return addOrderEvents(tx, sale, event.OrderPaid, r.paid, at)
-}
-
-// DueRefunds lists at most limit payments whose refund is due, the longest due first.
-func (s *Store) DueRefunds(
-	ctx context.Context, now time.Time, limit int,
-) ([]payment.Refund, error) {
-	q := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli())
-	return list("list due refunds", q.Order("refund_at").Limit(limit), paymentRow.refund)
-}
-
-// ClaimRefund postpones the next attempt to a moment and reports whether the caller may make this
-// attempt. Of concurrent callers one raises the count.
-func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
-	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`,
-		next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
-	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
-}
-
-// MarkRefunded records that a payment was refunded. Repeats are harmless; the first time counts.
-func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, now time.Time) error {
-	err := s.read(ctx).Exec(`UPDATE payments SET state = ?, refund_at = NULL, refunded_at = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
-		payment.Refunded, now.UnixMilli(), p.GoodsID, p.ID, payment.Refunding).Error
-	return wrapError("mark a payment as refunded", err)
 }

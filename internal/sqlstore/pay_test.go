@@ -67,7 +67,8 @@ func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 			require.Equal(t, order.Created, r.Order.Status)
 		}
 		require.Contains(t, must.Get(h.DueRefunds(t.Context(), now, 100))(t),
-			payment.Refund{Payment: p, Reason: payment.RefundAmount}, "the amount that was paid")
+			payment.Refund{Payment: p, Reason: payment.RefundAmount, NextAt: now},
+			"the amount that was paid")
 	}
 	for name, p := range map[string]payment.Payment{
 		"nothing":                {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late},
@@ -161,14 +162,14 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	require.Empty(t, due(now.Add(-time.Millisecond)))
 	first := due(now)
 	require.Equal(t, []payment.Refund{
-		{Payment: h.payment(sale, "late-"+sn, sn), Reason: payment.RefundLate},
+		{Payment: h.payment(sale, "late-"+sn, sn), Reason: payment.RefundLate, NextAt: now},
 	}, first)
 	var claimed atomic.Int64
 	var g errgroup.Group
 	for range 6 {
 		g.Go(func() error {
 			return retry(t.Context(), func() error {
-				mine, err := h.ClaimRefund(t.Context(), first[0], now.Add(time.Minute))
+				mine, err := h.ClaimRefund(t.Context(), first[0], now)
 				if mine {
 					claimed.Add(1)
 				}
@@ -178,7 +179,7 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	}
 	require.NoError(t, g.Wait())
 	require.EqualValues(t, 1, claimed.Load())
-	require.Empty(t, due(now.Add(time.Minute-time.Millisecond)))
+	require.Empty(t, due(now.Add(12*time.Second-time.Millisecond)))
 	next := due(now.Add(time.Minute))
 	require.Equal(t, 1, next[0].Attempts)
 	require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now))

@@ -7,7 +7,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
@@ -66,13 +65,10 @@ func auditedEndpoint(r endpointRow) map[string]any {
 func endpointEntry(
 	tx *gorm.DB, action salechange.Action, row endpointRow, now time.Time,
 ) *auditRow {
-	by := seckill.ActorOf(tx.Statement.Context)
-	became := map[string]any{"webhookId": row.ID}
+	e := newAuditEntry(tx, action, 0, now)
+	e.Became["webhookId"] = row.ID
 	if !row.AllSales { // an operator may have the id of a merchant, who must not see the entry
-		became["ownerId"] = row.OwnerID
+		e.Became["ownerId"] = row.OwnerID
 	}
-	return &auditRow{
-		ID: newID(), ActorID: by.ID, ActorRole: by.Role, Action: action, Was: map[string]any{},
-		Became: became, MadeAt: now.UnixMilli(),
-	}
+	return e
 }

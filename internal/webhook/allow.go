@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -65,7 +66,7 @@ func (a Allow) CheckURL(raw string) error {
 		return refuse("must have no user and no fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !a.names(u.Hostname())):
 		return refuse("must begin with https://")
-	case u.Port() == "0":
+	case u.Port() != "" && !isPort(u.Port()):
 		return refuse("must have a port from 1 to 65535")
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
@@ -77,6 +78,11 @@ func (a Allow) CheckURL(raw string) error {
 		return refuse("must not have a private address")
 	}
 	return nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // isPrivateName reports whether no public DNS has a name: one of a single label, one that is

@@ -56,7 +56,8 @@ func TestAllow_CheckURL(t *testing.T) {
 		"https://user:pass@shop.example/", "https://shop.example/#x", "https://127.0.0.1/",
 		"https://[::1]/", "https://10.2.0.1/", "https://169.254.169.254/", "http://10.2.0.1/",
 		"https://a b/", "https://shop.example/\n", "https://sh\u00f6p.example/", "javascript:1",
-		"https://shop.example:0/", "https://shop.example/" + string(make([]byte, MaxURL)),
+		"https://shop.example:0/", "https://shop.example:65536/", "https://shop.example:00/",
+		"https://shop.example/" + string(make([]byte, MaxURL)),
 	} {
 		err := a.CheckURL(bad)
 		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), bad)

@@ -40,6 +40,7 @@ func drills() []drill {
 		{[]string{"SeckillBacklogOld"}, holdTheGoods},
 		{[]string{"SeckillDeadLetters"}, sendGarbage},
 		{[]string{"SeckillWebhooksDead"}, killADelivery},
+		{[]string{"SeckillRefundsStopped"}, stopARefund},
 		{[]string{"SeckillRedisMemory"}, fillRedis},
 		{[]string{"SeckillErrorRatio"}, killRedis},
 		{[]string{"SeckillBrokerDown", "SeckillGateClosed"}, loseRedisWithoutRabbit},
@@ -130,6 +131,16 @@ func killADelivery(t *testing.T, r *installation.Installation, _ string) func() 
 		event_types, size, state, attempts, retried, http_status, problem, created_at)
 		VALUES ('e', 'd', 0, 1, '[]', 1, 'dead', 30, 0, 500, 'STATUS', 0)`)
 	return func() { r.SQLDo(t, "DELETE FROM webhook_deliveries") }
+}
+
+// stopARefund stores a refund that has failed for days. An operator settles it.
+func stopARefund(t *testing.T, r *installation.Installation, goods string) func() {
+	r.SQLDo(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason, attempts,
+		received_at, refund_problem) VALUES ('p', `+goods+`, 'o', 1, 'refunding', 'AMOUNT', 80, 0, 'x')`)
+	return func() {
+		require.NoError(t, r.Operator(t).Do(t.Context(), http.MethodPost, "/admin/refunds/p/settle",
+			nil, &struct{}{}))
+	}
 }
 
 func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {

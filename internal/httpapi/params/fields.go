@@ -54,7 +54,8 @@ func (f *Fields) AddPath(name, text string) {
 	f.fields = append(f.fields, field{name: name, text: text})
 }
 
-// Read adds the fields of the query and of the body.
+// Read adds the fields of the query and of the body. Unknown fields are no error yet: Err reports
+// them.
 func (f *Fields) Read(w http.ResponseWriter, r *http.Request) error {
 	if err := f.readQuery(r.URL.RawQuery, "query"); err != nil {
 		return err
@@ -126,11 +127,25 @@ func (f *Fields) Reject(name, format string, args ...any) {
 	f.problems.Add(name, format, args...)
 }
 
+// maxUnknown bounds the unknown fields that are reported together, and so the time to compare their
+// names.
+const maxUnknown = 20
+
+// unknown records a field that the call does not have. Err reports it with the problems of the
+// others. Only the last of too many returns an error.
+func (f *Fields) unknown(name string) error {
+	f.Reject(printable(name), "is not a field of this call")
+	if len(f.problems) >= maxUnknown {
+		return f.Err()
+	}
+	return nil
+}
+
 // add checks a field against the allowed names and adds it.
 func (f *Fields) add(v field) error {
 	switch {
 	case !utf8.ValidString(v.name) || !f.allows(v.name):
-		return seckill.NewFieldError(printable(v.name), "is not a field of this call")
+		return f.unknown(v.name)
 	case f.find(v.name) != nil:
 		return seckill.NewFieldError(v.name, "is given twice")
 	case !utf8.ValidString(v.text):

@@ -20,7 +20,7 @@ func (f *Fields) readJSON(body []byte) error {
 		return seckill.NewFieldError("body", "must be a JSON object")
 	}
 	if err := f.readObject(dec, ""); err != nil {
-		return jsonError(err)
+		return f.Check(jsonError(err))
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return seckill.NewFieldError("body", "has something after its JSON object")
@@ -39,11 +39,12 @@ func (f *Fields) readObject(dec *jsontext.Decoder, prefix string) error {
 			return err
 		}
 		// A dot in a member's name would let "rate.x" pass for the member x of the object rate.
-		if strings.Contains(name.String(), ".") {
-			return seckill.NewFieldError(printable(prefix+name.String()),
-				"is not a field of this call")
+		if strings.Contains(name.String(), ".") || !f.knows(prefix+name.String()) {
+			err = errors.Join(f.unknown(prefix+name.String()), dec.SkipValue())
+		} else {
+			err = f.readMember(dec, prefix+name.String())
 		}
-		if err := f.readMember(dec, prefix+name.String()); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -58,9 +59,6 @@ func (f *Fields) readMember(dec *jsontext.Decoder, name string) error {
 		}
 		f.objects = append(f.objects, name)
 		return f.readObject(dec, name+".")
-	}
-	if !f.allows(name) {
-		return f.add(field{name: name})
 	}
 	if slices.Contains(f.lists, name) && dec.PeekKind() == '[' {
 		return f.readList(dec, name)
@@ -100,6 +98,9 @@ func (f *Fields) readList(dec *jsontext.Decoder, name string) error {
 	}
 	return f.add(field{name: name, text: strings.Join(all, ","), kind: array})
 }
+
+// knows reports whether the call has a field, or an object with fields, of this name.
+func (f *Fields) knows(name string) bool { return f.allows(name) || f.isObject(name) }
 
 // isObject reports whether an allowed field is a member of the object with this name.
 func (f *Fields) isObject(name string) bool {

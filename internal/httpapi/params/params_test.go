@@ -1,6 +1,8 @@
 package params
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -53,6 +55,39 @@ func FuzzFields_Read(f *testing.F) {
 			require.True(t, utf8.ValidString(e.Problems[0].Field))
 		}
 	})
+}
+
+// TestRead_ReportsUnknownFieldsWithTheOthers checks that unknown fields of query and body come with
+// the problems of the known ones, and that an unknown value is skipped whole.
+func TestRead_ReportsUnknownFieldsWithTheOthers(t *testing.T) {
+	named := func(err error) (names []string) {
+		e, ok := errors.AsType[*seckill.Error](err)
+		require.True(t, ok, "%v", err)
+		for _, p := range e.Problems {
+			names = append(names, p.Field)
+		}
+		return names
+	}
+	read := func(query, body string) (*Fields, error) {
+		r := httptest.NewRequest(http.MethodPost, "/x?"+query, strings.NewReader(body))
+		p := New([]string{"title", "price", "rate.burst"})
+		return p, p.Read(httptest.NewRecorder(), r)
+	}
+	p, err := read("q=1", `{"x":{"y":[1,{}]},"title":7,"rate":{"z":1,"a.b":2,"burst":"u"}}`)
+	require.NoError(t, err)
+	p.Text("title")
+	p.Int("price")
+	p.FloatOr("rate.burst", 1)
+	require.Equal(t, []string{"q", "x", "rate.z", "rate.a.b", "title", "price", "rate.burst"},
+		named(p.Err()))
+	_, err = read("", `{"x":1,"title":{}}`)
+	require.Equal(t, []string{"x", "title"}, named(err))
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("n%d=1", i))
+	}
+	_, err = read(strings.Join(many, "&"), "")
+	require.Len(t, named(err), maxUnknown)
 }
 
 // FuzzDecimal checks that only the canonical form of an integer is accepted.

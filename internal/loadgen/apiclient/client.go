@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale.dev/seckill/client"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -59,13 +60,54 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 	if err != nil {
 		return Answer{}, fmt.Errorf("call %s %s: %w", method, path, err)
 	}
-	defer resp.Body.Close()
 	return read(resp)
+}
+
+// API returns the generated client of the same API. Merchants' calls and those of the verdict use
+// it; Read returns their answers. Buyers' measured calls use Call: hostile buyers send what the
+// document does not allow, all judge answers by their reason whatever the status is, and the
+// generated client makes a fifth more allocations for each call.
+func (c Client) API() *client.Client {
+	return &client.Client{
+		Server: c.Base + "/", Client: c.HTTP,
+		RequestEditors: []client.RequestEditorFn{
+			func(_ context.Context, r *http.Request) error {
+				if c.Token != "" {
+					r.Header.Set("Authorization", "Bearer "+c.Token)
+				}
+				return nil
+			},
+		},
+	}
+}
+
+// Read reads the answer of a generated call.
+func Read(resp *http.Response, err error) (Answer, error) {
+	if err != nil {
+		return Answer{}, fmt.Errorf("call the API: %w", err)
+	}
+	return read(resp)
+}
+
+// ReadInto reads the answer of a generated call into data. An answer that is not a success is an
+// error with the call's name.
+func ReadInto(call string, data any) func(*http.Response, error) error {
+	return func(resp *http.Response, err error) error {
+		a, err := Read(resp, err)
+		if err == nil {
+			err = a.Into(data)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", call, err)
+		}
+		return nil
+	}
 }
 
 // read decodes an answer. A body of another shape, such as a proxy's error page, is an error that
 // keeps the status. A load test must not count a proxy's answer for a dead API as the API's own.
 func read(resp *http.Response) (Answer, error) {
+	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return Answer{}, fmt.Errorf("read an answer: %w", err)
@@ -144,16 +186,22 @@ func (c Client) PutUp(ctx context.Context, n NewSale) (string, error) {
 	var made struct {
 		GoodsID string `json:"goodsId"`
 	}
-	if err := c.Do(ctx, "POST", "/admin/sales", n, &made); err != nil {
-		return "", err
+	body, err := json.Marshal(n)
+	if err == nil {
+		err = ReadInto("create a sale", &made)(c.API().CreateSaleWithBody(ctx, nil,
+			"application/json", bytes.NewReader(body)))
 	}
-	return made.GoodsID, c.Do(ctx, "POST", "/admin/sales/"+made.GoodsID+"/expose", nil, &struct{}{})
+	if err == nil {
+		err = ReadInto("expose a sale", &struct{}{})(c.API().ExposeSale(ctx, made.GoodsID))
+	}
+	return made.GoodsID, err
 }
 
 // Ledger reads a sale's ledger.
 func (c Client) Ledger(ctx context.Context, goodsID string) (Ledger, error) {
 	var l Ledger
-	return l, c.Do(ctx, "GET", "/admin/sales/"+goodsID+"/ledger", nil, &l)
+	err := ReadInto("read a ledger", &l)(c.API().GetLedger(ctx, goodsID))
+	return l, err
 }
 
 // Drained polls the ledger until nothing is pending. At the end of ctx it returns the last ledger

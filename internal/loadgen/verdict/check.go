@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -71,8 +72,8 @@ func Check(ctx context.Context, c Case) Verdict {
 		})
 	}
 	_ = group.Wait() // failures are in the verdict
-	if all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.Plan.GoodsID+"/orders",
-		""); err != nil {
+	all, err := orders(ctx, ofSale(ctx, c.Merchant, c.Plan.GoodsID), "")
+	if err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
 		j.sale(all, ledger.Total > 0)
@@ -109,7 +110,7 @@ func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	c, err := j.client(k.BuyerID)
 	var list []listedOrder
 	if err == nil {
-		list, err = orders(ctx, c, "/orders", j.Plan.GoodsID)
+		list, err = orders(ctx, ofBuyer(ctx, c), j.Plan.GoodsID)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -167,7 +168,9 @@ func (j *checker) isFinal(buyer int64, sn, status string) bool {
 // status. An order that exists but is in no list is another defect than a lost order.
 func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
 	var o listedOrder
-	a, err := readWithRetry(ctx, c, "/orders/"+sn)
+	a, err := readWithRetry(ctx, func() (*http.Response, error) {
+		return c.API().FindOrder(ctx, sn)
+	})
 	if err == nil {
 		err = a.Into(&o)
 	}

@@ -3,7 +3,6 @@ package verdict
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -46,9 +45,9 @@ func (j *checker) line(ctx context.Context, all []listedOrder) {
 		var sale struct {
 			Rate apiclient.Rate `json:"rate"`
 		}
-		if err := j.Merchant.Do(ctx, http.MethodGet, "/admin/sales/"+j.Plan.GoodsID, nil,
-			&sale); err != nil {
-			j.addDifference(ruleRead, "the sale's rate: %v", err)
+		read := apiclient.ReadInto("the sale's rate", &sale)
+		if err := read(j.Merchant.API().ShowOwnSale(ctx, j.Plan.GoodsID)); err != nil {
+			j.addDifference(ruleRead, "%v", err)
 		} else {
 			j.returns(places, all, sale.Rate.PermitsPerSecond)
 		}

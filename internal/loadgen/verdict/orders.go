@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
+	"flashsale.dev/seckill/client"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
@@ -31,11 +31,29 @@ func (o listedOrder) active() int64 {
 	return 0
 }
 
+// ofSale lists the orders of a sale.
+func ofSale(ctx context.Context, c apiclient.Client, goodsID string) listCall {
+	return func(limit int, cursor *string) (*http.Response, error) {
+		return c.API().ListOrdersOfSale(ctx, goodsID,
+			&client.ListOrdersOfSaleParams{Limit: &limit, Cursor: cursor})
+	}
+}
+
+// ofBuyer lists a buyer's own orders.
+func ofBuyer(ctx context.Context, c apiclient.Client) listCall {
+	return func(limit int, cursor *string) (*http.Response, error) {
+		return c.API().ListMyOrders(ctx, &client.ListMyOrdersParams{Limit: &limit, Cursor: cursor})
+	}
+}
+
+// listCall requests one page of orders.
+type listCall func(limit int, cursor *string) (*http.Response, error)
+
 // orders reads all pages of a list, restricted to one goods if goodsID is not empty.
-func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]listedOrder, error) {
+func orders(ctx context.Context, list listCall, goodsID string) ([]listedOrder, error) {
 	var all []listedOrder
-	for cursor := ""; ; {
-		a, err := readWithRetry(ctx, c, path+"?limit=100"+cursor)
+	for cursor := (*string)(nil); ; {
+		a, err := readWithRetry(ctx, func() (*http.Response, error) { return list(100, cursor) })
 		if err != nil {
 			return nil, err
 		}
@@ -54,18 +72,20 @@ func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]li
 		if page.NextCursor == nil {
 			return all, nil
 		}
-		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+		cursor = page.NextCursor
 	}
 }
 
 // pauseBetween is the wait before a failed read is repeated.
 const pauseBetween = 50 * time.Millisecond
 
-// readWithRetry repeats a GET after 429, 5xx and connection errors until ctx ends. The API may
+// readWithRetry repeats a call that reads after 429, 5xx and connection errors until ctx ends. The API may
 // still be busy with the load that has just ended.
-func readWithRetry(ctx context.Context, c apiclient.Client, path string) (apiclient.Answer, error) {
+func readWithRetry(
+	ctx context.Context, call func() (*http.Response, error),
+) (apiclient.Answer, error) {
 	for {
-		a, err := c.Call(ctx, http.MethodGet, path, nil)
+		a, err := apiclient.Read(call())
 		if err == nil && a.Status != http.StatusTooManyRequests && a.Status < 500 {
 			return a, nil
 		}

@@ -65,10 +65,7 @@ func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 			err = s.store.EndCheckout(ctx, *e.Checkout)
 		}
 	case e.Reversal != nil:
-		s.log.InfoContext(ctx, "payment reversal reported", "kind", e.Reversal.Kind,
-			"reversal_id", e.Reversal.ID, "payment_id", e.Reversal.PaymentID,
-			"order_sn", e.Reversal.OrderSn, "state", e.Reversal.State)
-		err = s.store.RecordReversal(ctx, *e.Reversal)
+		err = s.reverse(ctx, e)
 	case e.Checkout != nil:
 		now, clockErr := s.store.Now(ctx)
 		if err = clockErr; err == nil {
@@ -76,6 +73,39 @@ func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 		}
 	}
 	return r, query.ChangeError(err)
+}
+
+// reverse records a refund or a dispute. If the merchant returned the whole payment at the provider,
+// it cancels the order. The report of such a payment may still be on its way; the order would keep
+// money that it does not have.
+func (s *Service) reverse(ctx context.Context, e Event) error {
+	s.log.InfoContext(ctx, "payment reversal reported", "kind", e.Reversal.Kind,
+		"reversal_id", e.Reversal.ID, "payment_id", e.Reversal.PaymentID,
+		"order_sn", e.Reversal.OrderSn, "state", e.Reversal.State)
+	now, err := s.store.Now(ctx)
+	if err == nil {
+		err = s.store.RecordReversal(ctx, *e.Reversal, now)
+	}
+	if err != nil || e.Returned == nil {
+		return err
+	}
+	err = s.cancelReturned(ctx, *e.Returned)
+	if errors.Is(err, ErrNoSuchPayment) {
+		if _, err = s.receiveReported(ctx, *e.Returned); err == nil {
+			err = s.cancelReturned(ctx, *e.Returned)
+		}
+	}
+	return err
+}
+
+func (s *Service) cancelReturned(ctx context.Context, p Payment) (err error) {
+	var done Cancellation
+	err = order.Change(ctx, s.store, func(ctx context.Context, now time.Time) error {
+		done, err = s.store.CancelReturned(ctx, p, now)
+		return err
+	})
+	_, err = s.cancelled(ctx, done, err)
+	return err
 }
 
 // hasten makes the poller end the page of a cancelled order at once. Without it the poller does so

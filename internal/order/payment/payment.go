@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -91,5 +92,39 @@ func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 type Refund struct {
 	Payment
 	Reason   RefundReason
-	Attempts int // attempts so far
+	Attempts int       // attempts so far
+	Since    time.Time // of the first attempt; zero before it
+	TriedAt  time.Time // of the last attempt; zero before it
+	NextAt   time.Time // of the next attempt; zero once the refunder has stopped
+	Problem  string    // why the last attempt failed
 }
+
+// Stopped reports whether the refunder has given up. An operator decides what happens next.
+func (r Refund) Stopped() bool { return r.NextAt.IsZero() }
+
+// RefundPeriod is how long after the first attempt the refunder stops. A provider that was down is
+// back by then, and what is refused for days is refused for ever.
+const RefundPeriod = 3 * 24 * time.Hour
+
+const (
+	refundDeadline = 10 * time.Second // of one call to the provider
+	attemptTime    = refundDeadline + 2*time.Second
+	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax. A
+	// fifth less is still attemptTime, so that no other refunder repeats an attempt in progress.
+	refundPause    = 15 * time.Second
+	refundPauseMax = time.Hour
+)
+
+// NextRefund returns the time of the attempt after the one at now, or the zero time if that one is
+// the last. The pause varies by a fifth, so that refunds that failed together are spread.
+func (r Refund) NextRefund(now time.Time) time.Time {
+	if !r.Since.IsZero() && now.Sub(r.Since) >= RefundPeriod {
+		return time.Time{}
+	}
+	pause := min(refundPause<<min(r.Attempts, 10), refundPauseMax)
+	return now.Add(time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())))
+}
+
+// InProgress reports whether an attempt may be in progress at now, or its result on its way to the
+// database.
+func (r Refund) InProgress(now time.Time) bool { return now.Before(r.TriedAt.Add(attemptTime)) }

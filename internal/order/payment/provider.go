@@ -79,6 +79,8 @@ type Event struct {
 	Payment *Payment
 	// Reversal is a refund or a dispute, or nil.
 	Reversal *Reversal
+	// Returned is the payment of a reversal if refunds return it whole; otherwise nil.
+	Returned *Payment
 }
 
 // ReversalKind is the kind of a reversal.

@@ -2,14 +2,15 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// Refunder refunds payments that their orders could not keep, and retries until the provider
-// accepts. Any number of refunders may run, because one of them claims each attempt. After a crash
+// Refunder refunds payments that their orders could not keep. It retries until the provider accepts,
+// and stops RefundPeriod after the first attempt. Any number of refunders may run, because one of them claims each attempt. After a crash
 // between refund and mark another refunder repeats the call, and the provider refunds nothing more.
 type Refunder struct {
 	Store    Store
@@ -46,39 +47,35 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	claimed := false
 	now, err := r.Store.Now(ctx)
 	if err == nil {
-		claimed, err = r.Store.ClaimRefund(ctx, refund, now.Add(pauseAfter(refund.Attempts)))
+		claimed, err = r.Store.ClaimRefund(ctx, refund, now)
 	}
 	if err == nil && !claimed {
 		return
-	}
-	if err == nil {
-		err = r.Provider.Refund(ctx, refund.Payment)
-	}
-	if err == nil {
-		err = r.Store.MarkRefunded(ctx, refund.Payment, now)
 	}
 	attrs := []any{
 		"payment_id", refund.ID, "order_sn", refund.OrderSn,
 		"reason", refund.Reason, "attempts", refund.Attempts + 1,
 	}
-	if err != nil {
-		r.Log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
-		return
+	if err == nil {
+		err = r.Provider.Refund(ctx, refund.Payment)
+		if err != nil {
+			err = errors.Join(err, r.Store.RecordRefundProblem(ctx, refund.Payment, err.Error()))
+		}
 	}
-	r.Log.InfoContext(ctx, "payment refunded", attrs...)
+	if err == nil {
+		err = r.Store.MarkRefunded(ctx, refund.Payment, now)
+	}
+	switch {
+	case err == nil:
+		r.Log.InfoContext(ctx, "payment refunded", attrs...)
+	case claimed && refund.NextRefund(now).IsZero():
+		r.Log.ErrorContext(ctx, "payment not refunded, gave up", append(attrs, "err", err)...)
+	default:
+		r.Log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
+	}
 }
 
 const (
-	refundEvery    = time.Second
-	refundChunk    = 50
-	refundDeadline = 10 * time.Second // of one call to the provider
-	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax. It
-	// exceeds refundDeadline, so that no other refunder repeats an attempt in progress.
-	refundPause    = 15 * time.Second
-	refundPauseMax = 10 * time.Minute
+	refundEvery = time.Second
+	refundChunk = 50
 )
-
-// pauseAfter is the pause after so many failed attempts.
-func pauseAfter(attempts int) time.Duration {
-	return min(refundPause<<min(attempts, 10), refundPauseMax)
-}

@@ -15,8 +15,9 @@ import (
 type fakeRefund struct {
 	Store
 	Provider
-	due        time.Time
+	due, since time.Time
 	attempts   int
+	problem    string
 	refunds    int  // refunds made by the provider
 	refunded   bool // the store has recorded the refund
 	down, lost bool // the provider is down; the store loses the mark
@@ -26,18 +27,26 @@ type fakeRefund struct {
 func (f *fakeRefund) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (f *fakeRefund) DueRefunds(_ context.Context, now time.Time, _ int) ([]Refund, error) {
-	if f.refunded || now.Before(f.due) {
+	if f.refunded || now.Before(f.due) || f.attempts > 0 && f.due.IsZero() {
 		return nil, nil
 	}
-	return []Refund{{Payment: Payment{ID: "p-1"}, Attempts: f.attempts}}, nil
+	return []Refund{{Payment: Payment{ID: "p-1"}, Attempts: f.attempts, Since: f.since}}, nil
 }
 
-func (f *fakeRefund) ClaimRefund(_ context.Context, r Refund, next time.Time) (bool, error) {
+func (f *fakeRefund) ClaimRefund(_ context.Context, r Refund, now time.Time) (bool, error) {
 	if f.claimed || r.Attempts != f.attempts {
 		return false, nil
 	}
-	f.attempts, f.due = f.attempts+1, next
+	if f.since.IsZero() {
+		f.since = now
+	}
+	f.attempts, f.due = f.attempts+1, r.NextRefund(now)
 	return true, nil
+}
+
+func (f *fakeRefund) RecordRefundProblem(_ context.Context, _ Payment, problem string) error {
+	f.problem = problem
+	return nil
 }
 
 func (f *fakeRefund) MarkRefunded(context.Context, Payment, time.Time) error {
@@ -61,26 +70,23 @@ func (f *fakeRefund) refunder() *Refunder {
 }
 
 // TestRefunder_RetriesUntilRefunded checks that the refunder repeats a failed refund with growing
-// waits of up to 10 minutes, and stops after the first success.
+// waits of up to an hour, and stops after the first success.
 func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeRefund{down: true}
 		r := f.refunder()
-		var waits []time.Duration
-		for range 8 {
+		for n := range 10 {
 			r.runOnce(t.Context())
-			waits = append(waits, time.Until(f.due))
+			wait := min(15*time.Second<<n, time.Hour)
+			require.InDelta(t, float64(wait), float64(time.Until(f.due)), float64(wait)/5)
 			tries := f.attempts
 			time.Sleep(time.Until(f.due) - time.Millisecond)
 			r.runOnce(t.Context())
 			require.Equal(t, tries, f.attempts, "no attempt before its time")
 			time.Sleep(time.Millisecond)
 		}
-		require.Equal(t, []time.Duration{
-			15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
-			8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
-		}, waits)
 		require.False(t, f.refunded)
+		require.Equal(t, "the provider is down", f.problem)
 		f.down = false
 		for range 3 {
 			r.runOnce(t.Context())
@@ -91,13 +97,33 @@ func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 	})
 }
 
+// TestRefunder_StopsAfterItsPeriod checks that the last attempt is as long after the first as the
+// comment says, and that none follows.
+func TestRefunder_StopsAfterItsPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeRefund{down: true}
+		var last time.Time
+		for range 5 * 24 * 60 {
+			before := f.attempts
+			f.refunder().runOnce(t.Context())
+			if f.attempts > before {
+				last = time.Now()
+			}
+			time.Sleep(time.Minute)
+		}
+		require.Zero(t, f.due)
+		require.GreaterOrEqual(t, last.Sub(f.since), RefundPeriod)
+		require.Less(t, last.Sub(f.since), RefundPeriod+2*refundPauseMax)
+	})
+}
+
 // TestRefunder_RepeatsAfterLostMark checks that the refunder repeats a refund if the store lost the
 // mark of the first. A real provider recognises the repetition and refunds once.
 func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 	f := &fakeRefund{lost: true}
 	f.refunder().runOnce(t.Context())
 	require.False(t, f.refunded)
-	f.lost, f.due = false, time.Time{}
+	f.lost, f.due = false, time.Now()
 	f.refunder().runOnce(t.Context())
 	require.True(t, f.refunded)
 	require.Equal(t, 2, f.refunds)

@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -39,12 +40,36 @@ type Store interface {
 	) ([]order.StockMove, error)
 	// DueRefunds lists payments whose refund is due, the longest due first.
 	DueRefunds(ctx context.Context, now time.Time, limit int) ([]Refund, error)
-	// ClaimRefund sets the time of the next attempt and returns whether the caller may make this
-	// attempt. Of several callers with the same refund one gets true.
-	ClaimRefund(ctx context.Context, r Refund, next time.Time) (bool, error)
+	// ClaimRefund records an attempt at now and sets the time of the next one. It returns whether
+	// the caller may make this attempt. Of several callers with the same refund one gets true.
+	ClaimRefund(ctx context.Context, r Refund, now time.Time) (bool, error)
+	// RecordRefundProblem records why an attempt failed.
+	RecordRefundProblem(ctx context.Context, p Payment, problem string) error
 	// MarkRefunded records that a payment was refunded. A repeated call changes nothing.
 	MarkRefunded(ctx context.Context, p Payment, now time.Time) error
+	// OpenRefunds lists payments that are not refunded yet, with ids after an id.
+	OpenRefunds(ctx context.Context, after string, limit int) ([]Refund, error)
+	// RetryRefund makes a refund due at now, with a new period, for the context's actor. It returns
+	// ErrNoSuchRefund if the payment is not to be refunded.
+	RetryRefund(ctx context.Context, paymentID string, now time.Time) (Refund, error)
+	// SettleRefund records, for the context's actor, that the money was returned in another way. It
+	// returns ErrNoSuchRefund as RetryRefund does, and a Conflict while an attempt may be in
+	// progress.
+	SettleRefund(ctx context.Context, paymentID, note string, now time.Time) (Refund, error)
+	// CancelReturned cancels the paid order whose payment was returned at the provider, and records
+	// the payment as refunded. A shipped order, and an order that does not keep this payment, stay
+	// as they are; the Move is nil then. It returns ErrNoSuchPayment if the payment is not recorded.
+	CancelReturned(ctx context.Context, p Payment, now time.Time) (Cancellation, error)
+	// ReversalsOf lists the refunds and disputes of an order, in the order of their ids.
+	ReversalsOf(ctx context.Context, goodsID int64, orderSn string) ([]Reversal, error)
 }
+
+// Errors of a Store.
+var (
+	ErrNoSuchPayment = errors.New("the payment is not recorded")
+	// ErrNoSuchRefund reports that a payment is unknown or not to be refunded.
+	ErrNoSuchRefund = seckill.NewError(seckill.NotFound, "there is no such refund")
+)
 
 // CheckoutStore records the providers' pages, and refunds and disputes that a provider reports.
 type CheckoutStore interface {
@@ -70,6 +95,7 @@ type CheckoutStore interface {
 	ClaimCheckout(ctx context.Context, c Checkout, next time.Time) (bool, error)
 	// RecordReversal records the latest state of a refund or a dispute. A repeated or an older
 	// state changes nothing, and neither does any state after one that is closed. The first report
-	// that a refund failed makes its payment due again if it was refunded.
-	RecordReversal(ctx context.Context, r Reversal) error
+	// that a refund failed makes its payment due again if it was refunded, after the pause of a
+	// failed attempt.
+	RecordReversal(ctx context.Context, r Reversal, now time.Time) error
 }

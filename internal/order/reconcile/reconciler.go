@@ -44,6 +44,7 @@ type Reconciler struct {
 	mu              sync.Mutex
 	idle            map[int64]idleState // by goods id
 	deadLetterCount int64               // at the last count; for the sampling goroutine
+	refundCount     int64               // the same
 	parkedCount     int64               // the same
 }
 

@@ -10,6 +10,7 @@ import (
 type Sample struct {
 	Sales       []SaleSample // the newest first
 	DeadLetters int64        // waiting for an operator
+	Refunds     int64        // given up, waiting for an operator
 	Parked      int64        // late orders that wait for units
 	Memory      Memory       // of Redis
 	Took        time.Duration

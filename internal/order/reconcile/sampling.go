@@ -44,7 +44,8 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	if mysqlUp {
 		r.countWaiting(ctx)
 	}
-	s.DeadLetters, s.Parked, s.Took = r.deadLetterCount, r.parkedCount, time.Since(began)
+	s.DeadLetters, s.Refunds, s.Parked = r.deadLetterCount, r.refundCount, r.parkedCount
+	s.Took = time.Since(began)
 	if err == nil {
 		r.Metrics.Sampled(s)
 	} else if ctx.Err() == nil {
@@ -133,13 +134,16 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	return ctx.Err() == nil && !errors.Is(err, order.ErrTryAgain)
 }
 
-// countWaiting counts dead letters and parked orders. It keeps the last count if MySQL does not
+// countWaiting counts dead letters, stopped refunds and parked orders. It keeps the last count if MySQL does not
 // answer in time.
 func (r *Reconciler) countWaiting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	if n, err := r.Store.CountDeadLetters(ctx); err == nil {
 		r.deadLetterCount = n
+	}
+	if n, err := r.Store.CountStoppedRefunds(ctx); err == nil {
+		r.refundCount = n
 	}
 	if n, err := r.Store.CountLateOrders(ctx); err == nil {
 		r.parkedCount = n

@@ -104,6 +104,8 @@ func (s *servers) CountDeadLetters(context.Context) (int64, error) {
 	return 3, answer(&s.mysqlDown)
 }
 
+func (s *servers) CountStoppedRefunds(context.Context) (int64, error) { return 0, nil }
+
 func (s *servers) Sampled(sample reconcile.Sample) { s.samples <- sample }
 
 func (s *servers) Reconciled(reconcile.Report) {}

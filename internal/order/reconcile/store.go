@@ -31,6 +31,8 @@ type Store interface {
 	) (order.StockMove, error)
 	// CountDeadLetters counts the dead letters that wait for an operator.
 	CountDeadLetters(ctx context.Context) (int64, error)
+	// CountStoppedRefunds counts the refunds that wait for an operator.
+	CountStoppedRefunds(ctx context.Context) (int64, error)
 	// CountLateOrders counts the parked orders.
 	CountLateOrders(ctx context.Context) (int64, error)
 }

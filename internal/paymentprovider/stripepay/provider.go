@@ -203,17 +203,23 @@ func (p *Provider) answer(
 	}
 }
 
-// paymentOf returns the payment of a paid session. Webhooks and answers describe it alike. The
-// metadata names the currency that Open asked for, which no exposed sale can change.
+// paymentOf returns the payment of a paid session. Webhooks and answers describe it alike.
 func (p *Provider) paymentOf(s *stripe.CheckoutSession, c payment.Checkout) payment.Payment {
-	amount, foreign := s.AmountTotal, strings.ToUpper(string(s.Currency))
-	if u, err := p.unitOf(s.Metadata[currencyKey]); err == nil {
-		amount, foreign = u.from(s.AmountTotal, string(s.Currency))
+	paid := p.payment(s.PaymentIntent.ID, s.Metadata, s.AmountTotal, s.Currency)
+	paid.GoodsID, paid.OrderSn = c.GoodsID, c.OrderSn
+	return paid
+}
+
+// payment returns a payment without its order. The metadata names the currency that Open asked for,
+// which no exposed sale can change.
+func (p *Provider) payment(
+	id string, metadata map[string]string, amount int64, currency stripe.Currency,
+) payment.Payment {
+	foreign := strings.ToUpper(string(currency))
+	if u, err := p.unitOf(metadata[currencyKey]); err == nil {
+		amount, foreign = u.from(amount, string(currency))
 	}
-	return payment.Payment{
-		ID: s.PaymentIntent.ID, GoodsID: c.GoodsID, OrderSn: c.OrderSn, Amount: amount,
-		Currency: foreign,
-	}
+	return payment.Payment{ID: id, Amount: amount, Currency: foreign}
 }
 
 // End expires an open session.
@@ -233,28 +239,17 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	if paid.Amount == 0 {
 		return nil // an order that cost nothing
 	}
-	read := &stripe.PaymentIntentRetrieveParams{}
-	read.AddExpand("latest_charge")
-	intent, err := p.client.V1PaymentIntents.Retrieve(ctx, paid.ID, read)
-	if err != nil {
-		return fmt.Errorf("read a payment: %w", readable(err))
-	}
-	returned, failed, err := p.refundsOf(ctx, paid.ID)
-	if err != nil {
-		return fmt.Errorf("list refunds: %w", readable(err))
-	}
-	// Stripe does not document what a charge says after a refund of it has failed.
-	charge := intent.LatestCharge
-	if charge != nil && (failed == 0 && charge.Refunded || failed > 0 && returned >= charge.Amount) {
-		return nil
+	_, returned, err := p.returned(ctx, paid.ID)
+	if err != nil || returned.whole() {
+		return err
 	}
 	params := &stripe.RefundCreateParams{
 		PaymentIntent: stripe.String(paid.ID),
 		Metadata:      map[string]string{orderSnKey: paid.OrderSn},
 	}
 	key := "refund-" + paid.ID
-	if failed > 0 {
-		key += "-" + strconv.Itoa(failed)
+	if returned.failed > 0 {
+		key += "-" + strconv.Itoa(returned.failed)
 	}
 	params.SetIdempotencyKey(key)
 	refund, err := p.client.V1Refunds.Create(ctx, params)
@@ -271,23 +266,43 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	return nil
 }
 
-// refundsOf returns the amount of the refunds of a payment that have not failed, in Stripe's unit,
-// and counts those that failed.
-func (p *Provider) refundsOf(
-	ctx context.Context, paymentID string,
-) (returned int64, failed int, err error) {
-	params := &stripe.RefundListParams{PaymentIntent: stripe.String(paymentID)}
+// returns are the refunds of a payment, in Stripe's unit.
+type returns struct {
+	charge *stripe.Charge
+	amount int64 // of those that have not failed
+	failed int   // how many have
+}
+
+// whole reports whether nothing of the payment is left. Stripe does not document what a charge says
+// after a refund of it has failed.
+func (r returns) whole() bool {
+	return r.charge != nil &&
+		(r.failed == 0 && r.charge.Refunded || r.failed > 0 && r.amount >= r.charge.Amount)
+}
+
+// returned reads a payment and its refunds.
+func (p *Provider) returned(
+	ctx context.Context, id string,
+) (*stripe.PaymentIntent, returns, error) {
+	read := &stripe.PaymentIntentRetrieveParams{}
+	read.AddExpand("latest_charge")
+	intent, err := p.client.V1PaymentIntents.Retrieve(ctx, id, read)
+	if err != nil {
+		return nil, returns{}, fmt.Errorf("read a payment: %w", readable(err))
+	}
+	r := returns{charge: intent.LatestCharge}
+	params := &stripe.RefundListParams{PaymentIntent: stripe.String(id)}
 	for refund, err := range p.client.V1Refunds.List(ctx, params).All(ctx) {
 		switch {
 		case err != nil:
-			return 0, 0, err
+			return nil, r, fmt.Errorf("list refunds: %w", readable(err))
 		case isFailed(refund):
-			failed++
+			r.failed++
 		default:
-			returned += refund.Amount
+			r.amount += refund.Amount
 		}
 	}
-	return returned, failed, nil
+	return intent, r, nil
 }
 
 func isFailed(r *stripe.Refund) bool {

@@ -3,7 +3,6 @@ package stripepay
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -102,17 +101,22 @@ func (p *Provider) reversal(
 	if intent == nil {
 		return payment.Event{}, nil
 	}
-	paid, err := p.client.V1PaymentIntents.Retrieve(ctx, intent.ID, nil)
+	paid, returns, err := p.returned(ctx, intent.ID)
 	if err != nil {
-		return payment.Event{}, seckill.NewUnavailable("the payment can't be read at Stripe",
-			fmt.Errorf("read a payment: %w", readable(err)))
+		return payment.Event{}, seckill.NewUnavailable("the payment can't be read at Stripe", err)
 	}
 	var ours bool
 	if r.GoodsID, r.OrderSn, ours = orderOf(paid.Metadata); !ours {
 		return payment.Event{}, nil
 	}
 	r.PaymentID, r.Currency = paid.ID, strings.ToUpper(r.Currency)
-	return payment.Event{Reversal: &r}, nil
+	e := payment.Event{Reversal: &r}
+	if r.Kind == payment.ReversalRefund && returns.whole() {
+		returned := p.payment(paid.ID, paid.Metadata, paid.Amount, paid.Currency)
+		returned.GoodsID, returned.OrderSn = r.GoodsID, r.OrderSn
+		e.Returned = &returned
+	}
+	return e, nil
 }
 
 // orderOf returns the order that metadata names. Other programs of the same account set none.

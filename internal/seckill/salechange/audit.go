@@ -21,6 +21,9 @@ const (
 	ActRefundOrder Action = "refundOrder"
 	ActShipOrder   Action = "shipOrder"
 	ActRevealOrder Action = "revealOrder" // showed the buyer's data
+	// An operator's decision about a refund that failed. The entry has the order's number too.
+	ActRetryRefund  Action = "retryRefund"
+	ActSettleRefund Action = "settleRefund" // the money was returned in another way
 	// Changes of a webhook. The entry has goods id 0, the webhook's id and its owner's.
 	ActCreateWebhook Action = "createWebhook"
 	ActChangeWebhook Action = "changeWebhook"
@@ -33,8 +36,8 @@ const (
 func Actions() []Action {
 	return []Action{
 		ActCreate, ActChange, ActExpose, ActClose, ActDelete, ActCancelOrder, ActRefundOrder,
-		ActShipOrder, ActRevealOrder, ActCreateWebhook, ActChangeWebhook, ActRotateSecret,
-		ActDeleteWebhook, ActRetryDelivery,
+		ActShipOrder, ActRevealOrder, ActRetryRefund, ActSettleRefund, ActCreateWebhook,
+		ActChangeWebhook, ActRotateSecret, ActDeleteWebhook, ActRetryDelivery,
 	}
 }
 

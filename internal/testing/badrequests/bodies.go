@@ -8,7 +8,8 @@ import (
 
 // bodies adds invalid bodies and field names for every call that reads a body.
 func (t *table) bodies() {
-	for _, c := range append(t.calls(), get("/sales", ""), get("/sales/"+t.goods, "")) {
+	public := []call{get("/sales", ""), get("/sales/"+t.goods, "")}
+	for _, c := range slices.Concat(t.calls(), t.otherCalls(), public) {
 		t.bad("unknown in the query", join(c, "x=1"), "x")
 		t.bad("unknown in the query, not UTF-8", join(c, "%ff=1"), "\uFFFD")
 		t.bad("a semicolon in the query", join(c, "limit=1;cursor=2"), "query")

@@ -18,6 +18,7 @@ type table struct {
 	Fixture
 	goods, otherGoods, noGoods         string
 	buyer, otherBuyer, merchant, other string // Authorization headers
+	operator                           string // the same
 	cases                              []Case
 }
 
@@ -38,6 +39,7 @@ func Cases(f Fixture) ([]Case, error) {
 	t.newSales()
 	t.changes()
 	t.apiKeys()
+	t.backOffice()
 	t.pages()
 	t.strangers()
 	t.routes()
@@ -52,6 +54,7 @@ func (t *table) sign() error {
 	for header, who := range map[*string]seckill.Actor{
 		&t.buyer: t.Buyer, &t.otherBuyer: t.OtherBuyer,
 		&t.merchant: t.Merchant, &t.other: t.OtherMerchant,
+		&t.operator: {ID: "1", Role: seckill.Operator},
 	} {
 		token, err := tokens.Sign(who, time.Hour)
 		if err != nil {

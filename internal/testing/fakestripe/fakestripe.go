@@ -45,6 +45,7 @@ type Server struct {
 	replies  map[string]reply    // by idempotency key
 	lose     map[string]int      // answers to lose, by path prefix
 	calls    map[string]int      // by method and path without ids
+	refused  string              // the code of refused refunds; "": they are made
 }
 
 // reply is what a key stands for.
@@ -218,7 +219,17 @@ func (s *Server) id(kind string) string {
 	return fmt.Sprintf("%s_%s%d", kind, s.run, s.serial)
 }
 
+// RefuseRefunds makes Stripe refuse refunds with a code, such as charge_disputed; "" ends that.
+func (s *Server) RefuseRefunds(code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = code
+}
+
 func (s *Server) refund(form url.Values) (int, Object) {
+	if s.refused != "" {
+		return 400, refusal("invalid_request_error", s.refused, "")
+	}
 	intent, ok := s.intents[form.Get("payment_intent")]
 	if !ok {
 		return 404, refusal("invalid_request_error", "resource_missing", "payment_intent")
@@ -228,14 +239,29 @@ func (s *Server) refund(form url.Values) (int, Object) {
 		return 400, refusal("invalid_request_error", "charge_already_refunded", "")
 	}
 	left := charge["amount"].(int64) - charge["amount_refunded"].(int64)
-	charge["amount_refunded"], charge["refunded"] = charge["amount"], true
+	return 200, s.makeRefund(intent, left)
+}
+
+// makeRefund makes a refund of a payment and returns a copy.
+func (s *Server) makeRefund(intent Object, amount int64) Object {
+	charge, id := intent["latest_charge"].(Object), intent["id"].(string)
+	charge["amount_refunded"] = charge["amount_refunded"].(int64) + amount
+	charge["refunded"] = charge["amount_refunded"] == charge["amount"]
 	refund := Object{
-		"id": s.id("re"), "object": "refund", "status": "succeeded", "amount": left,
-		"currency": intent["currency"], "payment_intent": intent["id"],
+		"id": s.id("re"), "object": "refund", "status": "succeeded", "amount": amount,
+		"currency": intent["currency"], "payment_intent": id,
 	}
-	id := form.Get("payment_intent")
 	s.refunds[id] = append(s.refunds[id], refund)
-	return 200, maps.Clone(refund)
+	return maps.Clone(refund)
+}
+
+// Refund refunds a part of a payment as the merchant does on Stripe's pages. It returns the event of
+// it.
+func (s *Server) Refund(intent string, amount int64) (body, header string) {
+	s.mu.Lock()
+	object := s.makeRefund(s.intents[intent], amount)
+	s.mu.Unlock()
+	return s.Event("refund.created", object)
 }
 
 // FailRefund makes the last refund of a payment fail at the buyer's bank, after it had succeeded.

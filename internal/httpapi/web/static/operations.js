@@ -1,4 +1,4 @@
-// The operators' page: rate limiters and dead letters.
+// The operators' page: rate limiters, dead letters, refunds and rebuilds.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
 import './copy.js';
@@ -76,6 +76,51 @@ async function resolve(li, method, path, done) {
 
 document.getElementById('dead-letters-more').addEventListener('click', load);
 load();
+
+// Money that is to go back to buyers and has not yet.
+
+const refunds = document.getElementById('refunds');
+const confirmSettle = confirmation('settle', 'yes');
+const sayRefunds = (kind, words) => {
+  const place = document.getElementById('refunds-say');
+  place.dataset.kind = kind;
+  put(place, words);
+};
+
+async function loadRefunds() {
+  const rows = [];
+  for (let next = ''; next !== null;) {
+    const got = await callWithRetry('GET', '/admin/refunds?limit=100' + (next && `&cursor=${next}`), {within: 20e3});
+    if (!got.ok) {
+      sayRefunds('no', problem(got));
+      return;
+    }
+    rows.push(...got.data.items.map(refundRow));
+    next = got.data.nextCursor;
+  }
+  refunds.replaceChildren(...rows);
+  document.getElementById('refunds-none').hidden = rows.length > 0;
+}
+
+function refundRow(refund) {
+  const li = document.getElementById('refund').content.firstElementChild.cloneNode(true);
+  put(part(li, 'amount'), money(refund.amount, refund.currency));
+  put(part(li, 'state'), t(refund.stopped ? 'refunds.stopped' : 'refunds.tries'));
+  put(part(li, 'sn'), refund.orderSn);
+  put(part(li, 'payment'), refund.paymentId);
+  put(part(li, 'problem'), refund.problem ?? '');
+  put(part(li, 'tried'), refund.triedAt ? t('refunds.tried', {n: count(refund.attempts), when: moment(Date.parse(refund.triedAt), now())}) : '');
+  const change = async (step, done) => {
+    const got = await call('POST', `/admin/refunds/${encodeURIComponent(refund.paymentId)}/${step}`);
+    sayRefunds(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('refunds.conflict') : problem(got));
+    loadRefunds();
+  };
+  part(li, 'retry').addEventListener('click', () => change('retry', t('refunds.retried')));
+  part(li, 'settle').addEventListener('click', () => confirmSettle().then((yes) => yes && change('settle', t('refunds.settled'))));
+  for (const name of ['retry', 'settle']) part(li, name).setAttribute('aria-label', `${part(li, name).textContent} ${refund.orderSn}`);
+  return li;
+}
+loadRefunds();
 
 // Sales that are being rebuilt.
 

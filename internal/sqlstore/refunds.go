@@ -1,0 +1,155 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+)
+
+// DueRefunds lists at most limit payments whose refund is due, the longest due first.
+func (s *Store) DueRefunds(
+	ctx context.Context, now time.Time, limit int,
+) ([]payment.Refund, error) {
+	q := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli())
+	return list("list due refunds", q.Order("refund_at").Limit(limit), paymentRow.refund)
+}
+
+// ClaimRefund records an attempt and postpones the next one. Of concurrent callers one raises the
+// count. After the last attempt there is no next one.
+func (s *Store) ClaimRefund(
+	ctx context.Context, r payment.Refund, now time.Time,
+) (bool, error) {
+	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?,
+			refund_since = COALESCE(refund_since, ?), refund_tried_at = ?
+		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?
+			AND refund_at IS NOT NULL`,
+		millis(r.NextRefund(now)), now.UnixMilli(), now.UnixMilli(), r.GoodsID, r.ID,
+		payment.Refunding, r.Attempts)
+	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
+}
+
+// RecordRefundProblem records the problem of the last attempt.
+func (s *Store) RecordRefundProblem(
+	ctx context.Context, p payment.Payment, problem string,
+) error {
+	err := s.read(ctx).Exec(`UPDATE payments SET refund_problem = ?
+		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
+		truncate(problem, maxRefundProblem), p.GoodsID, p.ID, payment.Refunding).Error
+	return wrapError("record the problem of a refund", err)
+}
+
+// maxRefundProblem is the length of the column refund_problem.
+const maxRefundProblem = 255
+
+// MarkRefunded records that a payment was refunded. Repeats are harmless; the first time counts.
+func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, now time.Time) error {
+	return wrapError("mark a payment as refunded", markRefunded(s.read(ctx), p, now).Error)
+}
+
+func markRefunded(tx *gorm.DB, p payment.Payment, now time.Time) *gorm.DB {
+	return tx.Exec(`UPDATE payments
+		SET state = ?, refund_at = NULL, refunded_at = ?, refund_problem = ''
+		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
+		payment.Refunded, now.UnixMilli(), p.GoodsID, p.ID, payment.Refunding)
+}
+
+// OpenRefunds lists at most limit payments that are not refunded yet, with ids after the given one.
+// They are few, so that the index of due refunds serves them too.
+func (s *Store) OpenRefunds(
+	ctx context.Context, after string, limit int,
+) ([]payment.Refund, error) {
+	q := s.read(ctx).Where("state = ? AND payment_id > ?", payment.Refunding, after)
+	return list("list refunds", q.Order("payment_id").Limit(limit), paymentRow.refund)
+}
+
+// CountStoppedRefunds counts the refunds that wait for an operator.
+func (s *Store) CountStoppedRefunds(ctx context.Context) (int64, error) {
+	var n int64
+	err := s.read(ctx).Model(&paymentRow{}).
+		Where("state = ? AND refund_at IS NULL", payment.Refunding).Count(&n).Error
+	return n, wrapError("count stopped refunds", err)
+}
+
+// RetryRefund makes a refund due, with a new period, and records who asked for it.
+func (s *Store) RetryRefund(
+	ctx context.Context, paymentID string, now time.Time,
+) (payment.Refund, error) {
+	return s.changeRefund(ctx, paymentID, salechange.ActRetryRefund, "", now,
+		func(tx *gorm.DB, row *paymentRow) error {
+			row.Attempts, row.RefundAt, row.RefundSince = 0, millis(now), nil
+			return updateOne(tx.Exec(`UPDATE payments
+				SET attempts = 0, refund_at = ?, refund_since = NULL
+				WHERE goods_id = ? AND payment_id = ? AND state = ?`,
+				row.RefundAt, row.GoodsID, row.PaymentID, payment.Refunding))
+		})
+}
+
+// SettleRefund marks a payment as refunded, and records who says so and why.
+func (s *Store) SettleRefund(
+	ctx context.Context, paymentID, note string, now time.Time,
+) (payment.Refund, error) {
+	return s.changeRefund(ctx, paymentID, salechange.ActSettleRefund, note, now,
+		func(tx *gorm.DB, row *paymentRow) error {
+			if row.refund().InProgress(now) {
+				return seckill.NewError(seckill.Conflict,
+					"an attempt may be in progress; ask again in some seconds")
+			}
+			row.RefundAt = nil
+			return updateOne(markRefunded(tx, row.payment(), now))
+		})
+}
+
+// changeRefund changes a payment to be refunded under its order's lock, in one transaction with its
+// entry in the audit log.
+func (s *Store) changeRefund(
+	ctx context.Context, paymentID string, action salechange.Action, note string, now time.Time,
+	change func(tx *gorm.DB, row *paymentRow) error,
+) (payment.Refund, error) {
+	return inTx(ctx, s, "change a refund", func(tx *gorm.DB) (none payment.Refund, err error) {
+		row, err := take[paymentRow](locked(tx).Where("payment_id = ? AND state = ?", paymentID,
+			payment.Refunding), payment.ErrNoSuchRefund)
+		if err != nil {
+			return none, err
+		}
+		e := orderEntry(tx, action, row.GoodsID, row.OrderSn, now)
+		e.Became["paymentId"] = row.PaymentID
+		if note != "" {
+			e.Became["note"] = note
+		}
+		if err = change(tx, &row); err != nil {
+			return none, err
+		}
+		return row.refund(), tx.Create(e).Error
+	})
+}
+
+// CancelReturned cancels the paid order that keeps a payment, and records the payment as refunded,
+// in one transaction. A shipped order stays paid: its goods do not come back with the money.
+func (s *Store) CancelReturned(
+	ctx context.Context, p payment.Payment, now time.Time,
+) (payment.Cancellation, error) {
+	return inSaleTx(ctx, s, "cancel an order whose payment was returned", p.GoodsID,
+		func(tx *gorm.DB, sale saleRow) (none payment.Cancellation, err error) {
+			rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
+			if err != nil || len(rows) == 0 {
+				return none, errors.Join(err, order.ErrNoSuchOrder)
+			}
+			paid, err := take[paymentRow](
+				tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID), payment.ErrNoSuchPayment)
+			if err != nil || paid.State != payment.Kept || rows[0].Status != order.Paid ||
+				rows[0].ShippedAt != nil {
+				return payment.Cancellation{Order: rows[0].order()}, err
+			}
+			if err := returnPayment(tx, rows[0], true, now); err != nil {
+				return none, err
+			}
+			return endOrder(tx, sale, rows, order.Paid, salechange.ActRefundOrder, now)
+		})
+}
