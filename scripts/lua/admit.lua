@@ -16,7 +16,7 @@ if not state.ready then return state.answer() end
 local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
 -- A clock that was set must neither lengthen nor end an admission. A pause of all admitters cannot
--- be told from a clock that was set forward. A part of it counts, so that admissions end even if
+-- be distinguished from a clock set forward. A part of it counts, so that admissions end even if
 -- every call is late.
 local idle = state.called_at > 0 and now - state.called_at or 0
 if idle < 0 then
