@@ -20,7 +20,7 @@ import (
 
 // saleDetails are the fields of a sale that no script reads, stored as JSON.
 type saleDetails struct {
-	MerchantID string       `json:"merchantId"`
+	MerchantID merchantID   `json:"merchantId"`
 	Title      string       `json:"title"`
 	Price      int64        `json:"price"`
 	MaxLimit   int64        `json:"maxPerBuyerLimit"`
@@ -33,9 +33,33 @@ type saleDetails struct {
 	UpdatedAt  time.Time          `json:"updatedAt"`
 }
 
+// merchantID is the id of a user in a card. Programs of releases whose ids were numbers read the card
+// too, while both releases run, and read only a JSON number. So an id that is such a number stays one.
+type merchantID string
+
+// MarshalJSON implements json.Marshaler.
+func (id merchantID) MarshalJSON() ([]byte, error) {
+	n, err := strconv.ParseUint(string(id), 10, 63)
+	if err == nil && strconv.FormatUint(n, 10) == string(id) {
+		return []byte(id), nil
+	}
+	return json.Marshal(string(id))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *merchantID) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] != '"' {
+		var n json.Number
+		err := json.Unmarshal(b, &n)
+		*id = merchantID(n)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(id))
+}
+
 func encodeDetails(sale seckill.Sale) ([]byte, error) {
 	details := saleDetails{
-		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price,
+		MerchantID: merchantID(sale.MerchantID), Title: sale.Title, Price: sale.Price,
 		MaxLimit: sale.MaxPerBuyerLimit, Rate: sale.Rate, CreatedAt: sale.CreatedAt,
 		UpdatedAt: sale.UpdatedAt, Admission: sale.Admission,
 	}
@@ -102,7 +126,8 @@ func readView(r *reply) (seckill.View, error) {
 			r.fail("has a card that can't be read: %w", err)
 		}
 	}
-	v.MerchantID, v.Title, v.Price, v.MaxPerBuyerLimit = c.MerchantID, c.Title, c.Price, c.MaxLimit
+	v.MerchantID, v.Title = string(c.MerchantID), c.Title
+	v.Price, v.MaxPerBuyerLimit = c.Price, c.MaxLimit
 	v.Rate, v.CreatedAt, v.UpdatedAt = c.Rate, c.CreatedAt, c.UpdatedAt
 	v.Admission = cmp.Or(c.Admission, seckill.ByRate)
 	v.AccessCode = cmp.Or(c.AccessCode, seckill.NoCodes)

@@ -1,8 +1,11 @@
 package faults
 
 import (
+	"cmp"
 	"flag"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +15,8 @@ import (
 )
 
 var previousFlag = flag.String("faults.previous", "",
-	"commit or tag to roll back to; if empty the newest tag behind HEAD, or ten commits ago")
+	"commit or tag to roll back to; if empty the newest tag behind HEAD, or ten commits ago, or the "+
+		"oldest commit that can read this one's sales")
 
 // storedPaths is the last commit whose paths are keys in Redis, and whose numbers have no path.
 const storedPaths = "69cca6f"
@@ -24,6 +28,8 @@ func releaseFaults() []fault {
 			name: "release-upgraded", spread: 25 * time.Second,
 			prepare: func(t *testing.T, r *run) {
 				r.replace(t, installation.Previous(t, storedPaths), r.Consumers, r.APIs)
+				// The older consumers load the sale again, in their form.
+				require.NoError(t, r.redis.FlushAll(t.Context()).Err())
 			},
 			inject: upgrade,
 		},
@@ -54,10 +60,34 @@ func (r *run) replace(t *testing.T, folder string, groups ...[]*installation.Pro
 	}
 }
 
+// readsNumbers is a line that each commit has whose programs read the sales of this one in Redis.
+// Between releases, others read merchants' ids only as text.
+const readsNumbers = "type merchantID string"
+
+// tooOld returns the oldest commit with that line if there is neither a tag nor the line ten commits
+// ago; else "".
+func tooOld(t *testing.T) string {
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), "git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	first, err := git("log", "--format=%H", "--reverse", "-S", readsNumbers, "--",
+		":/internal/redisstore/sale.go")
+	require.NoError(t, err)
+	first, _, _ = strings.Cut(first, "\n")
+	if _, err := git("describe", "--tags", "--abbrev=0", "HEAD~1"); err == nil {
+		return ""
+	}
+	if _, err := git("merge-base", "--is-ancestor", first, "HEAD~10"); err == nil {
+		return ""
+	}
+	return first
+}
+
 // rollBack replaces all programs by those of the previous release, consumers first, on the
 // migrated database, and then back again. Both releases run side by side in between.
 func rollBack(t *testing.T, r *run) {
-	previous := installation.Previous(t, *previousFlag)
+	previous := installation.Previous(t, cmp.Or(*previousFlag, tooOld(t)))
 	programs := slices.Concat(r.Consumers, r.APIs)
 	for turn, folder := range []string{previous, ""} { // "" is this release
 		for i, p := range programs {
