@@ -1774,6 +1774,9 @@ type UserID = string
 
 // WaitingRoom defines model for WaitingRoom.
 type WaitingRoom struct {
+	// AdmissionSeconds How long an admission lasts that is not used; absent before the first step of the admitter.
+	AdmissionSeconds *float32 `json:"admissionSeconds,omitempty"`
+
 	// Admitted The last position that was called.
 	Admitted  int `json:"admitted"`
 	Available int `json:"available"`
@@ -2991,7 +2994,8 @@ type ClientInterface interface {
 
 	// MyPlace My place in the line
 	//
-	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
+	// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
 	//
 	// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 	MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4148,7 +4152,8 @@ func (c *Client) LeaveWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, re
 
 // MyPlace My place in the line
 //
-// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
+// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
 //
 // Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 func (c *Client) MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7639,7 +7644,8 @@ type ClientWithResponsesInterface interface {
 
 	// MyPlaceWithResponse My place in the line
 	//
-	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
+	// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17414,7 +17420,8 @@ func (c *ClientWithResponses) LeaveWaitingRoomWithResponse(ctx context.Context, 
 
 // MyPlaceWithResponse My place in the line
 //
-// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place.
+// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
+// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -111,6 +111,8 @@ export type WaitingRoom = {
   admitted: number;
   /** How many are called in a second at most. */
   ratePerSecond: number;
+  /** How long an admission lasts that is not used; absent before the first step of the admitter. */
+  admissionSeconds?: number;
   available: number;
   /** Units of orders that are not paid and may return. */
   held: number;

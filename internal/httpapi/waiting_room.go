@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/waitingroom"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
@@ -15,25 +16,28 @@ import (
 // roomResponse is a waiting room, the same for everybody. The draw's values are public from the
 // start of the sale on, so that anybody can recompute a position.
 type roomResponse struct {
-	Phase          waitingroom.Phase `json:"phase"`
-	Joined         int64             `json:"joined"`   // last number
-	Admitted       int64             `json:"admitted"` // last position that was called
-	RatePerSecond  float64           `json:"ratePerSecond"`
-	Available      int64             `json:"available"`
-	Held           int64             `json:"held"` // units of orders that are not paid
-	HeldUntil      timestamp         `json:"heldUntil,omitzero"`
-	DrawCommitment string            `json:"drawCommitment"`
-	DrawSeed       string            `json:"drawSeed,omitempty"`
-	DrawDigest     string            `json:"drawDigest,omitempty"`
-	DrawSize       *int64            `json:"drawSize,omitempty"`
-	ServerTime     timestamp         `json:"serverTime"`
+	Phase         waitingroom.Phase `json:"phase"`
+	Joined        int64             `json:"joined"`   // last number
+	Admitted      int64             `json:"admitted"` // last position that was called
+	RatePerSecond float64           `json:"ratePerSecond"`
+	// AdmissionSeconds is how long an admission lasts; absent before the admitter's first step.
+	AdmissionSeconds float64   `json:"admissionSeconds,omitzero"`
+	Available        int64     `json:"available"`
+	Held             int64     `json:"held"` // units of orders that are not paid
+	HeldUntil        timestamp `json:"heldUntil,omitzero"`
+	DrawCommitment   string    `json:"drawCommitment"`
+	DrawSeed         string    `json:"drawSeed,omitempty"`
+	DrawDigest       string    `json:"drawDigest,omitempty"`
+	DrawSize         *int64    `json:"drawSize,omitempty"`
+	ServerTime       timestamp `json:"serverTime"`
 }
 
 func newRoomResponse(s *admission.Status) roomResponse {
 	r := roomResponse{
 		Phase: s.Phase(), Joined: s.Joined, Admitted: s.Admitted,
 		RatePerSecond: s.Sale.Rate.PermitsPerSecond, Available: s.Available, Held: s.Held.Units,
-		HeldUntil: timestamp(s.Held.Until), DrawCommitment: s.Commitment,
+		AdmissionSeconds: s.Life.Seconds(),
+		HeldUntil:        timestamp(s.Held.Until), DrawCommitment: s.Commitment,
 		ServerTime: timestamp(s.Now),
 	}
 	if s.Seed != "" {
@@ -180,7 +184,7 @@ func (a *api) placeEvents(ctx context.Context, r *request) (response, error) {
 	})
 }
 
-// sendPlaces sends each change of a place until the client leaves or the node stops. A place that
+// sendPlaces sends each change of a place until the place or the client leaves, or the node stops. A place that
 // cannot be read for a moment is read again.
 func (s eventStream) sendPlaces(ctx context.Context, goodsID int64, buyerID string, place placeResponse) {
 	interval := time.NewTicker(placeInterval)
@@ -207,9 +211,13 @@ func (s eventStream) sendPlaces(ctx context.Context, goodsID int64, buyerID stri
 			return
 		}
 		reading, cancel := context.WithTimeout(ctx, refreshTimeout)
-		if p, err := s.Rooms.Find(reading, goodsID, buyerID, sent.Ticket); err == nil {
-			place = newPlaceResponse(p)
-		}
+		p, err := s.Rooms.Find(reading, goodsID, buyerID, sent.Ticket)
 		cancel()
+		switch {
+		case err == nil:
+			place = newPlaceResponse(p)
+		case seckill.ReasonOf(err) == seckill.NotFound:
+			return // the buyer has left, or bought all that one may buy
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -149,6 +150,15 @@ func (s *Store) Turns(ctx context.Context, goodsID int64) ([]admission.Turn, err
 	return turns, nil
 }
 
+// Ended returns the bitmap of the numbers that wait no more: bit n of byte n/8, the highest bit first.
+func (s *Store) Ended(ctx context.Context, goodsID int64) ([]byte, error) {
+	bits, err := s.client.Get(ctx, keysOf(goodsID).done()).Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read the numbers that left a waiting room: %w", err)
+	}
+	return bits, nil
+}
+
 // removeRoom deletes the waiting room of a sale that is over.
 func (s *Store) removeRoom(ctx context.Context, k keys) error {
 	if n, err := s.client.Exists(ctx, k.room()).Result(); err != nil || n == 0 {
@@ -191,8 +201,10 @@ func (s *Store) runRoom(
 			r.fail("has gaps that can't be read: %w", err)
 		}
 	}
-	state.Over = r.int() == 1
+	// A worker that was asleep may have said so before units were added.
+	state.Over = r.int() == 1 && state.Available+state.Pending+state.Called == 0
 	state.Held = admission.Held{Units: r.int(), Until: r.optionalMillis()}
+	state.Left, state.Life = r.int(), time.Duration(r.int())*time.Millisecond
 	return r, state, r.err
 }
 

@@ -278,23 +278,134 @@ func (s fixture) TestAdmit_WaitsForTheDraw(t *testing.T) {
 	require.Zero(t, s.callNext(aTurn).Admitted)
 }
 
-// TestAdmit_ClockSetBackKeepsAdmissions checks that an admission lasts as long as before when
-// Redis' clock was set back by a day. A clock that is set back by a day is a room of a day later.
-func (s fixture) TestAdmit_ClockSetBackKeepsAdmissions(t *testing.T) {
+// day is how far tests set a clock.
+const day = 24 * time.Hour
+
+// setClock makes the room one of a clock that is ahead of Redis'. A clock that is set back then is
+// such a room.
+func (s fixture) setClock(ahead time.Duration) {
+	s.t.Helper()
+	k, ms := keysOf(goods), ahead.Milliseconds()
+	for _, field := range []string{"at", "paid"} {
+		at := must.Get(s.client.HGet(s.t.Context(), k.room(), field).Float64())(s.t)
+		require.NoError(s.t, s.client.HSet(s.t.Context(), k.room(), field, int64(at)+ms).Err())
+	}
+	for _, turn := range must.Get(s.Turns(s.t.Context(), goods))(s.t) {
+		require.NoError(s.t, s.client.ZIncrBy(s.t.Context(), k.turns(), float64(ms), turn).Err())
+	}
+}
+
+// TestAdmit_SetClockKeepsAdmissions checks that an admission lasts as long as before when Redis'
+// clock was set back or forward by a day.
+func (s fixture) TestAdmit_SetClockKeepsAdmissions(t *testing.T) {
 	s.openRoom(1, 1)
 	s.visit(admission.Join, 1, 2)
 	s.callNext(aTurn)
 	until := s.visit(admission.Find, 1)[0].Until
-	const day = 24 * 3600 * 1000
-	k := keysOf(goods)
-	at := must.Get(s.client.HGet(t.Context(), k.room(), "at").Int64())(t)
-	require.NoError(t, s.client.HSet(t.Context(), k.room(), "at", at+day, "paid", at+day).Err())
-	require.NoError(t, s.client.ZIncrBy(t.Context(), k.turns(), day, "b1").Err())
-	s.callNext(aTurn)
-	require.WithinDuration(t, until, s.visit(admission.Find, 1)[0].Until, time.Minute)
+	for _, ahead := range []time.Duration{day, -day} {
+		s.setClock(ahead)
+		require.Zero(t, s.callNext(aTurn).Missed)
+		require.WithinDuration(t, until, s.visit(admission.Find, 1)[0].Until, time.Minute)
+	}
 	s.visit(admission.Leave, 1)
 	require.Eventually(t, func() bool { return s.callNext(aTurn).Admitted == 2 }, time.Minute,
 		time.Millisecond, "the rate's permits are not of tomorrow")
+}
+
+// TestPrepare_ClockOfANewMasterKeepsAdmissions checks that admissions which the replica has, and
+// those which MySQL restores, last as long as before on a new master whose clock is set otherwise.
+func (s fixture) TestPrepare_ClockOfANewMasterKeepsAdmissions(t *testing.T) {
+	s.openRoom(9, 1)
+	s.visit(admission.Join, 1)
+	s.callNext(aTurn)
+	until := s.visit(admission.Find, 1)[0].Until
+	sale := onSale(9, 1)
+	sale.Admission = seckill.ByWaitingRoom
+	for i, ahead := range []time.Duration{day, -day} {
+		s.setClock(ahead)
+		sale.Epoch = int64(2 + i)
+		s.load(sale)
+		restored := fmt.Sprint(900 + i)
+		s.prepare(admission.Record{
+			Joined: 1000, Limit: 2000, DrawSize: 0, Admitted: int64(900 + i),
+			Turns: []admission.Turn{restored},
+		})
+		require.Zero(t, s.callNext(aTurn).Missed)
+		require.WithinDuration(t, until, s.visit(admission.Find, 1)[0].Until, time.Minute)
+		till := must.Get(s.client.ZScore(t.Context(), keysOf(goods).turns(), restored).Result())(t)
+		require.WithinDuration(t, time.Now().Add(aTurn), time.UnixMilli(int64(till)), time.Minute)
+	}
+}
+
+// TestJoin_TicketCountsAboveAMissedNumber checks a replica that lagged: it knows only the number of a
+// buyer's missed turn, and the ticket has the number that the buyer got afterwards.
+func (s fixture) TestJoin_TicketCountsAboveAMissedNumber(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1)
+	s.callNext(shortTurn)
+	require.Eventually(t, func() bool {
+		return s.callNext(aTurn).Missed == 1
+	}, time.Minute, time.Millisecond)
+	again := s.visit(admission.Join, 1)[0].Number
+	bucket := keysOf(goods).bucket(bucketOf("1"))
+	require.NoError(t, s.client.HSet(t.Context(), bucket, "1", 1).Err())
+	require.Equal(t, again, s.restore(1, again).Number)
+	require.Equal(t, again, s.restore(1, 1).Number, "the ticket of the missed turn")
+}
+
+// TestJoin_LeaverWithoutNumberEndsAdmission checks a loss after which Redis has the admission of a
+// buyer, and not the number: leaving ends the admission.
+func (s fixture) TestJoin_LeaverWithoutNumberEndsAdmission(t *testing.T) {
+	s.openRoom(1, 1)
+	s.prepareAgain(admission.Record{
+		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1, Turns: []admission.Turn{"b7"},
+	})
+	require.EqualValues(t, 1, must.Get(s.Room(t.Context(), goods))(t).Called)
+	require.Equal(t, admission.Unknown, s.visit(admission.Leave, 7)[0].Mark)
+	require.Zero(t, must.Get(s.Room(t.Context(), goods))(t).Called)
+}
+
+// prepareAgain makes the room ready after Redis lost it.
+func (s fixture) prepareAgain(r admission.Record) {
+	s.t.Helper()
+	require.NoError(s.t, s.client.Del(s.t.Context(), keysOf(goods).room()).Err())
+	require.True(s.t, s.prepare(r).Ready())
+}
+
+// TestReserve_LeavesAUnitForEachAdmission raises the limit per buyer while five buyers are admitted
+// for five units. Each of them still finds one.
+func (s fixture) TestReserve_LeavesAUnitForEachAdmission(t *testing.T) {
+	s.openRoom(5, 1)
+	s.visit(admission.Join, buyersUpTo(5)...)
+	require.EqualValues(t, 5, s.callNext(aTurn).Called)
+	s.visit(admission.Find, buyersUpTo(5)...)
+	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "limit", 3).Err())
+	first := s.reserve(reservationOf(1, 1, 3))[0]
+	require.Equal(t, reservation.TooFew, first.Code)
+	require.EqualValues(t, 1, first.Available)
+	s.visit(admission.Leave, 5)
+	verdicts := s.reserve(reservationOf(2, 1, 2), reservationOf(3, 2, 2), reservationOf(4, 2, 1),
+		reservationOf(5, 3, 1), reservationOf(6, 4, 1))
+	codes := make([]reservation.VerdictCode, len(verdicts))
+	for i, v := range verdicts {
+		codes[i] = v.Code
+	}
+	require.Equal(t, []reservation.VerdictCode{
+		reservation.Taken, reservation.TooFew, reservation.Taken, reservation.Taken, reservation.Taken,
+	}, codes)
+}
+
+// TestRoom_IsNotOverWhileUnitsAreThere checks a worker that was asleep when a merchant added units.
+func (s fixture) TestRoom_IsNotOverWhileUnitsAreThere(t *testing.T) {
+	s.openRoom(1, 1)
+	lease := must.Get(s.Room(t.Context(), goods))(t).Lease
+	over := func() bool {
+		require.NoError(t, s.SetHeld(t.Context(), goods, lease, admission.Held{}, true))
+		return must.Get(s.Room(t.Context(), goods))(t).Over
+	}
+	require.False(t, over())
+	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "avail", 0).Err())
+	require.True(t, over())
 }
 
 // TestPrepare_TicketRestoresPlace checks the loss of Redis: no number is handed out twice, a ticket

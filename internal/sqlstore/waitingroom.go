@@ -97,6 +97,7 @@ func (s *Store) Draw(
 			return false
 		}
 		r.DrawSize, r.Digest = size, digest
+		r.Joined = max(r.Joined, size) // a room that is lost now has no gap in its draw
 		return true
 	})
 }

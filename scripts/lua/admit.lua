@@ -10,16 +10,19 @@
 --       6… the numbers at the following positions
 -- Returns the state (see room).
 local sale, room, turns, done, gap, late = unpack(KEYS)
-local FIRST_ARG = 6
+local FIRST_ARG, LONG_MS, COUNTED_MS = 6, 5000, 1000
 local state = room_of(sale, room, turns, ARGV[1])
 if not state.ready then return state.answer() end
 local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
--- A clock that was set back must neither lengthen an admission nor stop the line.
-local back = state.called_at - now
-if back > 0 then
-  local list = redis.call('ZRANGE', turns, 0, -1, 'WITHSCORES')
-  for i = 1, #list, 2 do redis.call('ZADD', turns, list[i + 1] - back, list[i]) end
+-- A clock that was set must neither lengthen nor end an admission. A pause of all admitters cannot
+-- be distinguished from a clock set forward. A part of it counts, so that admissions end even if
+-- every call is late.
+local idle = state.called_at > 0 and now - state.called_at or 0
+if idle < 0 then
+  move_turns(turns, idle)
+elseif idle > LONG_MS then
+  move_turns(turns, idle - COUNTED_MS)
 end
 for _, turn in ipairs(redis.call('ZRANGEBYSCORE', turns, '-inf', now)) do
   redis.call('ZREM', turns, turn)
@@ -58,5 +61,5 @@ if state.selling and state.drawn then
   end
 end
 redis.call('HSET', room, 'admitted', state.admitted, 'paid', string.format('%.3f', paid), 'missed',
-  state.missed, 'at', now)
+  state.missed, 'at', now, 'life', ARGV[3])
 return state.answer()

@@ -15,7 +15,10 @@ local FIND, JOIN, LEAVE = '0', '1', '2'
 local FIRST_ARG, STRIDE, FIRST_BUCKET, mode = 3, 4, 8, ARGV[2]
 local state = room_of(sale, room, turns, ARGV[1])
 if not state.ready then return state.answer() end
-local first, joined, results = state.next, {}, {}
+local first, joined, results, left = state.next, {}, {}, 0
+-- Before the start there is neither, and most buyers join then.
+local any_turns = redis.call('EXISTS', turns) == 1
+local any_orders = redis.call('EXISTS', buyers) == 1
 
 local function forget(number)
   redis.call('SETBIT', done, number, 1)
@@ -23,17 +26,24 @@ local function forget(number)
   redis.call('ZREM', late, number)
 end
 
+-- leave ends the place of a number, also one that was not called. Nodes read the bitmap again then.
+local function leave(number)
+  if not has(done, number) then left = left + 1 end
+  forget(number)
+end
+
 -- restored returns the number that a buyer has after showing a ticket.
 local function restored(bucket, field, number, ticket, position)
   local t = tonumber(ticket)
-  if not t or t > state.next or number and number <= t or has(done, t) then return number end
+  if not t or t > state.next or has(done, t) then return number end
+  if number and number <= t and not has(done, number) then return number end
   if has(gap, t) then
     redis.call('SETBIT', gap, t, 0)
     if state.admitted >= tonumber(position ~= '' and position or 0) then
       redis.call('ZADD', late, position ~= '' and position or 0, t)
     end
   end
-  if number then forget(number) end
+  if number then leave(number) end
   redis.call('HSET', bucket, field, t)
   return t
 end
@@ -41,6 +51,7 @@ end
 -- admitted_until returns the end of a buyer's admission, 0 without one. An admission of the number
 -- becomes the buyer's: reserve knows buyers only.
 local function admitted_until(buyer, number)
+  if not any_turns then return 0 end
   local till = tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0)
   local of_number = number and redis.call('ZSCORE', turns, number)
   if of_number then
@@ -51,38 +62,68 @@ local function admitted_until(buyer, number)
   return till > state.now and till or 0
 end
 
+-- full reports whether a buyer may buy no more.
+local function full(buyer)
+  local holding = any_orders and redis.call('HGET', buyers, buyer)
+  return holding and held_of(holding) >= state.limit
+end
+
+local function note_joined(buyer)
+  state.next = state.next + 1
+  joined[#joined + 1] = buyer .. ':' .. state.next
+  return state.next, IN_LINE
+end
+
 local function new_number(bucket, field, buyer)
-  local holding = redis.call('HGET', buyers, buyer)
-  if holding and held_of(holding) >= state.limit then return 0, OVER_LIMIT end
+  if full(buyer) then return 0, OVER_LIMIT end
   if state.next >= state.granted then return 0, EXHAUSTED end
-  local number = state.next + 1
-  state.next = number
-  redis.call('HSET', bucket, field, number)
-  joined[#joined + 1] = buyer .. ':' .. number
-  return number, IN_LINE
+  redis.call('HSET', bucket, field, state.next + 1)
+  return note_joined(buyer)
+end
+
+-- is_first joins a buyer who has no number, in one call. The others take several.
+local function is_first(bucket, field, ticket)
+  return mode == JOIN and ticket == '' and not any_turns and not any_orders
+    and state.next < state.granted and redis.call('HSETNX', bucket, field, state.next + 1) == 1
+end
+
+-- find returns the number of a buyer (nil: none), the end of the admission and the mark.
+local function find(bucket, field, buyer, ticket, position)
+  local number = tonumber(redis.call('HGET', bucket, field) or nil)
+  if mode == LEAVE then
+    redis.call('ZREM', turns, 'b' .. buyer)
+    if not number then return nil, 0, UNKNOWN end
+    leave(number)
+    redis.call('HDEL', bucket, field)
+    return number, 0, PASSED
+  end
+  number = restored(bucket, field, number, ticket, position)
+  local till = admitted_until(buyer, number)
+  if till > 0 then return number, till, IN_LINE end
+  if not number or has(done, number) then
+    if mode == JOIN then
+      local fresh, mark = new_number(bucket, field, buyer)
+      return fresh, 0, mark
+    end
+    -- Whoever has bought all that one may buy has used the admission, and missed none.
+    return number, 0, number and not full(buyer) and PASSED or UNKNOWN
+  end
+  return number, 0, redis.call('ZSCORE', late, number) and LATE or IN_LINE
 end
 
 for i = 0, (#ARGV - FIRST_ARG + 1) / STRIDE - 1 do
   local a, bucket = FIRST_ARG + i * STRIDE, KEYS[FIRST_BUCKET + i]
-  local buyer, field, mark = ARGV[a], ARGV[a + 1], IN_LINE
-  local number = tonumber(redis.call('HGET', bucket, field) or nil)
-  if mode ~= LEAVE then number = restored(bucket, field, number, ARGV[a + 2], ARGV[a + 3]) end
-  local till = admitted_until(buyer, number)
-  if mode == LEAVE and number then
-    forget(number)
-    redis.call('ZREM', turns, 'b' .. buyer)
-    redis.call('HDEL', bucket, field)
-    till, mark = 0, PASSED
-  elseif till == 0 and (not number or has(done, number)) then
-    mark = number and PASSED or UNKNOWN
-    if mode == JOIN then number, mark = new_number(bucket, field, buyer) end
-  elseif till == 0 and redis.call('ZSCORE', late, number) then
-    mark = LATE
+  local buyer, field, ticket = ARGV[a], ARGV[a + 1], ARGV[a + 2]
+  local number, till, mark
+  if is_first(bucket, field, ticket) then
+    till, number, mark = 0, note_joined(buyer)
+  else
+    number, till, mark = find(bucket, field, buyer, ticket, ARGV[a + 3])
   end
-  results[#results + 1] = number or 0
-  results[#results + 1] = till
-  results[#results + 1] = mark
+  local at = 3 * i
+  results[at + 1], results[at + 2], results[at + 3] = number or 0, till, mark
 end
+if left > 0 then redis.call('HINCRBY', room, 'left', left) end
 if state.next > first then
   if state.size < 0 then
     state.digest = redis.sha1hex(state.digest .. table.concat(joined, ' '))

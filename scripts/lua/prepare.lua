@@ -20,13 +20,20 @@ for _, range in ipairs(cjson.decode(ARGV[10])) do
     redis.call('SETBIT', gap, number, 1)
   end
 end
+-- Nobody could buy since the last call of admit, whose clock may have been another one's. So the
+-- admissions keep the rest that they had then.
+if state.called_at > 0 then
+  move_turns(turns, state.now - state.called_at)
+  redis.call('HSET', room, 'at', state.now)
+end
 local admitted = tonumber(ARGV[5])
 if admitted > state.admitted or redis.call('EXISTS', room) == 0 then
   for a = FIRST_ARG, #ARGV do
     redis.call('ZADD', turns, 'NX', state.now + tonumber(ARGV[11]), ARGV[a])
   end
 end
-redis.call('HDEL', room, 'size', 'seed')
+-- The size that this room has frozen stays: those who joined since are not in the draw.
+redis.call('HDEL', room, 'seed')
 if ARGV[6] ~= '-1' then
   redis.call('HSET', room, 'size', ARGV[6], 'seed', ARGV[8], 'digest', ARGV[7])
 elseif state.digest == '' then

@@ -8,8 +8,9 @@
 -- digest   of those who joined before    commitment   hash of the seed
 -- seed     set when MySQL has the draw; nobody is called before
 -- paid     Unix ms up to which the rate's permits are used
--- at       Unix ms of the last call of admit
+-- at       Unix ms of the last call of admit, and life   that call's life of an admission, ms
 -- missed   admissions that lapsed        gaps   JSON of ranges of numbers that nobody may have
+-- left     how often a number ended before it was called
 -- over     1 where nothing is left and nothing can return   held, back   see roomset
 -- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a number,
 -- or b and the id of a buyer who has asked. done is a bitmap of the numbers that wait no more, gap
@@ -23,7 +24,7 @@ local function room_of(sale, room, turns, lease)
   local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'end',
     'status', 'limit', 'avail', 'pend')
   local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest', 'seed',
-    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back', 'at')
+    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back', 'at', 'left', 'life')
   local gate, epoch = gate_of(s, lease)
   local now, wanted = now_ms(), (s[3] or '') .. '/' .. epoch
   local state = {gate = gate, epoch = epoch, now = now, wanted = wanted}
@@ -44,9 +45,15 @@ local function room_of(sale, room, turns, lease)
     return {gate, epoch, now, wanted, r[1] or '', state.avail, tonumber(s[11] or 0),
       state.next, state.granted, state.admitted, state.size, state.digest, r[7] or '', r[8] or '',
       redis.call('ZCARD', turns), state.missed, r[11] or '[]', tonumber(r[12] or 0),
-      tonumber(r[13] or 0), tonumber(r[14] or 0)}
+      tonumber(r[13] or 0), tonumber(r[14] or 0), tonumber(r[16] or 0), tonumber(r[17] or 0)}
   end
   return state
+end
+
+-- move_turns moves the ends of all admissions.
+local function move_turns(turns, by)
+  local list = redis.call('ZRANGE', turns, 0, -1, 'WITHSCORES')
+  for i = 1, #list, 2 do redis.call('ZADD', turns, list[i + 1] + by, list[i]) end
 end
 
 -- has reports whether a bitmap has a number.

@@ -189,8 +189,9 @@ func (t *Result) place(a apiclient.Answer) error {
 // Line is the public status of a waiting room.
 type Line struct {
 	waitingroom.Published
-	Phase    string `json:"phase"`
-	Admitted int64  `json:"admitted"`
+	Phase            string  `json:"phase"`
+	Admitted         int64   `json:"admitted"`
+	AdmissionSeconds float64 `json:"admissionSeconds"`
 }
 
 // ReadLine reads the public status of a waiting room.

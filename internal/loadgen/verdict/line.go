@@ -31,6 +31,9 @@ type Line struct {
 	// ReturnP99 and ReturnMax are the times in ms from a returned unit to the next admission.
 	ReturnP99 float64 `json:"returnP99"`
 	ReturnMax float64 `json:"returnMax"`
+	// Slow counts the buyers who tried to buy during their turn, and whose last answer came after it.
+	Slow int           `json:"slow"`
+	life time.Duration // of an admission, as the public status says; 0 if it does not
 }
 
 // line checks the fairness of a waiting room. Its clock is the generator's, which must agree with
@@ -87,6 +90,9 @@ func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
 		j.addDifference(ruleRead, "the waiting room: %v", err)
 		return
 	}
+	if public.AdmissionSeconds > 0 {
+		j.Line.life = time.Duration(public.AdmissionSeconds * float64(time.Second))
+	}
 	if public.Commitment != j.Result.Commitment {
 		j.addDifference(ruleDraw, "the commitment changed from %s to %s", j.Result.Commitment,
 			public.Commitment)
@@ -108,7 +114,7 @@ func (j *checker) draw(ctx context.Context, places []loadgen.Place) {
 func (j *checker) turns(places []loadgen.Place) {
 	var last loadgen.Place // that was admitted
 	var passed []loadgen.Place
-	life := turnOf(places)
+	life := cmp.Or(j.Line.life, turnOf(places))
 	// The slowest reading of a place is part of the time in which a buyer may miss its turn.
 	reading := time.Duration(j.Result.Of(buyer.StepPlace).Max * float64(time.Millisecond))
 	for _, p := range places {
@@ -135,24 +141,31 @@ func (j *checker) turns(places []loadgen.Place) {
 		case p.Outcome != buyer.GaveUp:
 			passed = append(passed, p)
 		}
-		if j.admittedInVain(p) {
+		switch tried, inVain := j.triedInVain(p); {
+		case tried && !inVain:
+			j.Line.Slow++
+		case inVain:
 			j.addDifference(ruleInVain, "buyer %d, position %d: %s, and tried with %s left", p.BuyerID,
 				p.Position, p.Outcome, p.Until.Sub(p.Tried))
 		}
 	}
 }
 
-// purchaseTime is the time that a purchase may take on its way to the API.
+// purchaseTime is the least time that a purchase may take on its way to the API.
 const purchaseTime = 250 * time.Millisecond
 
-// admittedInVain reports whether a buyer tried to buy during its turn, and got no unit. Retries may
-// last until after the turn, so the first call counts. A refusal within the turn always counts.
-func (j *checker) admittedInVain(p loadgen.Place) bool {
-	if j.CutShort || p.Seen.IsZero() || !p.Habit.Buys() || p.Outcome == buyer.Won {
-		return false
+// triedInVain reports whether a buyer tried to buy during its turn and got no unit, and whether the
+// buyer was in time. A purchase is two calls. It was in time if it began longer before the end of the
+// turn than the slowest calls of this run took. A refusal within the turn always counts.
+func (j *checker) triedInVain(p loadgen.Place) (tried, inVain bool) {
+	if j.CutShort || p.Seen.IsZero() || !p.Habit.Buys() || p.Outcome == buyer.Won ||
+		!p.Tried.Before(p.Until) {
+		return false, false
 	}
+	slowest := j.Result.Of(buyer.StepPath).Max + j.Result.Of(buyer.StepBuy).Max
+	needed := max(purchaseTime, time.Duration(slowest*float64(time.Millisecond)))
 	refused := !p.Decided.IsZero() && p.Decided.Before(p.Until)
-	return refused || p.Tried.Add(purchaseTime).Before(p.Until)
+	return true, refused || p.Tried.Add(needed).Before(p.Until)
 }
 
 // turnOf returns the longest rest of an admission that a buyer saw; 0 if nobody saw one. The
@@ -179,7 +192,7 @@ func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate float6
 			closed[o.OrderSn] = o.ClosedAt
 		}
 	}
-	life := turnOf(places)
+	life := cmp.Or(j.Line.life, turnOf(places))
 	var calls []call
 	var returned []time.Time
 	for _, p := range places {

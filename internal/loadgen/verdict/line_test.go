@@ -110,6 +110,15 @@ func TestLine_RetriedPurchaseIsInVainIfItBeganInTime(t *testing.T) {
 		violates bool
 	}{
 		"refused until after the turn": {func(*checker, *loadgen.Place) {}, true},
+		"calls were as slow as the turn is long": {func(j *checker, _ *loadgen.Place) {
+			j.Result.Steps = []loadgen.Step{
+				{Step: buyer.StepPath, Max: 15_000}, {Step: buyer.StepBuy, Max: 15_000},
+			}
+		}, false},
+		"refused within the turn, calls were slow": {func(j *checker, p *loadgen.Place) {
+			j.Result.Steps = []loadgen.Step{{Step: buyer.StepBuy, Max: 60_000}}
+			p.Decided = p.Until.Add(-time.Millisecond)
+		}, true},
 		"read too late": {func(_ *checker, p *loadgen.Place) {
 			p.Tried = p.Until.Add(time.Millisecond)
 		}, false},

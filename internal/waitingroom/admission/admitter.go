@@ -33,6 +33,9 @@ type Admitter struct {
 const (
 	admitInterval = 100 * time.Millisecond
 	saveInterval  = time.Second
+	endedInterval = 10 * time.Second // between two steps of a line that has ended
+	// failedPause is the time without MySQL after it failed, in which the line moves on.
+	failedPause = 2 * time.Second
 	// stepDeadline bounds a step; a line that another master serves does not wait for it.
 	stepDeadline = 2 * time.Second
 	// spareNumbers is how many granted numbers an Admitter keeps ahead of the buyers who join.
@@ -47,6 +50,15 @@ type line struct {
 	lastDraw
 	saved    time.Time // when the last save ended
 	saveTook time.Duration
+	failed   time.Time // when MySQL failed last
+	stepped  time.Time // when Redis answered last
+	ended    time.Time // the end of the sale that Redis' clock had passed then; zero before
+}
+
+// pauses reports whether a line needs no step now. Redis' clock alone decides about the end of a
+// sale, and may be set back.
+func (l *line) pauses(sale seckill.Sale) bool {
+	return l.ended.Equal(sale.EndAt) && time.Since(l.stepped) < endedInterval
 }
 
 // Run works until ctx ends.
@@ -64,24 +76,25 @@ func (a *Admitter) Run(ctx context.Context) error {
 			if l == nil {
 				l = &line{}
 			}
-			if listed[sale.GoodsID] = l; l.busy.TryLock() {
-				steps.Go(func() {
-					defer l.busy.Unlock()
-					a.stepAndLog(ctx, sale, l)
-				})
+			if listed[sale.GoodsID] = l; !l.busy.TryLock() {
+				continue
 			}
+			if l.pauses(sale) {
+				l.busy.Unlock()
+				continue
+			}
+			steps.Go(func() {
+				defer l.busy.Unlock()
+				a.stepAndLog(ctx, sale, l)
+			})
 		}
 		a.lines = listed
 	})
 }
 
-// clockMargin is how far a host's clock may be ahead of Redis', which alone decides about the end.
-const clockMargin = 10 * time.Minute
-
-// hasLine reports whether buyers may join a sale now.
+// hasLine reports whether buyers may join a sale until its end.
 func hasLine(sale seckill.Sale) bool {
-	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed &&
-		time.Now().Before(sale.EndAt.Add(clockMargin))
+	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed
 }
 
 func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
@@ -92,19 +105,22 @@ func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
 	}
 }
 
-// step does all that is due for one line.
+// step does all that is due for one line. Redis comes first: a line moves also while MySQL is away.
 func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 	state, err := a.Redis.Room(ctx, sale.GoodsID)
-	if err == nil && state.Gate == seckill.GateOpen && !state.Ready() {
+	if err != nil {
+		return err
+	}
+	if l.stepped, l.ended = time.Now(), (time.Time{}); !state.Now.Before(sale.EndAt) {
+		l.ended = sale.EndAt
+	}
+	if state.Gate == seckill.GateOpen && !state.Ready() {
 		state, err = prepare(ctx, a.Store, a.Redis, sale.GoodsID, state, a.Life)
 	}
 	if err != nil || !state.Ready() {
 		return err
 	}
-	if state.Granted-state.Joined < spareNumbers {
-		err = grant(ctx, a.Store, a.Redis, sale.GoodsID, state)
-	}
-	if err == nil && state.DrawSize != NotDrawn && state.Seed == "" {
+	if state.DrawSize != NotDrawn && state.Seed == "" {
 		state, err = a.drawOnce(ctx, sale.GoodsID, state)
 	}
 	if err == nil {
@@ -116,12 +132,29 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 	if a.Moved != nil && state.Ready() {
 		a.Moved(sale, state)
 	}
-	// A busy sale has many unpaid orders, and reading them must not be most of MySQL's work.
-	if err == nil && time.Since(l.saved) >= max(saveInterval, 20*l.saveTook) {
-		began := time.Now()
-		err = a.save(ctx, sale.GoodsID, state)
-		l.saved, l.saveTook = time.Now(), time.Since(began)
+	if err != nil || time.Since(l.failed) < failedPause {
+		return err
 	}
+	if err = a.keep(ctx, sale.GoodsID, l, state); err != nil {
+		l.failed = time.Now()
+	}
+	return err
+}
+
+// keep has numbers granted before they are used up, and saves the line. A busy sale has many unpaid
+// orders, and reading them must not be most of MySQL's work.
+func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) error {
+	if state.Granted-state.Joined < spareNumbers {
+		if err := grant(ctx, a.Store, a.Redis, goodsID, state); err != nil {
+			return err
+		}
+	}
+	if time.Since(l.saved) < max(saveInterval, 20*l.saveTook) {
+		return nil
+	}
+	began := time.Now()
+	err := a.save(ctx, goodsID, state)
+	l.saved, l.saveTook = time.Now(), time.Since(began)
 	return err
 }
 

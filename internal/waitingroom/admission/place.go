@@ -24,12 +24,14 @@ type Status struct {
 	State
 	Sale seckill.View
 	draw *waitingroom.Draw // nil before the draw
+	// ended has the numbers that wait no more, as they were when one ended before it was called.
+	ended []byte
 }
 
 // lastDraw remembers the draw of a room, which takes thousands of hashes.
 type lastDraw struct {
-	seed string
-	draw *waitingroom.Draw
+	published waitingroom.Published
+	draw      *waitingroom.Draw
 }
 
 // of returns the draw of a state; nil before the draw.
@@ -37,12 +39,15 @@ func (l *lastDraw) of(s State) (*waitingroom.Draw, error) {
 	if s.Seed == "" || s.DrawSize == NotDrawn {
 		return nil, nil
 	}
-	if l.seed != s.Seed {
-		seed, err := waitingroom.ParseSeed(s.Seed)
+	p := waitingroom.Published{
+		Commitment: s.Commitment, Seed: s.Seed, Digest: s.Digest, Size: uint32(s.DrawSize),
+	}
+	if l.published != p {
+		draw, err := p.Draw()
 		if err != nil {
 			return nil, err
 		}
-		l.seed, l.draw = s.Seed, waitingroom.NewDraw(seed, []byte(s.Digest), uint32(s.DrawSize))
+		l.published, l.draw = p, draw
 	}
 	return l.draw, nil
 }
@@ -101,6 +106,12 @@ func (s *Status) called(position int64) bool { return position > 0 && position <
 // inGap reports whether a number is one that Redis may have lost.
 func (s *Status) inGap(number int64) bool {
 	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.From <= number && number <= g.To })
+}
+
+// hasEnded reports whether a number waits no more.
+func (s *Status) hasEnded(number int64) bool {
+	at := number / 8
+	return at < int64(len(s.ended)) && s.ended[at]>>(7-number%8)&1 == 1
 }
 
 // line returns the arithmetic of the line, by the rate alone.

@@ -28,6 +28,8 @@ type Redis interface {
 	SetHeld(ctx context.Context, goodsID int64, lease string, held Held, over bool) error
 	// Admit calls the next in line as far as the stock and the rate permit.
 	Admit(ctx context.Context, goodsID int64, c Call) (State, error)
+	// Ended returns the bitmap of the numbers that wait no more.
+	Ended(ctx context.Context, goodsID int64) ([]byte, error)
 	// Turns lists the admissions that are neither used nor over.
 	Turns(ctx context.Context, goodsID int64) ([]Turn, error)
 }

@@ -2,9 +2,11 @@ package admission_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,9 +65,12 @@ func open(t *testing.T, units int64, startsIn time.Duration) *fixture {
 }
 
 // newService makes a service that remembers nothing.
-func (h *fixture) newService() {
+func (h *fixture) newService() { h.service = h.newNode() }
+
+// newNode returns the service of another node.
+func (h *fixture) newNode() *admission.Service {
 	sales := catalog.NewCatalog(catalog.NewSaleReader(h.redis, h.store), ordersn.NewKeys(secret))
-	h.service = admission.NewService(sales, h.redis, h.store, [][]byte{secret})
+	return admission.NewService(sales, h.redis, h.store, [][]byte{secret})
 }
 
 // rebuild builds the sale in Redis again, as after the loss of a master.
@@ -80,13 +85,24 @@ func (h *fixture) rebuild() {
 
 // admit runs an admitter while a function runs.
 func (h *fixture) admit(life time.Duration, while func()) {
-	a := &admission.Admitter{
-		Sales: func() []seckill.Sale {
-			return []seckill.Sale{must.Get(h.store.Sale(h.t.Context(), h.id))(h.t)}
-		},
-		Redis: h.redis, Store: h.store, Life: life, PaymentTimeout: time.Minute,
-		Log: slog.New(slog.DiscardHandler),
+	h.runAdmitter(&admission.Admitter{Redis: h.redis, Store: h.store, Life: life}, nil, while)
+}
+
+// admitWith runs an admitter with other servers, and a sale that is changed.
+func (h *fixture) admitWith(
+	store admission.Store, redis admission.Redis, change func(*seckill.Sale), while func(),
+) {
+	a := &admission.Admitter{Redis: redis, Store: store, Life: time.Hour}
+	h.runAdmitter(a, change, while)
+}
+
+func (h *fixture) runAdmitter(a *admission.Admitter, change func(*seckill.Sale), while func()) {
+	sale := must.Get(h.store.Sale(h.t.Context(), h.id))(h.t)
+	if change != nil {
+		change(&sale)
 	}
+	a.Sales = func() []seckill.Sale { return []seckill.Sale{sale} }
+	a.PaymentTimeout, a.Log = time.Minute, slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(h.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -340,4 +356,109 @@ func TestService_PollsOfAPlaceDoNotAskRedis(t *testing.T) {
 		first, last := polls(1000)
 		return last-first == 1 // INFO itself
 	}, time.Minute, time.Millisecond)
+}
+
+// TestRoom_RebuildKeepsTheDrawOfTheStart checks the schedule: the sale starts, buyers join late, and
+// a rebuild comes before MySQL has the draw. The late buyers are not in the draw.
+func TestRoom_RebuildKeepsTheDrawOfTheStart(t *testing.T) {
+	h := open(t, 10, 2*time.Second)
+	h.joinAll(1, 5)
+	h.eventually(func(s admission.State) bool { return s.DrawSize == 5 })
+	h.joinAll(6, 8)
+	before := h.state()
+	h.rebuild()
+	h.admit(time.Minute, func() {
+		h.eventually(func(s admission.State) bool { return s.Seed != "" })
+		require.Equal(t, []any{before.DrawSize, before.Digest},
+			[]any{h.state().DrawSize, h.state().Digest})
+	})
+	record := must.Get(h.store.WaitingRoom(t.Context(), h.id))(t)
+	require.EqualValues(t, 5, record.DrawSize)
+	require.GreaterOrEqual(t, record.Joined, record.DrawSize, "a loss now leaves no gap in the draw")
+}
+
+// TestService_TicketOfAnEndedPlaceIsNone checks the tickets of a buyer who left before the turn, also
+// on another node, and of one who has bought all that one may buy.
+func TestService_TicketOfAnEndedPlaceIsNone(t *testing.T) {
+	h := open(t, 1, time.Second)
+	other := h.newNode()
+	places := h.joinAll(1, 3)
+	h.admit(time.Minute, func() {
+		h.eventually(func(s admission.State) bool { return s.Called == 1 })
+		var winner, leaver int64
+		for b, p := range places {
+			p = must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
+			if p.State == admission.Admitted {
+				winner = b
+			} else {
+				leaver = b
+			}
+		}
+		require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(leaver)))
+		require.Equal(t, reservation.Taken, h.buy(winner))
+		for _, node := range []*admission.Service{h.service, other} {
+			for _, b := range []int64{leaver, winner} {
+				require.Eventually(t, func() bool {
+					_, err := node.Find(t.Context(), h.id, fmt.Sprint(b), places[b].Ticket)
+					return seckill.ReasonOf(err) == seckill.NotFound
+				}, 10*time.Second, 10*time.Millisecond)
+			}
+		}
+	})
+}
+
+// withoutGrants is a MySQL that grants no numbers.
+type withoutGrants struct{ admission.Store }
+
+func (withoutGrants) GrantNumbers(
+	context.Context, int64, admission.Grant,
+) (admission.Record, error) {
+	return admission.Record{}, errors.New("MySQL is away")
+}
+
+// countedRooms counts the readings of rooms.
+type countedRooms struct {
+	admission.Redis
+	read atomic.Int64
+}
+
+func (c *countedRooms) Room(ctx context.Context, goodsID int64) (admission.State, error) {
+	c.read.Add(1)
+	return c.Redis.Room(ctx, goodsID)
+}
+
+// TestAdmitter_LineMovesWithoutMySQL checks that buyers are called although no numbers are granted.
+func TestAdmitter_LineMovesWithoutMySQL(t *testing.T) {
+	h := open(t, 2, time.Second)
+	var places map[int64]admission.Place
+	h.admit(time.Hour, func() {
+		places = h.joinAll(1, 5)
+		h.eventually(func(s admission.State) bool { return s.Called == 2 })
+	})
+	state := h.state() // fewer numbers are left than an admitter keeps
+	require.NoError(t, h.redis.RaiseLimit(t.Context(), h.id, state.Lease, state.Joined+1))
+	h.admitWith(withoutGrants{h.store}, h.redis, nil, func() {
+		for b, p := range places {
+			p = must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
+			if p.State == admission.Admitted {
+				require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(b)))
+				break
+			}
+		}
+		h.eventually(func(s admission.State) bool { return s.Admitted == 3 })
+	})
+}
+
+// TestAdmitter_EndedLineIsReadRarely checks a sale that ended by Redis' clock, whatever the clock of
+// the admitter's host.
+func TestAdmitter_EndedLineIsReadRarely(t *testing.T) {
+	h := open(t, 2, time.Second)
+	counted := &countedRooms{Redis: h.redis}
+	h.admitWith(h.store, counted, func(s *seckill.Sale) { s.EndAt = time.Now().Add(-time.Second) },
+		func() {
+			require.Eventually(t, func() bool { return counted.read.Load() > 0 }, time.Minute,
+				time.Millisecond)
+			time.Sleep(time.Second)
+			require.LessOrEqual(t, counted.read.Load(), int64(2))
+		})
 }

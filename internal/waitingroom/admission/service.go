@@ -29,7 +29,7 @@ type Service struct {
 	redis    Redis
 	store    Store
 	tickets  *waitingroom.Tickets
-	draws    sync.Map // goods id -> *drawn
+	known    sync.Map // goods id -> *known
 	statuses *ttlcache.Cache[int64, *Status]
 	visits   *batcher.Batcher[visitKey, Visit, visited]
 }
@@ -40,10 +40,15 @@ type visitKey struct {
 	mode    Mode
 }
 
-// drawn is the draw of one room.
-type drawn struct {
+// known is what a node remembers of one room.
+type known struct {
 	mu sync.Mutex
 	lastDraw
+	// ended is of the last status, and left and lease are the State's for which it was read. The one
+	// load of a status at a time uses them, without the lock.
+	ended []byte
+	left  int64
+	lease string
 }
 
 // visited is one buyer's part of a batch. All of a batch share the status.
@@ -80,7 +85,7 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 		return nil, seckill.NewError(seckill.NotFound, "this sale has no waiting room")
 	}
 	if sale.PhaseAt(sale.Now, sale.Available) == seckill.PhaseEnded {
-		s.draws.Delete(goodsID)
+		s.known.Delete(goodsID)
 		return s.endedStatus(ctx, sale)
 	}
 	state, err := s.redis.Room(ctx, goodsID)
@@ -94,7 +99,32 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	return s.newStatus(sale, state)
+	status, err := s.newStatus(sale, state)
+	if err == nil {
+		err = s.readEnded(ctx, status)
+	}
+	return status, err
+}
+
+// readEnded reads the numbers that wait no more, if one ended since this node read them before it was
+// called.
+func (s *Service) readEnded(ctx context.Context, status *Status) error {
+	k := s.knownOf(status.Sale.GoodsID)
+	if k.left != status.Left || k.lease != status.Lease {
+		ended, err := s.redis.Ended(ctx, status.Sale.GoodsID)
+		if err != nil {
+			return unavailable(err)
+		}
+		k.ended, k.left, k.lease = ended, status.Left, status.Lease
+	}
+	status.ended = k.ended
+	return nil
+}
+
+// knownOf returns what this node remembers of a room.
+func (s *Service) knownOf(goodsID int64) *known {
+	k, _ := s.known.LoadOrStore(goodsID, &known{})
+	return k.(*known)
 }
 
 // endedStatus is the status of a sale that has ended. MySQL keeps its draw for everybody who checks
@@ -120,11 +150,10 @@ func (s *Service) endedStatus(ctx context.Context, sale seckill.View) (*Status, 
 
 // newStatus returns the status of a state.
 func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
-	known, _ := s.draws.LoadOrStore(sale.GoodsID, &drawn{})
-	d := known.(*drawn)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	draw, err := d.of(state)
+	k := s.knownOf(sale.GoodsID)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	draw, err := k.of(state)
 	return &Status{State: state, Sale: sale, draw: draw}, err
 }
 
@@ -160,7 +189,8 @@ func (s *Service) Find(
 		return Place{}, err
 	}
 	v := s.newVisit(status, buyerID, ticket)
-	known := v.Ticket > 0 && v.Ticket <= status.Joined && !status.inGap(v.Ticket)
+	known := v.Ticket > 0 && v.Ticket <= status.Joined && !status.inGap(v.Ticket) &&
+		!status.hasEnded(v.Ticket)
 	if known && (status.Phase() == waitingroom.PhaseOver || !status.called(v.Position)) {
 		p := status.place(Seat{Number: v.Ticket})
 		p.Ticket = ticket

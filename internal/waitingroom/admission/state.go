@@ -71,6 +71,9 @@ type State struct {
 	Gaps       []Gap
 	Over       bool // nothing is left, and nothing can return
 	Held       Held // with what is pending
+	// Left changes when a number ends before it is called.
+	Left int64
+	Life time.Duration // of an admission; 0 before the first call of an Admitter
 }
 
 // Ready reports whether the room hands out numbers: its sale is open, in the epoch for which the
