@@ -28,7 +28,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
 		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
-		"for nothing":       withoutPayment,
+		"for nothing": withoutPayment, "a session that ended": aSessionThatEnded,
 		"with a code":       withACode,
 		"a page of its own": aPageOfItsOwn, "to the receipt": toTheReceipt,
 		"cancelled on its page": cancelsOnItsPage, "a reminder": remindsOfTheStart,
@@ -194,6 +194,8 @@ func aWrongClock(t *testing.T, h fixture) {
 	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(
 		`+element(goods, "when")+`.innerText)`)
 	v.sees(card(goods)+" .buy", "Not yet")
+	require.Equal(t, "not-allowed", ask[string](v, `getComputedStyle(`+element(goods, "buy")+`).cursor`),
+		"a button without effect looks so")
 }
 
 func byKeyboard(t *testing.T, h fixture) {
@@ -219,6 +221,9 @@ func inChinese(t *testing.T, h fixture) {
 	v.sees("#orders", "待付款")
 	v.run(`document.querySelector('.top nav a[hreflang=en]').click()`)
 	v.sees("#orders", "Awaiting payment")
+	v.open("/")
+	require.True(t, v.is(`document.getElementById('orders').compareDocumentPosition(
+		document.querySelector('.group')) & Node.DOCUMENT_POSITION_FOLLOWING`), "orders are before the shelves")
 }
 
 func signedOut(t *testing.T, h fixture) {
@@ -240,6 +245,38 @@ func signedOut(t *testing.T, h fixture) {
 	v.press("#leave")
 	v.becomes("signed out",
 		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
+}
+
+// aSessionThatEnded presses Buy after the session has ended. The card then leads to sign in and back.
+func aSessionThatEnded(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of another day"})
+	v := h.buyer(t, 123, "")
+	v.open("/s/" + goods)
+	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	v.run(`fetch('/session', {method: 'DELETE'})`)
+	v.buys(goods, "Your session has ended. Please sign in again.")
+	v.press(card(goods) + " .say a")
+	v.becomes("asked who it is", `location.pathname === '/session'`)
+	v.fill("#token", h.token(t, seckill.Buyer, 123, "Ada"))
+	v.press("#enter button")
+	v.becomes("back", `location.pathname === '/s/`+goods+`'`)
+	v.buys(goods, won)
+}
+
+// TestCard_FollowsAnOrderThatExpires gives buyers 3 s to pay.
+func TestCard_FollowsAnOrderThatExpires(t *testing.T) {
+	t.Parallel()
+	h := standalone(t, "SECKILL_PAYMENT_TIMEOUT=3s")
+	goods := h.sells(t, sale{title: "A thing that is not paid in time", stock: 1})
+	v := h.buyer(t, 160, "")
+	v.open("/s/" + goods)
+	v.press(card(goods) + " .buy")
+	v.sees(card(goods)+" .say", "The time to pay is over.")
+	v.sees(card(goods)+" .say", "This order was not paid in time. You owe nothing.")
+	require.NotContains(t, v.text(card(goods)+" .say"), won)
+	v.becomes("on sale again", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	v.sees(order, "Not paid in time")
+	h.sold(t, goods, 0)
 }
 
 // withoutPayment buys what costs nothing: the order is paid without a press of Pay.
@@ -274,8 +311,9 @@ func inTheLine(t *testing.T, h fixture) {
 			constructor(path) { super(path); window.streams.push(path); }
 		};`)
 	second.open("/s/" + goods)
-	second.becomes("the card is there", `Boolean(`+element(goods, "buy")+`)`)
-	second.run(`localStorage.setItem('line:113:` + goods + `', 'no ticket')`)
+	second.sees(card(goods), "0 of 1 left")
+	second.press(card(goods) + " .buy")
+	second.sees(card(goods)+" .say", "You are next.")
 	second.open("/s/" + goods)
 	second.sees(card(goods)+" .say", "You are next.")
 	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))

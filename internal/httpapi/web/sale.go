@@ -105,6 +105,9 @@ func (s Sale) Few() bool { return s.Available > 0 && s.Share() <= 10 }
 // AsksForCode reports whether buyers need an access code.
 func (s Sale) AsksForCode() bool { return s.AccessCode == "shared" || s.AccessCode == "single" }
 
+// HasRoom reports whether buyers wait in a line, whose positions a draw decides.
+func (s Sale) HasRoom() bool { return s.Admission == "waitingRoom" }
+
 // Hue is the card's colour, 0 to 7. It depends on the title only, so it never changes.
 func (s Sale) Hue() int {
 	sum := uint32(0)

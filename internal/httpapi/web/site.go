@@ -52,7 +52,7 @@ func New(currency string, brand Brand) (*Site, error) {
 	}
 	for _, name := range []string{
 		"shop", "item", "session", "console", "sale", "operations", "order", "keys", "webhooks",
-		"webhook", "audit", "stop", "purchase",
+		"webhook", "audit", "stop", "purchase", "draw",
 	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")

@@ -65,6 +65,22 @@ func TestWords_OfTheConsoleHideNoOthers(t *testing.T) {
 	}
 }
 
+// TestWords_OfTheConsoleAndTheShop holds the words that users asked for.
+func TestWords_OfTheConsoleAndTheShop(t *testing.T) {
+	s := must.Get(New("CNY", Brand{}))(t)
+	for name, want := range map[string]string{
+		"do.expose": "Publish", "do.close": "End sale", "do.rate": "Admission rate",
+		"ledger.balanced": "Stock ledger: in balance", "live.backlog": "Orders processing",
+		"deadLetters.none": "No failed orders.", "say.purchase": "Reserving your item…",
+		"orders.left": "Payment due in {time}", "status.created": "Awaiting payment",
+		"status.failed": "Failed", "session.guests": "Demo shop: choose an account.",
+	} {
+		require.Equal(t, want, s.Words(English)[name])
+		require.NotEmpty(t, s.Words(Chinese)[name])
+		require.NotEqual(t, want, s.Words(Chinese)[name])
+	}
+}
+
 func TestWordsFormat_ShowsMissingNames(t *testing.T) {
 	require.Equal(t, "no.such", Words{}.format("no.such"))
 	require.Equal(t, "3 of {y}", Words{"a": "{x} of {y}"}.format("a", "x", 3))
