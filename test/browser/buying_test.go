@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,27 +17,36 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestShop_ServesEveryBuyer runs the tests of this file on one standalone. Each test has its own
-// sale and buyer, so they run side by side.
+// TestShop_ServesEveryBuyer runs the tests of this file on a phone, and those of what a buyer sees on
+// a desktop too. Each test has its own sale and buyer, so they run side by side on one standalone.
 func TestShop_ServesEveryBuyer(t *testing.T) {
 	t.Parallel()
-	h := standalone(t)
-	for name, test := range map[string]func(*testing.T, fixture){
+	everywhere := map[string]func(*testing.T, fixture){
+		"by keyboard alone": byKeyboard, "the card follows the order": theCardFollowsTheOrder,
+		"for nothing": withoutPayment, "a session that ended": aSessionThatEnded,
+		"with a code": withACode, "a page of its own": aPageOfItsOwn,
+		"to the receipt": toTheReceipt, "a reminder": remindsOfTheStart,
+	}
+	onPhones := map[string]func(*testing.T, fixture){
 		"pressed many times": pressedManyTimes, "a response is lost": aResponseIsLost,
 		"rate limited": isRateLimited, "too many at once": tooMany,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
 		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
-		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
-		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
-		"for nothing": withoutPayment, "a session that ended": aSessionThatEnded,
-		"with a code":       withACode,
-		"a page of its own": aPageOfItsOwn, "to the receipt": toTheReceipt,
-		"cancelled on its page": cancelsOnItsPage, "a reminder": remindsOfTheStart,
+		"in Chinese": inChinese, "signed out": signedOut, "in the line": inTheLine,
+		"cancelled on its page": cancelsOnItsPage,
+	}
+	maps.Copy(onPhones, everywhere)
+	for screen, tests := range map[device]map[string]func(*testing.T, fixture){
+		phone: onPhones, desktop: everywhere,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, h)
-		})
+		h := standalone(t)
+		h.screen = screen
+		for name, test := range tests {
+			t.Run(screen.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				test(t, h)
+			})
+		}
 	}
 }
 
@@ -44,7 +54,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 // before its own.
 func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	t.Helper()
-	v := visit(t, h.base, phone)
+	v := h.visits(t)
 	v.signIn(h.token(t, seckill.Buyer, id, "Ada"))
 	v.before(`
 		window.calls = [];
@@ -228,7 +238,7 @@ func inChinese(t *testing.T, h fixture) {
 
 func signedOut(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing for strangers"})
-	v := visit(t, h.base, phone)
+	v := h.visits(t)
 	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.becomes("asked who it is", `location.pathname === '/session'`)
@@ -417,7 +427,7 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 // then allows only what the limit leaves, and the focus stays on the button.
 func aPageOfItsOwn(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing with an address", perBuyer: 12})
-	v := visit(t, h.base, phone)
+	v := h.visits(t)
 	v.open("/?q=with+an+address")
 	v.press(card(goods) + " h3 a")
 	v.sees("h1", "A thing with an address")
@@ -444,7 +454,7 @@ func aPageOfItsOwn(t *testing.T, h fixture) {
 	v.fitsEverybody("a sale's page, bought")
 	h.sold(t, goods, 11)
 
-	other := visit(t, h.base, phone)
+	other := h.visits(t)
 	other.open("/session?to=" + url.QueryEscape(`/\evil.example/x`))
 	other.fill("#token", h.token(t, seckill.Buyer, 141, "Bob"))
 	other.press("#enter button")

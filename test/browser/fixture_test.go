@@ -26,6 +26,7 @@ type fixture struct {
 	tokens       *auth.Tokens
 	secret       []byte                     // of the tokens
 	data         string                     // directory of a standalone
+	screen       device                     // of buyers; the zero value is a phone
 	installation *installation.Installation // nil for standalone
 }
 
@@ -45,6 +46,15 @@ func realServers(t *testing.T, settings ...string) fixture {
 	t.Helper()
 	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1, Env: settings})
 	return fixture{base: r.Base(0), tokens: r.Tokens, secret: []byte(installation.Secret), installation: r}
+}
+
+// visits opens a profile of a buyer.
+func (h fixture) visits(t testing.TB) *visitor {
+	t.Helper()
+	if h.screen == (device{}) {
+		h.screen = phone
+	}
+	return visit(t, h.base, h.screen)
 }
 
 // exec changes rows of the database, beside the programs.

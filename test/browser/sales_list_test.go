@@ -123,6 +123,13 @@ func TestConsole_ListsManySales(t *testing.T) {
 		mei.open("/console/sales/" + drafts[438])
 		mei.becomes("orders", `document.querySelectorAll('#bought tr').length === 20`)
 		mei.shows("a sale with many orders", "/orders?limit=20")
+		end := paid[len(paid)-8:]
+		ms := ask[float64](mei, `(async (from) => {
+			const answer = await (await fetch('/admin/orders?orderSn=`+end+`')).json();
+			return answer.data.items.length === 1 ? performance.now() - from : -1;
+		})(performance.now())`)
+		require.Positive(t, ms, "the order is found by its short number")
+		t.Logf("the order with the short number was found among all after %.0f ms", ms)
 		mei.open("/?page=2")
 		mei.becomes("live", `document.querySelectorAll('.card time').length === 15`)
 		mei.light("the shop with 15 sales")
