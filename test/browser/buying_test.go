@@ -23,17 +23,17 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 	t.Parallel()
 	everywhere := map[string]func(*testing.T, fixture){
 		"by keyboard alone": byKeyboard, "the card follows the order": theCardFollowsTheOrder,
-		"for nothing": withoutPayment, "a session that ended": aSessionThatEnded,
-		"with a code": withACode, "a page of its own": aPageOfItsOwn,
-		"to the receipt": toTheReceipt, "a reminder": remindsOfTheStart,
+		"a session that ended": aSessionThatEnded, "a page of its own": aPageOfItsOwn,
+		"to the receipt": toTheReceipt,
 	}
 	onPhones := map[string]func(*testing.T, fixture){
 		"pressed many times": pressedManyTimes, "a response is lost": aResponseIsLost,
 		"rate limited": isRateLimited, "too many at once": tooMany,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
-		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
+		"an expired attempt": anExpiredAttempt, "another tab is buying": anotherTabIsBuying, "a clock that is wrong": aWrongClock,
 		"in Chinese": inChinese, "signed out": signedOut, "in the line": inTheLine,
-		"cancelled on its page": cancelsOnItsPage,
+		"cancelled on its page": cancelsOnItsPage, "for nothing": withoutPayment,
+		"with a code": withACode, "a reminder": remindsOfTheStart,
 	}
 	maps.Copy(onPhones, everywhere)
 	for screen, tests := range map[device]map[string]func(*testing.T, fixture){
@@ -182,6 +182,28 @@ func thePageIsLeft(t *testing.T, h fixture) {
 	require.Empty(t, v.calls("/randomPath"))
 }
 
+// anotherTabIsBuying holds the lock of a purchase in another tab. A page that continues an attempt
+// waits for a moment, and says so; it goes on if the lock is released meanwhile, as by a page that was
+// just left.
+func anotherTabIsBuying(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of two tabs", perBuyer: 5})
+	hold := fmt.Sprintf(`new Promise((held) => navigator.locks.request('buy-%s', () =>
+		new Promise((release) => { window.release = release; held(); })))`, goods)
+	v := h.buyer(t, 124, "")
+	v.open("/")
+	v.run(hold)
+	second := v.secondTab()
+	second.open("/s/" + goods)
+	second.buys(goods, "You are trying to buy this in another tab already.")
+	second.run(fmt.Sprintf(`localStorage.setItem('try:124:%s',
+		JSON.stringify({path: '%s', quantity: 1, begun: 1}))`, goods, strings.Repeat("0", 32)))
+	second.open("/s/" + goods)
+	second.sees(card(goods)+" .say", "You are trying to buy this in another tab already.")
+	v.run("setTimeout(release, 500)")
+	second.open("/s/" + goods)
+	second.sees(card(goods)+" .say", "Your place has run out, and nothing was taken.")
+}
+
 // anExpiredAttempt checks that the page starts no new attempt by itself when an attempt's path has
 // expired. Only the buyer starts one.
 func anExpiredAttempt(t *testing.T, h fixture) {
@@ -278,10 +300,10 @@ func TestCard_FollowsAnOrderThatExpires(t *testing.T) {
 	t.Parallel()
 	h := standalone(t, "SECKILL_PAYMENT_TIMEOUT=3s")
 	goods := h.sells(t, sale{title: "A thing that is not paid in time", stock: 1})
-	v := h.buyer(t, 160, "")
+	v := h.buyer(t, 160, `const every = window.setInterval; // the page asks for unpaid orders each 15 s
+		window.setInterval = (step, ms) => every(step, ms === 15e3 ? 1e3 : ms);`)
 	v.open("/s/" + goods)
-	v.press(card(goods) + " .buy")
-	v.sees(card(goods)+" .say", "The time to pay is over.")
+	v.buys(goods, won)
 	v.sees(card(goods)+" .say", "This order was not paid in time. You owe nothing.")
 	require.NotContains(t, v.text(card(goods)+" .say"), won)
 	v.becomes("on sale again", element(goods, "buy")+`.ariaDisabled === 'false'`)

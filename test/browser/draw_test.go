@@ -44,7 +44,7 @@ func TestDraw_PageRecomputesPositions(t *testing.T) {
 	h := standalone(t)
 	goods := h.sells(t, sale{
 		title: "A thing to draw for", stock: 1, admission: string(seckill.ByWaitingRoom),
-		start: 30 * time.Second, end: time.Hour,
+		start: 15 * time.Second, end: time.Hour,
 	})
 	v := drawPage{visit(t, h.base, phone)}
 	v.open("/s/" + goods)

@@ -55,12 +55,15 @@ func TestSaleShare_IsNeverZeroWhileUnitsAreLeft(t *testing.T) {
 	require.EqualValues(t, 0, Sale{}.Share())
 }
 
-// TestWords_OfTheConsoleHideNoOthers checks that no text has the name of another.
-func TestWords_OfTheConsoleHideNoOthers(t *testing.T) {
-	words, console := must.Get(loadWords("words"))(t), must.Get(loadWords("words/console"))(t)
-	for l, w := range console {
-		for name := range w {
-			require.NotContains(t, words[l], name)
+// TestWords_OfAGroupHideNoOthers checks that no text has the name of another.
+func TestWords_OfAGroupHideNoOthers(t *testing.T) {
+	words := must.Get(loadWords("words"))(t)
+	for _, folder := range []string{"words/console", "words/draw"} {
+		for l, w := range must.Get(loadWords(folder))(t) {
+			for name, text := range w {
+				require.NotContains(t, words[l], name)
+				words[l][name] = text
+			}
 		}
 	}
 }

@@ -128,7 +128,7 @@ export class Counter {
     return this.place?.state === 'admitted' && now() < Date.parse(this.place.admittedUntil);
   }
 
-  async press() {
+  async press(continues = false) {
     if (this.busy) return;
     if (role === '') {
       location.assign(this.signIn());
@@ -138,15 +138,31 @@ export class Counter {
     if (!this.hasCode()) return;
     this.busy = true; // set before the first await, so that a second click has no effect
     this.draw();
-    const alone = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
     try {
       // A place in the line is the same in all tabs, so each of them shows it.
       if (this.mustJoin()) await this.line();
-      else await alone((lock) => lock ? this.go() : this.say('note', t('say.othertab')));
+      else await this.alone(continues);
     } finally {
       this.busy = false;
       this.draw();
     }
+  }
+
+  /**
+   * Buys while no other tab does. A page that continues an attempt waits a moment for the lock: the
+   * page that was just left may still hold it.
+   */
+  async alone(continues) {
+    const buyIf = (lock) => {
+      if (!lock) return this.say('note', t('say.othertab'));
+      return continues && !unfinished(this.sale.goodsId) ? loadOrders() : this.go();
+    };
+    if (!navigator.locks) return buyIf(true);
+    const how = continues ? {signal: AbortSignal.timeout(3000)} : {ifAvailable: true};
+    return navigator.locks.request(`buy-${this.sale.goodsId}`, how, buyIf).catch((error) => {
+      if (error.name !== 'TimeoutError') throw error;
+      return buyIf(null);
+    });
   }
 
   /** Stores the code that the buyer has entered, or asks for one. An attempt under way needs none. */
@@ -162,7 +178,7 @@ export class Counter {
   /** Continues an attempt of an earlier page load, or the wait in the line. */
   resume() {
     const lined = this.sale.admission === 'waitingRoom' && ticketOf(this.sale.goodsId);
-    if (role === 'buyer' && (unfinished(this.sale.goodsId) || lined)) this.press();
+    if (role === 'buyer' && (unfinished(this.sale.goodsId) || lined)) this.press(true);
   }
 
   /** A sale with a waiting room admits only those whose turn it is. An attempt under way was admitted. */
