@@ -2452,7 +2452,7 @@ type ClientInterface interface {
 	// FindOwnOrders The order with a number, of a sale of mine
 	//
 	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-	// every list. Eight letters or digits, with or without a hyphen in the middle, are the end of a number, which buyers see as
+	// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 	// the short number. They may be in upper or lower case, and find written orders.
 	//
 	// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
@@ -3115,7 +3115,7 @@ func (c *Client) SetLimiter(ctx context.Context, pType string, key string, body 
 // FindOwnOrders The order with a number, of a sale of mine
 //
 // A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-// every list. Eight letters or digits, with or without a hyphen in the middle, are the end of a number, which buyers see as
+// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 // the short number. They may be in upper or lower case, and find written orders.
 //
 // Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
@@ -6785,7 +6785,7 @@ type ClientWithResponsesInterface interface {
 	// FindOwnOrdersWithResponse The order with a number, of a sale of mine
 	//
 	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-	// every list. Eight letters or digits, with or without a hyphen in the middle, are the end of a number, which buyers see as
+	// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 	// the short number. They may be in upper or lower case, and find written orders.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -15726,7 +15726,7 @@ func (c *ClientWithResponses) SetLimiterWithResponse(ctx context.Context, pType 
 // FindOwnOrdersWithResponse The order with a number, of a sale of mine
 //
 // A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-// every list. Eight letters or digits, with or without a hyphen in the middle, are the end of a number, which buyers see as
+// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
 // the short number. They may be in upper or lower case, and find written orders.
 //
 // Returns a wrapper object for the known response body format(s).

@@ -83,7 +83,8 @@ func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
 	var out strings.Builder
 	secret := strings.Repeat("s", 32)
 	for _, args := range [][]string{
-		{"token", "-secret", secret, "-sub", "1"}, {"-ojson", "token", "--secret=" + secret, "--sub", "1"},
+		{"token", "-secret", secret, "-sub", "1"},
+		{"-ojson", "token", "--secret=" + secret, "--sub", "1"},
 		{"token", "-secret=" + secret, "-sub=1", "-o", "json"},
 	} {
 		require.NoError(t, run(t.Context(), args, nil, &out, io.Discard), "%v", args)

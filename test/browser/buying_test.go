@@ -227,7 +227,7 @@ func aWrongClock(t *testing.T, h fixture) {
 		`+element(goods, "when")+`.innerText)`)
 	v.sees(card(goods)+" .buy", "Not yet")
 	require.Equal(t, "not-allowed", ask[string](v, `getComputedStyle(`+element(goods, "buy")+`).cursor`),
-		"a button without effect looks so")
+		"a button without effect has the cursor of one")
 }
 
 func byKeyboard(t *testing.T, h fixture) {
@@ -255,7 +255,7 @@ func inChinese(t *testing.T, h fixture) {
 	v.sees("#orders", "Awaiting payment")
 	v.open("/")
 	require.True(t, v.is(`document.getElementById('orders').compareDocumentPosition(
-		document.querySelector('.group')) & Node.DOCUMENT_POSITION_FOLLOWING`), "orders are before the shelves")
+		document.querySelector('.group')) & Node.DOCUMENT_POSITION_FOLLOWING`), "orders are before the sales")
 }
 
 func signedOut(t *testing.T, h fixture) {

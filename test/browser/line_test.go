@@ -52,8 +52,10 @@ func TestLine_BuyersGetTheUnitThatReturns(t *testing.T) {
 			name string
 			run  func(*waiting)
 		}{
-			{"keyboard", (*waiting).byKeyboard}, {"no network", (*waiting).withoutNetwork},
-			{"two tabs", (*waiting).inTwoTabs}, {"sleep", (*waiting).asleep},
+			{"keyboard", (*waiting).byKeyboard},
+			{"no network", (*waiting).withoutNetwork},
+			{"two tabs", (*waiting).inTwoTabs},
+			{"sleep", (*waiting).asleep},
 		} {
 			t.Run(words.device.name+" "+test.name, func(t *testing.T) {
 				t.Parallel()

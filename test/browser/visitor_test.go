@@ -89,18 +89,18 @@ type visitor struct {
 func visit(t testing.TB, base string, d device) *visitor {
 	t.Helper()
 	ctx, end := chromedp.NewContext(chrome.start(t), chromedp.WithNewBrowserContext())
-	return newTab(t, base, d, ctx, end)
+	return newTab(ctx, end, t, base, d)
 }
 
 // secondTab opens another tab of the visitor's profile.
 func (v *visitor) secondTab() *visitor {
 	v.t.Helper()
 	ctx, end := chromedp.NewContext(v.ctx)
-	return newTab(v.t, v.base, v.device, ctx, end)
+	return newTab(ctx, end, v.t, v.base, v.device)
 }
 
 func newTab(
-	t testing.TB, base string, d device, ctx context.Context, end context.CancelFunc,
+	ctx context.Context, end context.CancelFunc, t testing.TB, base string, d device,
 ) *visitor {
 	t.Helper()
 	v := &visitor{t: t, ctx: ctx, base: base, device: d}

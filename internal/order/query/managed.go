@@ -37,7 +37,7 @@ const (
 )
 
 // FindManagedByEnd returns the written orders of sales that the actor manages whose numbers end with
-// eight letters or digits, in either case. Buyers see and say this end.
+// eight characters, in either case. Buyers see and say this end.
 func (s *Service) FindManagedByEnd(
 	ctx context.Context, by seckill.Actor, end string,
 ) ([]order.Order, error) {

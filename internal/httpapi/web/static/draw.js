@@ -12,7 +12,7 @@ const status = document.getElementById('status');
 const hex = /^[0-9a-f]{64}$/;
 const published = {commitment: 'drawCommitment', seed: 'drawSeed', digest: 'drawDigest', size: 'drawSize'};
 
-const tell = (place, kind, words) => {
+const showIn = (place, kind, words) => {
   place.dataset.kind = kind;
   put(place, words);
 };
@@ -20,17 +20,17 @@ const tell = (place, kind, words) => {
 /** Fills in what the room has published, and asks again until that is all. */
 async function load() {
   const got = await callWithRetry('GET', `/sales/${form.dataset.goods}/waiting-room`, {
-    within: 60e3, waiting: (answer, n) => tell(status, 'wait', oneOf('wait', answer.reason, {n})),
+    within: 60e3, waiting: (answer, n) => showIn(status, 'wait', oneOf('wait', answer.reason, {n})),
   });
   if (!got.ok) {
-    tell(status, 'no', oneOf('reason', got.reason));
+    showIn(status, 'no', oneOf('reason', got.reason));
     return;
   }
   for (const [name, field] of Object.entries(published)) {
     if (got.data[field] !== undefined && !form[name].value) form[name].value = got.data[field];
   }
   const drawn = got.data.drawSeed !== undefined;
-  tell(status, 'wait', drawn ? '' : t('draw.early'));
+  showIn(status, 'wait', drawn ? '' : t('draw.early'));
   if (!drawn) setTimeout(load, 2000);
   else if (form.number.value) form.requestSubmit(); // a link has brought the number
 }
@@ -64,21 +64,21 @@ form.addEventListener('submit', async (event) => {
   const {values, wrong} = read();
   mark(wrong);
   if (Object.keys(wrong).length) {
-    tell(say, 'no', t('wrong.some'));
+    showIn(say, 'no', t('wrong.some'));
     return;
   }
   const commitment = await commitmentOf(values.seed);
   if (commitment !== values.commitment) {
-    tell(say, 'no', t('draw.broken', {sum: commitment}));
+    showIn(say, 'no', t('draw.broken', {sum: commitment}));
     return;
   }
   const of = {n: count(values.number), position: count(await positionOf(values.number, values)), size: count(values.size)};
-  tell(say, 'yes', t(values.number > values.size ? 'draw.later' : 'draw.position', of));
+  showIn(say, 'yes', t(values.number > values.size ? 'draw.later' : 'draw.position', of));
 });
 
 form.number.value = new URLSearchParams(location.search).get('number') ?? '';
 if (globalThis.crypto?.subtle) load();
 else {
   form.hidden = true;
-  tell(status, 'no', t('draw.insecure'));
+  showIn(status, 'no', t('draw.insecure'));
 }
