@@ -23,6 +23,7 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 				window.EventSource = class extends Real {
 					constructor(url) { super(url); window.stream = this; } };`)
 			mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+			mei.sees("main", "The shop is called “Flash Sale”.")
 			mei.refusesWrongFields()
 			goods := mei.publishes()
 			api := h.client(t, seckill.Merchant, 1)
