@@ -2604,7 +2604,8 @@ type ClientInterface interface {
 	// FindOwnOrders The order with a number, of a sale of mine
 	//
 	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-	// every list.
+	// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+	// the short number. They may be in upper or lower case, and find written orders.
 	//
 	// Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
 	FindOwnOrders(ctx context.Context, params *FindOwnOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3302,7 +3303,8 @@ func (c *Client) SetLimiter(ctx context.Context, pType string, key string, body 
 // FindOwnOrders The order with a number, of a sale of mine
 //
 // A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-// every list.
+// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+// the short number. They may be in upper or lower case, and find written orders.
 //
 // Corresponds with GET /admin/orders (the `FindOwnOrders` operationId).
 func (c *Client) FindOwnOrders(ctx context.Context, params *FindOwnOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7194,7 +7196,8 @@ type ClientWithResponsesInterface interface {
 	// FindOwnOrdersWithResponse The order with a number, of a sale of mine
 	//
 	// A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-	// every list.
+	// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+	// the short number. They may be in upper or lower case, and find written orders.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16694,7 +16697,8 @@ func (c *ClientWithResponses) SetLimiterWithResponse(ctx context.Context, pType 
 // FindOwnOrdersWithResponse The order with a number, of a sale of mine
 //
 // A list of one order, or of none if no sale of mine has an order with this number. Name and phone number are masked, as in
-// every list.
+// every list. Eight characters, with or without a hyphen in the middle, are the end of a number, which buyers see as
+// the short number. They may be in upper or lower case, and find written orders.
 //
 // Returns a wrapper object for the known response body format(s).
 //

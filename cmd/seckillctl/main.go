@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -86,16 +87,21 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return withServer(err, k.Flags())
 }
 
-// longFlags accepts one dash for the flags that the other programs accept with one dash. kong reads
-// -yes as the short flags y, e and s. No argument at all prints the help, because a bare error
-// would not list the commands.
+// longFlags accepts one dash for every flag, as the other programs do: kong reads -yes as the short
+// flags y, e and s, and its error for -nonsense names -n. The values of -o may follow it directly.
+// No argument at all prints the help, because a bare error would not list the commands.
 func longFlags(args []string) []string {
 	if len(args) == 0 {
 		return []string{"--help"}
 	}
 	list := slices.Clone(args)
 	for i, a := range list {
-		if slices.Contains([]string{"-help", "-version", "-yes", "-calibration"}, a) {
+		if a == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(a, "=")
+		several := len(name) > 2 && name[0] == '-' && name[1] >= 'a' && name[1] <= 'z'
+		if several && a != "-ojson" && a != "-otext" {
 			list[i] = "-" + a
 		}
 	}

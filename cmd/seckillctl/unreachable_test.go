@@ -33,6 +33,14 @@ func TestUnreachableServer_IsNamedWithItsSetting(t *testing.T) {
 	require.ErrorContains(t, ledger(), "--mysql-dsn sqlite:data/seckill.db reads it")
 }
 
+func TestDeadLetters_DamagedDatabaseIsNamedWithTheRemedy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "seckill.db")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600))
+	err := run(t.Context(), []string{"dead-letters", "list", "--mysql-dsn", "sqlite:" + file}, nil,
+		io.Discard, io.Discard)
+	require.ErrorContains(t, err, "the database "+file+" is damaged: restore it from a backup")
+}
+
 func TestToken_UsesTheSecretOfAStandalone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SECKILL_JWT_SECRET", "")
@@ -50,4 +58,36 @@ func TestToken_UsesTheSecretOfAStandalone(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("s", 32)), 0o600))
 	require.NoError(t, token())
 	require.Equal(t, 2, strings.Count(out.String(), "."), "a JWT has three parts")
+}
+
+// TestRun_WrongFlagIsOneLineAndNamed types flags with one dash, as the other programs take them.
+func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-nonsense"}, "unknown flag --nonsense"},
+		{[]string{"--nonsense"}, "unknown flag --nonsense"},
+		{[]string{"ledger", "7", "-nonsense=5"}, "unknown flag --nonsense"},
+		{[]string{"nonsense"}, "unexpected argument nonsense"},
+		{[]string{"token", "-role", "king", "-sub", "1"}, "--role must be one of"},
+		{[]string{"token", "-sub", "1", "-ttl", "soon"}, "--ttl: expected duration"},
+	} {
+		var out, trouble strings.Builder
+		err := run(t.Context(), c.args, nil, &out, &trouble)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, "seckillctl --help lists the commands and flags")
+		require.NotContains(t, err.Error(), "\n")
+		require.Empty(t, out.String()+trouble.String(), "the caller prints the error")
+	}
+	var out strings.Builder
+	secret := strings.Repeat("s", 32)
+	for _, args := range [][]string{
+		{"token", "-secret", secret, "-sub", "1"},
+		{"-ojson", "token", "--secret=" + secret, "--sub", "1"},
+		{"token", "-secret=" + secret, "-sub=1", "-o", "json"},
+	} {
+		require.NoError(t, run(t.Context(), args, nil, &out, io.Discard), "%v", args)
+	}
+	require.Equal(t, 2, strings.Count(out.String(), `"expiresAt"`))
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/logging"
@@ -23,6 +25,7 @@ import (
 // Main runs a program. The first SIGTERM or SIGINT ends its context; the second kills the process.
 // Main prints an error to stderr. The exit code is then 1, or that of the error's ExitCode method.
 func Main(run func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error) {
+	redis.SetLogger(silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	go func() {
 		<-ctx.Done()
@@ -38,6 +41,13 @@ func Main(run func(ctx context.Context, args, environ []string, stdout, stderr i
 		os.Exit(code)
 	}
 }
+
+// silent drops what the Redis client would print on stderr, between the lines of a program's log. The
+// client returns the same errors to its callers.
+type silent struct{}
+
+// Printf drops a line.
+func (silent) Printf(context.Context, string, ...any) {}
 
 // Start reads a program's arguments and settings, and opens its log. nil flags mean -help and
 // -version alone. After either of these the error is flag.ErrHelp.

@@ -18,9 +18,9 @@ const (
 	maxTrackingNumber = 128
 )
 
-// findManagedOrder is GET /admin/orders: the order with a number, as a list. The list is empty if no
-// sale of the actor has this order. Name and phone number are masked. Only this call reads refunds
-// and disputes.
+// findManagedOrder is GET /admin/orders: the order with a number, or with the short number that its
+// buyer sees, as a list. The list is empty if no sale of the actor has this order. Name and phone
+// number are masked. Only this call reads refunds and disputes.
 func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error) {
 	sn := r.Text("orderSn")
 	if !isOrderSn(sn) {
@@ -29,19 +29,39 @@ func (a *api) findManagedOrder(ctx context.Context, r *request) (response, error
 	if err := r.checked(isSeller(r.actor)); err != nil {
 		return response{}, err
 	}
+	var orders []order.Order
+	var err error
+	if end, short := shortSn(sn); short {
+		orders, err = a.Orders.FindManagedByEnd(ctx, r.actor, end)
+	} else {
+		orders = make([]order.Order, 1)
+		orders[0], err = a.Orders.FindManaged(ctx, r.actor, sn)
+	}
 	found := list[orderResponse]{Items: []orderResponse{}}
-	o, err := a.Orders.FindManaged(ctx, r.actor, sn)
 	switch seckill.ReasonOf(err) {
 	case "":
-		var reversals []payment.Reversal
-		reversals, err = a.Payments.Reversals(ctx, o.GoodsID, o.OrderSn)
-		shown := a.newMaskedOrderResponse(ctx, o)
-		shown.Reversals = newReversalResponses(reversals)
-		found.Items = append(found.Items, shown)
+		for _, o := range orders {
+			var reversals []payment.Reversal
+			if reversals, err = a.Payments.Reversals(ctx, o.GoodsID, o.OrderSn); err != nil {
+				break
+			}
+			shown := a.newMaskedOrderResponse(ctx, o)
+			shown.Reversals = newReversalResponses(reversals)
+			found.Items = append(found.Items, shown)
+		}
 	case seckill.NotFound, seckill.Forbidden:
 		err = nil
 	}
 	return ok(found), err
+}
+
+// shortSn returns the end of an order number that a short number names: "AbCd-1234" or "AbCd1234".
+// Whole numbers are longer.
+func shortSn(text string) (end string, short bool) {
+	if len(text) == 9 && text[4] == '-' {
+		text = text[:4] + text[5:]
+	}
+	return text, len(text) == 8 && !strings.Contains(text, "-")
 }
 
 // withManagedOrder returns the handler that runs a step on an order of a merchant's sale.

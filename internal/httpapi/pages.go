@@ -37,6 +37,7 @@ func (a *api) pages() []route {
 		show("/", a.shopPage),
 		show("/s/:goodsId", a.salePage),
 		show("/s/:goodsId/calendar.ics", a.saleCalendar),
+		show("/s/:goodsId/draw", a.drawPage),
 		show("/o/:orderSn", a.purchasePage),
 		show("/session", a.sessionPage),
 		show("/console", a.consolePage("console")),
@@ -143,6 +144,20 @@ func (a *api) saleCalendar(ctx context.Context, r *request) (response, error) {
 		c.Writer.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		c.Data(http.StatusOK, "text/calendar; charset=utf-8", file)
 	}}, nil
+}
+
+// drawPage is where visitors recompute the draw of a sale's waiting room. The page's script reads
+// the room's public state.
+func (a *api) drawPage(ctx context.Context, r *request) (response, error) {
+	v, err := a.saleOf(ctx, r)
+	if err != nil {
+		return a.noSale(r, err)
+	}
+	sale := a.cardOf(v)
+	if !sale.HasRoom() {
+		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+	}
+	return a.page(r, http.StatusOK, web.Page{Name: "draw", Now: v.Now, Data: sale})
 }
 
 // saleOf reads the sale that a page's address names. Errors are those of the catalog.

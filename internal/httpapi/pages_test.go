@@ -146,6 +146,48 @@ func TestSalePage_WithoutDescriptionShowsThePrice(t *testing.T) {
 	require.NotContains(t, body, "<img")
 }
 
+// TestPages_SayWhatNeedsJavaScript checks the text of pages in a browser without scripts.
+func TestPages_SayWhatNeedsJavaScript(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(nil)
+	for path, cookie := range map[string]string{
+		"/": "", "/session": "", "/s/" + goods: "", "/nothing": "", "/o/4fGh-1": h.cookie(buyer()),
+		"/console": h.cookie(merchant()), "/console/sales/" + goods: h.cookie(merchant()),
+		"/console/orders/4fGh-1": h.cookie(merchant()), "/console/operations": h.cookie(operator()),
+	} {
+		words := "Buying needs JavaScript"
+		if strings.HasPrefix(path, "/console") {
+			words = "The console needs JavaScript"
+		}
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Cookie", cookie)
+		w := httptest.NewRecorder()
+		h.handler.ServeHTTP(w, r)
+		require.Regexp(t, "<noscript>[^\n]*"+words, w.Body.String(), path)
+	}
+}
+
+// TestDrawPage_IsOfSalesWithALine checks where the page of a draw exists.
+func TestDrawPage_IsOfSalesWithALine(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	with, without := h.sell(sale{"admission": "waitingRoom"}), h.sell(nil)
+	res, body := h.openPage("/s/" + with + "/draw")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Contains(t, body, "Check the draw")
+	_, body = h.openPage("/s/" + with)
+	require.Contains(t, body, `href="/s/`+with+`/draw"`)
+	for id, words := range map[string]string{without: "no such page", "999999": "no such sale", "x": "no such sale"} {
+		res, body = h.openPage("/s/" + id + "/draw")
+		require.Equal(t, http.StatusNotFound, res.StatusCode, id)
+		require.Contains(t, body, words)
+	}
+	_, body = h.openPage("/s/" + without)
+	require.NotContains(t, body, "/draw")
+}
+
 func TestSalePage_OfNoSaleLeadsBack(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

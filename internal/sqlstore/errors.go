@@ -85,10 +85,15 @@ const (
 	sqliteNoDatabase = 26
 )
 
-// IsDamaged reports whether SQLite's file is damaged or no database. MySQL's errors never are.
-func IsDamaged(err error) bool {
+// WithRemedy names SQLite's file in an error, and what to do if the file is damaged: the user of a
+// standalone may never have seen it.
+func WithRemedy(err error, file string) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && slices.Contains([]int{sqliteCorrupt, sqliteNoDatabase}, e.Code()&0xff)
+	if ok && slices.Contains([]int{sqliteCorrupt, sqliteNoDatabase}, e.Code()&0xff) {
+		return fmt.Errorf("the database %s is damaged: restore it from a backup, or move it "+
+			"and its -wal and -shm files away to begin with an empty one: %w", file, err)
+	}
+	return fmt.Errorf("the database %s: %w", file, err)
 }
 
 // isDataError reports whether a row's values caused the error.

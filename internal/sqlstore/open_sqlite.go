@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 
 	gormsqlite "github.com/glebarez/sqlite"
@@ -25,7 +24,8 @@ func openSQLite(ctx context.Context, dsn string) (*Store, error) {
 	pool.SetMaxIdleConns(1)
 	if err := pool.PingContext(ctx); err != nil { // a wrong path, or a file that is no database
 		_ = pool.Close()
-		return nil, fmt.Errorf("sqlite: %w", err)
+		file, _, _ := strings.Cut(strings.TrimPrefix(dsn, "sqlite:"), "?")
+		return nil, WithRemedy(err, file)
 	}
 	return newStore(pool, &gormsqlite.Dialector{Conn: pool})
 }

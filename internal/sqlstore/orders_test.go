@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -196,6 +197,14 @@ func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
 	require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
 	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
 	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2)
+
+	end := mine[0][len(mine[0])-8:]
+	for _, merchant := range []string{"", one.MerchantID} {
+		found := must.Get(h.OrdersEndingWith(t.Context(), merchant, strings.ToLower(end), 10))(t)
+		require.Equal(t, mine[:1], found)
+	}
+	require.Empty(t, must.Get(h.OrdersEndingWith(t.Context(), "another", end, 10))(t))
+	require.Empty(t, must.Get(h.OrdersEndingWith(t.Context(), "", "--------", 10))(t))
 
 	states := must.Get(h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown")))(t)
 	require.Equal(t, map[string]order.Status{

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,27 +17,36 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestShop_ServesEveryBuyer runs the tests of this file on one standalone. Each test has its own
-// sale and buyer, so they run side by side.
+// TestShop_ServesEveryBuyer runs the tests of this file on a phone, and those of what a buyer sees on
+// a desktop too. Each test has its own sale and buyer, so they run side by side on one standalone.
 func TestShop_ServesEveryBuyer(t *testing.T) {
 	t.Parallel()
-	h := standalone(t)
-	for name, test := range map[string]func(*testing.T, fixture){
+	everywhere := map[string]func(*testing.T, fixture){
+		"by keyboard alone": byKeyboard, "the card follows the order": theCardFollowsTheOrder,
+		"a session that ended": aSessionThatEnded, "a page of its own": aPageOfItsOwn,
+		"to the receipt": toTheReceipt,
+	}
+	onPhones := map[string]func(*testing.T, fixture){
 		"pressed many times": pressedManyTimes, "a response is lost": aResponseIsLost,
 		"rate limited": isRateLimited, "too many at once": tooMany,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
-		"an expired attempt": anExpiredAttempt, "a clock that is wrong": aWrongClock,
-		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut,
-		"the card follows the order": theCardFollowsTheOrder, "in the line": inTheLine,
-		"for nothing":       withoutPayment,
-		"with a code":       withACode,
-		"a page of its own": aPageOfItsOwn, "to the receipt": toTheReceipt,
-		"cancelled on its page": cancelsOnItsPage, "a reminder": remindsOfTheStart,
+		"an expired attempt": anExpiredAttempt, "another tab is buying": anotherTabIsBuying, "a clock that is wrong": aWrongClock,
+		"in Chinese": inChinese, "signed out": signedOut, "in the line": inTheLine,
+		"cancelled on its page": cancelsOnItsPage, "for nothing": withoutPayment,
+		"with a code": withACode, "a reminder": remindsOfTheStart,
+	}
+	maps.Copy(onPhones, everywhere)
+	for screen, tests := range map[device]map[string]func(*testing.T, fixture){
+		phone: onPhones, desktop: everywhere,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, h)
-		})
+		h := standalone(t)
+		h.screen = screen
+		for name, test := range tests {
+			t.Run(screen.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				test(t, h)
+			})
+		}
 	}
 }
 
@@ -44,7 +54,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 // before its own.
 func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	t.Helper()
-	v := visit(t, h.base, phone)
+	v := h.visits(t)
 	v.signIn(h.token(t, seckill.Buyer, id, "Ada"))
 	v.before(`
 		window.calls = [];
@@ -172,6 +182,28 @@ func thePageIsLeft(t *testing.T, h fixture) {
 	require.Empty(t, v.calls("/randomPath"))
 }
 
+// anotherTabIsBuying holds the lock of a purchase in another tab. A page that continues an attempt
+// waits for a moment, and says so; it goes on if the lock is released meanwhile, as by a page that was
+// just left.
+func anotherTabIsBuying(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of two tabs", perBuyer: 5})
+	hold := fmt.Sprintf(`new Promise((held) => navigator.locks.request('buy-%s', () =>
+		new Promise((release) => { window.release = release; held(); })))`, goods)
+	v := h.buyer(t, 124, "")
+	v.open("/")
+	v.run(hold)
+	second := v.secondTab()
+	second.open("/s/" + goods)
+	second.buys(goods, "You are trying to buy this in another tab already.")
+	second.run(fmt.Sprintf(`localStorage.setItem('try:124:%s',
+		JSON.stringify({path: '%s', quantity: 1, begun: 1}))`, goods, strings.Repeat("0", 32)))
+	second.open("/s/" + goods)
+	second.sees(card(goods)+" .say", "You are trying to buy this in another tab already.")
+	v.run("setTimeout(release, 500)")
+	second.open("/s/" + goods)
+	second.sees(card(goods)+" .say", "Your place has run out, and nothing was taken.")
+}
+
 // anExpiredAttempt checks that the page starts no new attempt by itself when an attempt's path has
 // expired. Only the buyer starts one.
 func anExpiredAttempt(t *testing.T, h fixture) {
@@ -194,6 +226,8 @@ func aWrongClock(t *testing.T, h fixture) {
 	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(
 		`+element(goods, "when")+`.innerText)`)
 	v.sees(card(goods)+" .buy", "Not yet")
+	require.Equal(t, "not-allowed", ask[string](v, `getComputedStyle(`+element(goods, "buy")+`).cursor`),
+		"a button without effect has the cursor of one")
 }
 
 func byKeyboard(t *testing.T, h fixture) {
@@ -219,11 +253,14 @@ func inChinese(t *testing.T, h fixture) {
 	v.sees("#orders", "待付款")
 	v.run(`document.querySelector('.top nav a[hreflang=en]').click()`)
 	v.sees("#orders", "Awaiting payment")
+	v.open("/")
+	require.True(t, v.is(`document.getElementById('orders').compareDocumentPosition(
+		document.querySelector('.group')) & Node.DOCUMENT_POSITION_FOLLOWING`), "orders are before the sales")
 }
 
 func signedOut(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing for strangers"})
-	v := visit(t, h.base, phone)
+	v := h.visits(t)
 	v.open("/s/" + goods)
 	v.press(card(goods) + " .buy")
 	v.becomes("asked who it is", `location.pathname === '/session'`)
@@ -240,6 +277,38 @@ func signedOut(t *testing.T, h fixture) {
 	v.press("#leave")
 	v.becomes("signed out",
 		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
+}
+
+// aSessionThatEnded presses Buy after the session has ended. The card then leads to sign in and back.
+func aSessionThatEnded(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing of another day"})
+	v := h.buyer(t, 123, "")
+	v.open("/s/" + goods)
+	v.becomes("on sale", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	v.run(`fetch('/session', {method: 'DELETE'})`)
+	v.buys(goods, "Your session has ended. Please sign in again.")
+	v.press(card(goods) + " .say a")
+	v.becomes("asked who it is", `location.pathname === '/session'`)
+	v.fill("#token", h.token(t, seckill.Buyer, 123, "Ada"))
+	v.press("#enter button")
+	v.becomes("back", `location.pathname === '/s/`+goods+`'`)
+	v.buys(goods, won)
+}
+
+// TestCard_FollowsAnOrderThatExpires gives buyers 3 s to pay.
+func TestCard_FollowsAnOrderThatExpires(t *testing.T) {
+	t.Parallel()
+	h := standalone(t, "SECKILL_PAYMENT_TIMEOUT=3s")
+	goods := h.sells(t, sale{title: "A thing that is not paid in time", stock: 1})
+	v := h.buyer(t, 160, `const every = window.setInterval; // the page asks for unpaid orders each 15 s
+		window.setInterval = (step, ms) => every(step, ms === 15e3 ? 1e3 : ms);`)
+	v.open("/s/" + goods)
+	v.buys(goods, won)
+	v.sees(card(goods)+" .say", "This order was not paid in time. You owe nothing.")
+	require.NotContains(t, v.text(card(goods)+" .say"), won)
+	v.becomes("on sale again", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	v.sees(order, "Not paid in time")
+	h.sold(t, goods, 0)
 }
 
 // withoutPayment buys what costs nothing: the order is paid without a press of Pay.
@@ -274,8 +343,9 @@ func inTheLine(t *testing.T, h fixture) {
 			constructor(path) { super(path); window.streams.push(path); }
 		};`)
 	second.open("/s/" + goods)
-	second.becomes("the card is there", `Boolean(`+element(goods, "buy")+`)`)
-	second.run(`localStorage.setItem('line:113:` + goods + `', 'no ticket')`)
+	second.sees(card(goods), "0 of 1 left")
+	second.press(card(goods) + " .buy")
+	second.sees(card(goods)+" .say", "You are next.")
 	second.open("/s/" + goods)
 	second.sees(card(goods)+" .say", "You are next.")
 	require.Equal(t, "In the line", second.text(card(goods)+" .buy"))
@@ -379,7 +449,7 @@ func theCardFollowsTheOrder(t *testing.T, h fixture) {
 // then allows only what the limit leaves, and the focus stays on the button.
 func aPageOfItsOwn(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing with an address", perBuyer: 12})
-	v := visit(t, h.base, phone)
+	v := h.visits(t)
 	v.open("/?q=with+an+address")
 	v.press(card(goods) + " h3 a")
 	v.sees("h1", "A thing with an address")
@@ -406,7 +476,7 @@ func aPageOfItsOwn(t *testing.T, h fixture) {
 	v.fitsEverybody("a sale's page, bought")
 	h.sold(t, goods, 11)
 
-	other := visit(t, h.base, phone)
+	other := h.visits(t)
 	other.open("/session?to=" + url.QueryEscape(`/\evil.example/x`))
 	other.fill("#token", h.token(t, seckill.Buyer, 141, "Bob"))
 	other.press("#enter button")

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 				window.EventSource = class extends Real {
 					constructor(url) { super(url); window.stream = this; } };`)
 			mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+			mei.sees("main", "The shop is called “Flash Sale”.")
 			mei.refusesWrongFields()
 			goods := mei.publishes()
 			api := h.client(t, seckill.Merchant, 1)
@@ -69,6 +71,7 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 			require.Contains(t, ask[string](mei, `window.stale`), "Stock ledger: no connection, figures of",
 				"figures without a connection are not in balance")
 			mei.sees("#ledger", "Stock ledger: in balance")
+			mei.losesTheNetwork()
 
 			mei.run(`document.querySelector('a[href^="/console?copy="]').click()`)
 			mei.becomes("a copy", `document.querySelector('#new[open] #n-title')?.value === 'A red kettle'`)
@@ -78,8 +81,23 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 			mei.press("[data-open=delete]")
 			mei.press("#delete button[value=yes]")
 			mei.becomes("deleted", `location.pathname === '/console'`)
+			mei.open("/console/operations")
+			mei.sees("h1", "Your account can’t open this page")
 		})
 	}
+}
+
+// losesTheNetwork pauses the sale in vain. The page takes back what it said once the network is back.
+func (v *visitor) losesTheNetwork() {
+	v.t.Helper()
+	v.cutOff(true)
+	v.run(`window.stream.close(); window.stream.dispatchEvent(new Event('error'))`)
+	v.sees("#ledger", "Stock ledger: no connection, figures of")
+	v.fill("#filter", "paid")
+	v.sees("#say", "No connection to the server. The figures here are old; the page goes on trying.")
+	v.cutOff(false)
+	v.sees("#ledger", "Stock ledger: in balance")
+	v.becomes("the banner is gone", `document.getElementById('say').innerText === ''`)
 }
 
 // refusesWrongFields publishes a sale with several wrong fields, twice. Each is named, and no draft
@@ -105,10 +123,32 @@ func (v *visitor) refusesWrongFields() {
 	}
 	v.becomes("the first wrong field has the focus", `document.activeElement.id === 'n-title'`)
 	v.fitsEverybody("wrong fields")
+	v.refusedByTheServer()
 	v.press("#new [data-close]")
 	v.open("/console")
 	v.becomes("no draft", `!document.querySelector('#sales li [data-part=title]') ||
 		![...document.querySelectorAll('#sales h2')].some((e) => e.innerText === '')`)
+}
+
+// refusedByTheServer fills the open form with values that only the server refuses. All are named at
+// once, in words.
+func (v *visitor) refusedByTheServer() {
+	v.t.Helper()
+	for field, text := range map[string]string{
+		"title": "a\tkettle", "price": "5", "stock": "10", "start": "1999-12-31T10:00:00",
+		"end":   time.Now().Add(time.Hour).Local().Format("2006-01-02T15:04:05"),
+		"image": "https://10.0.0.1/" + strings.Repeat("a", 1000), "description": "It holds\v1.2 litres.",
+	} {
+		v.fill("#n-"+field, text)
+	}
+	v.press("#new button[value=show]")
+	v.sees("#w-title", "1 to 120 characters, without line breaks.")
+	v.sees("#w-start", "A time of the years 2000 to 9999.")
+	v.sees("#w-image", "A public https address of at most 1,000 characters.")
+	v.sees("#w-description", "At most 4,000 characters, without control characters.")
+	v.sees("#new .say", "Please correct the marked fields.")
+	require.NotContains(v.t, v.text("#new"), "startAt", "no names of the API")
+	v.becomes("the first wrong field has the focus", `document.activeElement.id === 'n-title'`)
 }
 
 // publishes makes a draft, edits it and publishes it.

@@ -1,8 +1,11 @@
 package browser
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/loadgen/report"
+	"flashsale.dev/seckill/internal/loadgen/verdict"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -122,25 +129,25 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 	for i, d := range devices {
 		t.Run(fmt.Sprintf("%s %s %t", d.name, d.language, d.dark), func(t *testing.T) {
 			t.Parallel()
-			buyer := visit(t, h.base, d)
-			buyer.open("/")
-			buyer.becomes("live", `document.querySelector('`+card(goods)+` time').textContent`)
-			buyer.fitsEverybody("the shop, signed out")
-			buyer.light("the shop")
-			buyer.open("/session")
-			buyer.fitsEverybody("signing in")
-			buyer.signIn(h.token(t, seckill.Buyer, int64(10+i), "Ada"))
-			buyer.press(card(goods) + " .buy")
-			buyer.becomes("won", element(goods, "say")+`.dataset.kind === 'yes' &&
+			ada := visit(t, h.base, d)
+			ada.open("/")
+			ada.becomes("live", `document.querySelector('`+card(goods)+` time').textContent`)
+			ada.fitsEverybody("the shop, signed out")
+			ada.light("the shop")
+			ada.open("/session")
+			ada.fitsEverybody("signing in")
+			ada.signIn(h.token(t, seckill.Buyer, int64(10+i), "Ada"))
+			ada.press(card(goods) + " .buy")
+			ada.becomes("won", element(goods, "say")+`.dataset.kind === 'yes' &&
 				document.querySelector('`+order+` .chip').textContent`)
-			buyer.fitsEverybody("the shop, bought")
-			buyer.press(order + " [data-part=cancel]")
-			buyer.fitsEverybody("cancelling")
-			buyer.press("#sure [value=keep]")
-			buyer.open("/console")
-			buyer.fitsEverybody("not for buyers")
-			buyer.open("/session")
-			buyer.fitsEverybody("signed in")
+			ada.fitsEverybody("the shop, bought")
+			ada.press(order + " [data-part=cancel]")
+			ada.fitsEverybody("cancelling")
+			ada.press("#sure [value=keep]")
+			ada.open("/console")
+			ada.fitsEverybody("not for buyers")
+			ada.open("/session")
+			ada.fitsEverybody("signed in")
 
 			operator := visit(t, h.base, d)
 			operator.signIn(h.token(t, seckill.Operator, 4, "Ops"))
@@ -163,4 +170,30 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			operator.fitsEverybody("operations")
 		})
 	}
+}
+
+// TestReport_FitsAPhone opens the report of a load test, with a long number of an order, as a file of
+// another server.
+func TestReport_FitsAPhone(t *testing.T) {
+	t.Parallel()
+	var page bytes.Buffer
+	made := report.New(report.Settings{Plan: loadgen.Plan{GoodsID: "7", Bases: []string{"http://127.0.0.1"}}},
+		loadgen.Result{
+			Started: time.Now(), Took: time.Second, Planned: 2, Arrived: 2,
+			Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 2}},
+			Steps: []loadgen.Step{{
+				Step: buyer.StepPath, Count: 2, Answers: map[string]int64{"OK": 1, "SOLD_OUT": 1},
+			}},
+		},
+		verdict.Verdict{Differences: []string{"lost: 1EHPB7qRzSW21NiMXIuidLmrO7yYrHNO5CU" +
+			"1EHPB7qRzSW21NiMXIuidLmrO7yYrHNO5CU"}}, false)
+	require.NoError(t, made.HTML(&page))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(page.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	v := visit(t, server.URL, narrow)
+	v.open("/")
+	v.sees("body", "FAIL: ")
+	v.fitsEverybody("a load report")
 }

@@ -2,11 +2,16 @@ package browser
 
 import (
 	"cmp"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/glebarez/sqlite"
+	_ "github.com/go-sql-driver/mysql" // the driver of exec
+	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
@@ -20,23 +25,52 @@ type fixture struct {
 	base         string
 	tokens       *auth.Tokens
 	secret       []byte                     // of the tokens
+	data         string                     // directory of a standalone
+	screen       device                     // of buyers; the zero value is a phone
 	installation *installation.Installation // nil for standalone
 }
 
-func standalone(t *testing.T) fixture {
+// standalone starts a standalone with settings.
+func standalone(t *testing.T, settings ...string) fixture {
 	t.Helper()
 	data := t.TempDir()
-	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", settings, "-data", data)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
 	return fixture{
 		base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t), secret: secret,
+		data: data,
 	}
 }
 
-func realServers(t *testing.T) fixture {
+func realServers(t *testing.T, settings ...string) fixture {
 	t.Helper()
-	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1})
+	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1, Env: settings})
 	return fixture{base: r.Base(0), tokens: r.Tokens, secret: []byte(installation.Secret), installation: r}
+}
+
+// visits opens a profile of a buyer.
+func (h fixture) visits(t testing.TB) *visitor {
+	t.Helper()
+	if h.screen == (device{}) {
+		h.screen = phone
+	}
+	return visit(t, h.base, h.screen)
+}
+
+// exec changes rows of the database, beside the programs.
+func (h fixture) exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	driver, dsn := "mysql", ""
+	if h.installation == nil {
+		driver = sqlite.DriverName
+		dsn = filepath.Join(h.data, "seckill.db") + "?_pragma=busy_timeout(60000)"
+	} else {
+		dsn = h.installation.DSN
+	}
+	db := must.Get(sql.Open(driver, dsn))(t)
+	defer db.Close()
+	_, err := db.ExecContext(t.Context(), statement, args...)
+	require.NoError(t, err)
 }
 
 func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
@@ -59,6 +93,7 @@ type sale struct {
 	free                   bool
 	start, end             time.Duration
 	admission, accessCode  string
+	merchant               int64 // 1 by default
 }
 
 // sells exposes a sale and returns its goods id.
@@ -69,7 +104,7 @@ func (h fixture) sells(t testing.TB, s sale) string {
 	if s.free {
 		price = 0
 	}
-	return must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
+	return must.Get(h.client(t, seckill.Merchant, cmp.Or(s.merchant, 1)).PutUp(t.Context(), apiclient.NewSale{
 		Title: s.title, Price: price, Stock: cmp.Or(s.stock, 50),
 		PerBuyerLimit: cmp.Or(s.perBuyer, 1), StartAt: now.Add(cmp.Or(s.start, -time.Minute)),
 		EndAt: now.Add(cmp.Or(s.end, time.Hour)), Admission: s.admission, AccessCode: s.accessCode,

@@ -13,14 +13,28 @@ import (
 	"flashsale.dev/seckill/internal/testing/buyers"
 )
 
-// TestPages_OnRealServers runs tests that share real servers and a node of each program.
+// TestPages_OnRealServers runs tests that share real servers and a node of each program: first those
+// that load it or break its ledger, and then the others side by side.
 func TestPages_OnRealServers(t *testing.T) {
 	t.Parallel()
-	h := realServers(t)
+	h := realServers(t, allowsLoopback)
 	t.Run("tour", func(t *testing.T) { tour(t, h, false, phone, desktop) })
 	t.Run("rush", func(t *testing.T) { stayLiveDuringARush(t, h) })
 	t.Run("ledger", func(t *testing.T) { showARedLedger(t, h) })
-	t.Run("receipt", func(t *testing.T) { toTheReceipt(t, h) })
+	for name, test := range map[string]func(*testing.T, fixture){
+		"receipt": toTheReceipt, "cancelled": cancelsOnItsPage, "line": inTheLine,
+		"code": withACode, "webhooks": usesWebhooks,
+		"orders": func(t *testing.T, h fixture) { managesOrders(t, h, narrow, 100) },
+		"key":    func(t *testing.T, h fixture) { makesAKey(t, h, desktop, 20) },
+		"line of two tabs": func(t *testing.T, h fixture) {
+			h.waits(t, linesOf[0], 300).inTwoTabs()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, h)
+		})
+	}
 }
 
 // stayLiveDuringARush opens the shop's page repeatedly while 5,000 buyers rush for 2,500 units. The

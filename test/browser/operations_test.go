@@ -1,21 +1,13 @@
 package browser
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/glebarez/sqlite"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testing/installation"
-	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestOperations_ShowFailedOrdersAndOverrides puts a dead letter into the database, and sets two
@@ -23,22 +15,15 @@ import (
 // that is being rebuilt is invented: a real rebuild is over before a page shows it.
 func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 	t.Parallel()
-	data := t.TempDir()
-	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
-	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
-	h := fixture{base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
+	h := standalone(t)
 	goods := h.sells(t, sale{title: kettle, price: 1250})
 	const sn = "1EHPB7qRzSW21NiMXIuidLmrO7yYrHNO5CU"
-	db := must.Get(sql.Open(sqlite.DriverName, filepath.Join(data, "seckill.db")+
-		"?_pragma=busy_timeout(60000)"))(t)
 	body := fmt.Sprintf(`{"goodsId":"%s","orders":[{"orderSn":"%s","buyerId":"42","quantity":2,`+
 		`"name":"Ann Lee"}]}`, goods, sn)
-	_, err := db.ExecContext(t.Context(), `INSERT INTO dead_letters
+	h.exec(t, `INSERT INTO dead_letters
 		(id, order_sn, goods_id, reason, attempts, first_seen_at, origin, body)
 		VALUES ('01a1fc15-9a10-78e6-83a6-b45fac893a06', ?, ?, 'UNWRITABLE', 3, 1760000000000,
 			'seckill.orders.1', ?)`, sn, goods, []byte(body))
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
 	api := h.client(t, seckill.Operator, 4)
 
 	for _, d := range []device{desktop, narrow.at(true)} {

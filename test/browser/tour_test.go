@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"flag"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,6 +19,58 @@ import (
 func TestTour_SellsTheLastUnitOnce(t *testing.T) {
 	t.Parallel()
 	tour(t, standalone(t), true, desktop, phone)
+}
+
+// running is a standalone that a user has started, for the time from a clone to a first sale.
+var running = flag.String("browser.running", "",
+	"address of a running standalone for TestREADME_SellsAThingOfOnesOwn; empty: a new one")
+
+// TestREADME_SellsAThingOfOnesOwn takes the steps of "Buy something in the browser" in the README,
+// and fills in no more than they name. It logs how long they took.
+func TestREADME_SellsAThingOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	base := *running
+	if base == "" {
+		base = standalone(t).base
+	}
+	began := time.Now()
+	mei, ada := visit(t, base, desktop), visit(t, base, phone)
+	mei.open("/console")
+	mei.chooseGuest("Mei")
+	mei.becomes("the console", `location.pathname === '/console'`)
+	mei.press("[data-open=new]")
+	mei.fill("#n-title", "A lamp of my own")
+	mei.fill("#n-price", "49.90")
+	mei.press("#new button[value=show]")
+	mei.sees("h1", "A lamp of my own")
+	mei.press("[data-do=resume]")
+	mei.sees("#say", "On sale again")
+
+	ada.open("/session")
+	ada.chooseGuest("Ada")
+	ada.becomesSignedIn()
+	ada.becomes("on sale", `[...document.querySelectorAll('.card')].some((c) =>
+		c.innerText.includes('A lamp of my own') && c.querySelector('.buy').innerText === 'Buy')`)
+	ada.run(`[...document.querySelectorAll('.card')].find((c) =>
+		c.innerText.includes('A lamp of my own')).querySelector('h3 a').click()`)
+	ada.sees("h1", "A lamp of my own")
+	ada.press(".card .buy")
+	ada.sees(".card .say", won)
+	ada.press(".card .say a")
+	ada.sees("#steps [aria-current]", "Address")
+	for field, text := range map[string]string{
+		"name": "Ada Lovelace", "line1": "1 High Street", "city": "London", "country": "GB",
+	} {
+		ada.fill("#a-"+field, text)
+	}
+	ada.press("#where button")
+	ada.sees("#say", "The address is saved.")
+	ada.press("#pay")
+	ada.sees("#say", "Paid. Thank you: your order is confirmed.")
+	ada.becomes("the receipt", `document.getElementById('print').checkVisibility()`)
+	mei.sees("#bought", "Paid")
+	mei.sees("#bought", "A***")
+	t.Logf("from the console to the receipt: %s", time.Since(began).Round(100*time.Millisecond))
 }
 
 const kettle = "Enamel kettle, 1.2 litres"
@@ -72,9 +125,15 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 func (v *visitor) guest(name string) {
 	v.t.Helper()
 	v.open("/session")
+	v.chooseGuest(name)
+	v.becomesSignedIn()
+}
+
+// chooseGuest chooses an account of the open page.
+func (v *visitor) chooseGuest(name string) {
+	v.t.Helper()
 	v.run(`[...document.querySelectorAll('.guest')].find((b) =>
 		b.innerText.includes('` + name + `')).click()`)
-	v.becomesSignedIn()
 }
 
 // putsUp creates a sale in the console and shows it. It begins after the given time and lasts an

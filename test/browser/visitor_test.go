@@ -79,15 +79,30 @@ type visitor struct {
 	base   string
 	device device
 
-	mu     sync.Mutex
-	issuer string   // an origin that pages may lead to; "": none
-	faults []string // violations of the rules of all pages
+	mu      sync.Mutex
+	issuer  string   // an origin that pages may lead to; "": none
+	faults  []string // violations of the rules of all pages
+	offline bool     // the test has cut the network
 }
 
 // visit opens a profile. The test fails at its end where any page that was opened had a fault.
 func visit(t testing.TB, base string, d device) *visitor {
 	t.Helper()
 	ctx, end := chromedp.NewContext(chrome.start(t), chromedp.WithNewBrowserContext())
+	return newTab(ctx, end, t, base, d)
+}
+
+// secondTab opens another tab of the visitor's profile.
+func (v *visitor) secondTab() *visitor {
+	v.t.Helper()
+	ctx, end := chromedp.NewContext(v.ctx)
+	return newTab(ctx, end, v.t, v.base, v.device)
+}
+
+func newTab(
+	ctx context.Context, end context.CancelFunc, t testing.TB, base string, d device,
+) *visitor {
+	t.Helper()
 	v := &visitor{t: t, ctx: ctx, base: base, device: d}
 	require.NoError(t, chromedp.Do(ctx), "open a tab")
 	require.NoError(t, chromedp.Listen(ctx, v.hear))
@@ -124,7 +139,8 @@ func (v *visitor) hear(event any) {
 	case *log.EventEntryAdded:
 		// The browser logs each refusal of the API as a resource that failed.
 		refused := e.Entry.Source == log.EntrySourceNetwork &&
-			strings.Contains(e.Entry.Text, "the server responded with a status of 4")
+			strings.Contains(e.Entry.Text, "the server responded with a status of 4") ||
+			v.offline && strings.Contains(e.Entry.Text, "net::ERR_INTERNET_DISCONNECTED")
 		if !refused && (e.Entry.Level == log.EntryLevelError ||
 			e.Entry.Level == log.EntryLevelWarning) {
 			text := fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
@@ -220,6 +236,39 @@ func (v *visitor) before(script string) {
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		early := page.AddScriptToEvaluateOnNewDocumentParams{Source: script}
 		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, early)
+		return chromedp.Void{}, err
+	})
+}
+
+// cutOff cuts the visitor's tab off from the network, or connects it again.
+func (v *visitor) cutOff(offline bool) {
+	v.t.Helper()
+	v.mu.Lock()
+	v.offline = v.offline || offline // the log of the last failed call may come later
+	v.mu.Unlock()
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		rule := &network.Conditions{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}
+		_, err1 := cdp.Call(ctx, tab, network.EmulateNetworkConditionsByRule,
+			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{rule}})
+		_, err2 := cdp.Call(ctx, tab, network.OverrideNetworkState, network.OverrideNetworkStateParams{
+			Offline: offline, DownloadThroughput: -1, UploadThroughput: -1,
+		})
+		return chromedp.Void{}, errors.Join(err1, err2)
+	})
+}
+
+// sleeps stops all scripts of the visitor's tab, as a phone in a pocket does, or resumes them.
+func (v *visitor) sleeps(asleep bool) {
+	v.t.Helper()
+	state := map[bool]page.SetWebLifecycleStateState{
+		true: page.SetWebLifecycleStateStateFrozen, false: page.SetWebLifecycleStateStateActive,
+	}[asleep]
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, page.SetWebLifecycleState,
+			page.SetWebLifecycleStateParams{State: state})
+		if err == nil && !asleep {
+			_, err = cdp.Call(ctx, tab, page.BringToFront, cdp.Empty{})
+		}
 		return chromedp.Void{}, err
 	})
 }

@@ -1,29 +1,30 @@
 package browser
 
 import (
-	"database/sql"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/glebarez/sqlite"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testing/installation"
-	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestWebhooks_FromTheFirstToTheLastDelivery creates a webhook in the console, whose receiver fails
 // first. It sends a dead delivery again, changes, pauses and deletes the webhook.
 func TestWebhooks_FromTheFirstToTheLastDelivery(t *testing.T) {
 	t.Parallel()
+	usesWebhooks(t, standalone(t, allowsLoopback))
+}
+
+// allowsLoopback lets webhooks reach a receiver of the tests.
+const allowsLoopback = "SECKILL_WEBHOOK_ALLOW=127.0.0.1"
+
+// usesWebhooks is for a merchant who did nothing else, because it compares the whole audit trail.
+func usesWebhooks(t *testing.T, h fixture) {
+	const merchant = 30
 	var works atomic.Bool
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if !works.Load() {
@@ -31,28 +32,18 @@ func TestWebhooks_FromTheFirstToTheLastDelivery(t *testing.T) {
 		}
 	}))
 	t.Cleanup(receiver.Close)
-	data := t.TempDir()
-	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR",
-		[]string{"SECKILL_WEBHOOK_ALLOW=127.0.0.1"}, "-data", data)
-	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
-	h := fixture{base: "http://" + p.Addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
-
 	mei := visit(t, h.base, narrow)
-	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	mei.signIn(h.token(t, seckill.Merchant, merchant, "Mei"))
 	mei.createsWebhook(receiver.URL)
-	goods := h.sells(t, sale{title: kettle})
+	goods := h.sells(t, sale{title: kettle, merchant: merchant})
 	mei.press("#hooks a")
 	mei.sees("#deliveries", "Your program answered with status 418.")
 	mei.sees("#deliveries", "Pending")
 	mei.fitsEverybody("a failing webhook")
 	mei.light("a webhook")
 
-	db := must.Get(sql.Open(sqlite.DriverName, filepath.Join(data, "seckill.db")+
-		"?_pragma=busy_timeout(60000)"))(t)
-	_, err := db.ExecContext(t.Context(), `UPDATE webhook_deliveries
+	h.exec(t, `UPDATE webhook_deliveries
 		SET state = 'dead', ended_at = created_at, next_at = NULL`)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
 	mei.sees("#hook", "1 dead")
 	mei.fill("#filter", "dead")
 	mei.sees("#deliveries", "Dead")
@@ -66,7 +57,7 @@ func TestWebhooks_FromTheFirstToTheLastDelivery(t *testing.T) {
 
 	mei.changesWebhook(receiver.URL)
 	var log struct{ Items []struct{ Action string } }
-	api := h.client(t, seckill.Merchant, 1)
+	api := h.client(t, seckill.Merchant, merchant)
 	require.NoError(t, api.Do(t.Context(), "GET", "/admin/audit", nil, &log))
 	actions := []string{}
 	for _, e := range log.Items {

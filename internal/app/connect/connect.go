@@ -116,7 +116,33 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 }
 
 // Workers returns the workers that keep the connections. They start first and stop last.
-func (s *Servers) Workers() []app.Worker { return []app.Worker{s.publisher} }
+func (s *Servers) Workers() []app.Worker {
+	return []app.Worker{s.publisher, app.WorkerFunc(s.probe)}
+}
+
+// probeTimeout is how long a server may take to answer at the start of a program.
+const probeTimeout = 2 * time.Second
+
+// probe asks each server once, and names the setting of one that does not answer. Later errors have
+// the address alone, and a user sets variables.
+func (s *Servers) probe(ctx context.Context) error {
+	for _, server := range []struct {
+		setting string
+		ask     func(context.Context) error
+	}{
+		{"SECKILL_REDIS_ADDRS", func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }},
+		{"SECKILL_MYSQL_DSN", s.Store.Ping},
+		{"SECKILL_AMQP_URL", func(ctx context.Context) error { return app.AwaitUp(ctx, s.Queue) }},
+	} {
+		asking, cancel := context.WithTimeout(ctx, probeTimeout)
+		if err := server.ask(asking); err != nil && ctx.Err() == nil {
+			s.Log.Warn("a server does not answer: start it, or correct its setting",
+				"setting", server.setting, "err", err)
+		}
+		cancel()
+	}
+	return nil
+}
 
 // Close closes the connections that no worker owns.
 func (s *Servers) Close() error { return errors.Join(s.Redis.Close(), s.Store.Close()) }

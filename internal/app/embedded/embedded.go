@@ -71,21 +71,17 @@ func Start(
 	}}, nil
 }
 
-// openStore opens and migrates the database file. The error of a damaged file has the remedy,
-// because the user of a standalone may never have seen the file.
+// openStore opens and migrates the database file.
 func openStore(ctx context.Context, file string) (*sqlstore.Store, error) {
 	store, err := sqlstore.Open(ctx, "sqlite:"+file, "")
-	if err == nil {
-		if err = store.Migrate(ctx); err == nil {
-			return store, nil
-		}
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(ctx); err != nil {
 		err = errors.Join(fmt.Errorf("migrate the database: %w", err), store.Close())
+		return nil, sqlstore.WithRemedy(err, file)
 	}
-	if sqlstore.IsDamaged(err) {
-		return nil, fmt.Errorf("the database %s is damaged: restore it from a backup, or move it "+
-			"and its -wal and -shm files away to begin with an empty one: %w", file, err)
-	}
-	return nil, fmt.Errorf("the database %s: %w", file, err)
+	return store, nil
 }
 
 // Close closes the database and stops Redis.

@@ -75,11 +75,22 @@ func (p Page) Asset(name string) string { return AssetPath + p.site.assets.versi
 // InConsole reports whether the page is one of the console.
 func (p Page) InConsole() bool { return strings.HasPrefix(p.Path, "/console") }
 
+// Groups are the groups of texts that the page's scripts load.
+func (p Page) Groups() string {
+	switch {
+	case p.InConsole():
+		return shared + " " + ofConsole
+	case p.Name == "draw":
+		return shared + " " + ofDraw
+	}
+	return shared
+}
+
 // Modules returns the addresses of the page's script and of all its imports, for preloading.
 func (p Page) Modules() []string {
-	names := append(p.site.assets.modules(p.Name+".js"), "words-"+string(p.Lang)+".js")
-	if p.InConsole() {
-		names = append(names, "console-words-"+string(p.Lang)+".js")
+	names := p.site.assets.modules(p.Name + ".js")
+	for group := range strings.FieldsSeq(p.Groups()) {
+		names = append(names, group+"-"+string(p.Lang)+".js")
 	}
 	for i, n := range names {
 		names[i] = p.Asset(n)

@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// Sale is the content of a sale's card. Scripts read it as JSON with the names of the API.
+// Sale is the content of a sale's card. Scripts read what they need of it as JSON, with the names of
+// the API. The card has the goods id and the phase beside.
 type Sale struct {
-	GoodsID       string `json:"goodsId"`
-	Title         string `json:"title"`
-	Price         int64  `json:"price"`
-	Currency      string `json:"currency"`
+	GoodsID       string `json:"-"`
+	Title         string `json:"-"`
+	Price         int64  `json:"-"`
+	Currency      string `json:"-"`
 	PerBuyerLimit int64  `json:"perBuyerLimit"`
 	Admission     string `json:"admission"`
-	AccessCode    string `json:"accessCode"`
-	Phase         string `json:"phase"`
+	AccessCode    string `json:"-"`
+	Phase         string `json:"-"`
 	Available     int64  `json:"available"`
 	Total         int64  `json:"total"`
 	StartAt       string `json:"startAt"`
@@ -104,6 +105,9 @@ func (s Sale) Few() bool { return s.Available > 0 && s.Share() <= 10 }
 
 // AsksForCode reports whether buyers need an access code.
 func (s Sale) AsksForCode() bool { return s.AccessCode == "shared" || s.AccessCode == "single" }
+
+// HasRoom reports whether buyers wait in a line, whose positions a draw decides.
+func (s Sale) HasRoom() bool { return s.Admission == "waitingRoom" }
 
 // Hue is the card's colour, 0 to 7. It depends on the title only, so it never changes.
 func (s Sale) Hue() int {

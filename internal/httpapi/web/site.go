@@ -27,24 +27,30 @@ type Site struct {
 // New parses the embedded files. Prices are in the given currency (ISO 4217). An unknown currency
 // is an error.
 func New(currency string, brand Brand) (*Site, error) {
-	words, err := loadWords("words")
-	if err != nil {
-		return nil, err
-	}
-	console, err := loadWords("words/console")
-	if err != nil {
-		return nil, err
+	groups := make(map[string]map[Lang]Words)
+	for group, folder := range map[string]string{
+		shared: "words", ofConsole: "words/console", ofDraw: "words/draw",
+	} {
+		words, err := loadWords(folder)
+		if err != nil {
+			return nil, err
+		}
+		groups[group] = words
 	}
 	money, err := moneyOf(currency)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadAssets(map[string]map[Lang]Words{"words": words, "console-words": console}, brand)
+	loaded, err := loadAssets(groups, brand)
 	if err != nil {
 		return nil, err
 	}
-	for l, w := range console {
-		maps.Copy(words[l], w)
+	words := make(map[Lang]Words)
+	for _, l := range Langs() {
+		words[l] = make(Words)
+		for _, group := range groups {
+			maps.Copy(words[l], group[l])
+		}
 	}
 	s := &Site{
 		words: words, assets: loaded, money: money, code: currency, brand: brand,
@@ -52,7 +58,7 @@ func New(currency string, brand Brand) (*Site, error) {
 	}
 	for _, name := range []string{
 		"shop", "item", "session", "console", "sale", "operations", "order", "keys", "webhooks",
-		"webhook", "audit", "stop", "purchase",
+		"webhook", "audit", "stop", "purchase", "draw",
 	} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")

@@ -25,6 +25,8 @@ func TestAssets_AreWithoutCommentsAndTextsOfTemplates(t *testing.T) {
 		require.Contains(t, words, `"`+name+`"`)
 	}
 	require.NotContains(t, words, "stop.missing")
+	require.NotContains(t, words, "draw.position")
+	require.Contains(t, get("draw-words-en.js"), `"draw.position"`)
 	require.Contains(t, get("console-words-zh.js"), `"gate.SHUT"`)
 	for line := range strings.Lines(get("counter.js")) {
 		require.NotRegexp(t, `^\s*(//|/\*|\* )`, line)

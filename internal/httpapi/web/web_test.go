@@ -55,13 +55,32 @@ func TestSaleShare_IsNeverZeroWhileUnitsAreLeft(t *testing.T) {
 	require.EqualValues(t, 0, Sale{}.Share())
 }
 
-// TestWords_OfTheConsoleHideNoOthers checks that no text has the name of another.
-func TestWords_OfTheConsoleHideNoOthers(t *testing.T) {
-	words, console := must.Get(loadWords("words"))(t), must.Get(loadWords("words/console"))(t)
-	for l, w := range console {
-		for name := range w {
-			require.NotContains(t, words[l], name)
+// TestWords_OfAGroupHideNoOthers checks that no text has the name of another.
+func TestWords_OfAGroupHideNoOthers(t *testing.T) {
+	words := must.Get(loadWords("words"))(t)
+	for _, folder := range []string{"words/console", "words/draw"} {
+		for l, w := range must.Get(loadWords(folder))(t) {
+			for name, text := range w {
+				require.NotContains(t, words[l], name)
+				words[l][name] = text
+			}
 		}
+	}
+}
+
+// TestWords_OfTheConsoleAndTheShop holds the words that users asked for.
+func TestWords_OfTheConsoleAndTheShop(t *testing.T) {
+	s := must.Get(New("CNY", Brand{}))(t)
+	for name, want := range map[string]string{
+		"do.expose": "Publish", "do.close": "End sale", "do.rate": "Admission rate",
+		"ledger.balanced": "Stock ledger: in balance", "live.backlog": "Orders processing",
+		"deadLetters.none": "No failed orders.", "say.purchase": "Reserving your item…",
+		"orders.left": "Payment due in {time}", "status.created": "Awaiting payment",
+		"status.failed": "Failed", "session.guests": "Demo shop: choose an account.",
+	} {
+		require.Equal(t, want, s.Words(English)[name])
+		require.NotEmpty(t, s.Words(Chinese)[name])
+		require.NotEqual(t, want, s.Words(Chinese)[name])
 	}
 }
 

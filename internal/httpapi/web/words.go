@@ -9,6 +9,13 @@ import (
 // Words are the texts of one language by name. A text may have {placeholders}.
 type Words map[string]string
 
+// Groups of texts. A page loads the shared group, and at most one other.
+const (
+	shared    = "words"
+	ofConsole = "console-words"
+	ofDraw    = "draw-words"
+)
+
 // loadWords parses the texts of all languages in a folder.
 func loadWords(folder string) (map[Lang]Words, error) {
 	all := make(map[Lang]Words)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -26,6 +27,39 @@ func (s *Service) FindManaged(
 	}
 	_, err = s.Sales.Get(ctx, by, n.GoodsID)
 	return o, err
+}
+
+const (
+	// mostOfEnd bounds the orders whose numbers have one end. Two are improbable.
+	mostOfEnd = 10
+	// endDeadline bounds a search that reads many numbers.
+	endDeadline = 5 * time.Second
+)
+
+// FindManagedByEnd returns the written orders of sales that the actor manages whose numbers end with
+// eight characters, in either case. Buyers see and say this end.
+func (s *Service) FindManagedByEnd(
+	ctx context.Context, by seckill.Actor, end string,
+) ([]order.Order, error) {
+	merchant := by.ID
+	if by.Role == seckill.Operator {
+		merchant = ""
+	}
+	searching, cancel := context.WithTimeout(ctx, endDeadline)
+	defer cancel()
+	sns, err := s.Store.OrdersEndingWith(searching, merchant, end, mostOfEnd)
+	if err != nil {
+		return nil, seckill.NewUnavailable("the orders can't be searched", err)
+	}
+	var found []order.Order
+	for _, sn := range sns {
+		o, err := s.FindManaged(ctx, by, sn)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, o)
+	}
+	return found, nil
 }
 
 // FindManagedChangeable returns an order of a sale that the actor manages if MySQL has its row, with

@@ -21,6 +21,9 @@ type Store interface {
 	OrdersOfGoods(
 		ctx context.Context, goodsID int64, status order.Status, before string, limit int,
 	) ([]order.Order, error)
+	// OrdersEndingWith returns numbers of written orders that end with eight characters, in
+	// either case, of a merchant's sales; "" means all sales.
+	OrdersEndingWith(ctx context.Context, merchantID, end string, limit int) ([]string, error)
 	// StatusOf returns the status of each order that has a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
 	// OrdersByNumber reads the orders that have a row.

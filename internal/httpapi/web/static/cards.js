@@ -42,4 +42,4 @@ export function showTime(card, sale) {
 }
 
 /** The sale that the server wrote into a card. */
-export const saleOf = (card) => JSON.parse(card.dataset.sale);
+export const saleOf = ({dataset: {goods, phase, sale}}) => ({goodsId: goods, phase, ...JSON.parse(sale)});

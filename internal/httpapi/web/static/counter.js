@@ -5,9 +5,9 @@ import {now} from './clock.js';
 import {codeOf, keepCode} from './code.js';
 import {follow} from './follow.js';
 import {call} from './net.js';
-import {showWay} from './line.js';
+import {readLine, showWay} from './line.js';
 import {loadOrders} from './orders.js';
-import {alertTurn, forget, leave, ticketOf, waitInLine} from './room.js';
+import {alertTurn, forget, leave, onEnd, ticketOf, waitInLine} from './room.js';
 import {count, length, oneOf, t, zoned} from './words.js';
 
 const role = document.documentElement.dataset.role;
@@ -21,6 +21,7 @@ export class Counter {
     this.mine = new Map(); // this buyer's units by orderSn, as far as this page knows
     this.announced = ''; // the number of the order that the card's message is about
     this.place = null; // in the line of a sale with a waiting room
+    this.returns = false; // whether units of that sale may return, although none is left
     this.button = part(card, 'buy');
     this.code = part(card, 'code'); // its field; null where the sale asks for none
     if (this.code) this.code.value = codeOf(sale.goodsId);
@@ -35,7 +36,16 @@ export class Counter {
   update(sale) {
     Object.assign(this.sale, sale, {gone: false});
     showStock(this.card, this.sale);
-    showTime(this.card, this.sale);
+    const phase = showTime(this.card, this.sale);
+    this.draw();
+    if (phase === 'sold_out' && this.sale.admission === 'waitingRoom') this.askForReturns();
+  }
+
+  /** Units that are held unpaid may return to the line, so buyers may still join it. */
+  async askForReturns() {
+    const line = await readLine(this.sale.goodsId);
+    if (!line) return;
+    this.returns = line.phase === 'running';
     this.draw();
   }
 
@@ -78,7 +88,7 @@ export class Counter {
     const held = [...this.mine.values()].reduce((sum, n) => sum + n, 0);
     const full = held >= this.sale.perBuyerLimit;
     const lines = this.sale.admission === 'waitingRoom' && !this.turn();
-    const open = phase === 'ongoing' || this.turn() || lines && phase === 'upcoming';
+    const open = phase === 'ongoing' || this.turn() || lines && (phase === 'upcoming' || phase === 'sold_out' && this.returns);
     this.off = this.busy || !open || full || role !== 'buyer' && role !== '';
     // Disabling the focused button would drop the focus of those who use the keyboard.
     this.button.disabled = this.off && document.activeElement !== this.button;
@@ -118,7 +128,7 @@ export class Counter {
     return this.place?.state === 'admitted' && now() < Date.parse(this.place.admittedUntil);
   }
 
-  async press() {
+  async press(continues = false) {
     if (this.busy) return;
     if (role === '') {
       location.assign(this.signIn());
@@ -128,16 +138,31 @@ export class Counter {
     if (!this.hasCode()) return;
     this.busy = true; // set before the first await, so that a second click has no effect
     this.draw();
-    const whole = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
     try {
-      await whole(async (lock) => {
-        if (lock) await (this.mustJoin() ? this.line() : this.go());
-        else this.say('note', t('say.othertab'));
-      });
+      // A place in the line is the same in all tabs, so each of them shows it.
+      if (this.mustJoin()) await this.line();
+      else await this.alone(continues);
     } finally {
       this.busy = false;
       this.draw();
     }
+  }
+
+  /**
+   * Buys while no other tab does. A page that continues an attempt waits a moment for the lock: the
+   * page that was just left may still hold it.
+   */
+  async alone(continues) {
+    const buyIf = (lock) => {
+      if (!lock) return this.say('note', t('say.othertab'));
+      return continues && !unfinished(this.sale.goodsId) ? loadOrders() : this.go();
+    };
+    if (!navigator.locks) return buyIf(true);
+    const how = continues ? {signal: AbortSignal.timeout(3000)} : {ifAvailable: true};
+    return navigator.locks.request(`buy-${this.sale.goodsId}`, how, buyIf).catch((error) => {
+      if (error.name !== 'TimeoutError') throw error;
+      return buyIf(null);
+    });
   }
 
   /** Stores the code that the buyer has entered, or asks for one. An attempt under way needs none. */
@@ -153,7 +178,7 @@ export class Counter {
   /** Continues an attempt of an earlier page load, or the wait in the line. */
   resume() {
     const lined = this.sale.admission === 'waitingRoom' && ticketOf(this.sale.goodsId);
-    if (role === 'buyer' && (unfinished(this.sale.goodsId) || lined)) this.press();
+    if (role === 'buyer' && (unfinished(this.sale.goodsId) || lined)) this.press(true);
   }
 
   /** A sale with a waiting room admits only those whose turn it is. An attempt under way was admitted. */
@@ -172,7 +197,7 @@ export class Counter {
     showWay(this.card, null);
     if (refused) {
       this.place = null;
-      if (refused.reason !== 'STOPPED') forget(goodsId);
+      if (!['STOPPED', 'ELSEWHERE'].includes(refused.reason)) forget(goodsId);
       this.refused(refused);
       return;
     }
@@ -200,7 +225,10 @@ export class Counter {
     const {place} = this;
     this.reload();
     alertTurn(t('room.turn.short'));
+    const ended = new AbortController();
+    onEnd(this.sale.goodsId, () => this.endElsewhere(place), ended.signal);
     const left = () => {
+      if (this.place !== place) ended.abort();
       if (this.place !== place || this.busy && part(this.card, 'steps').dataset.at) return;
       if (this.turn()) {
         this.say('yes', t('room.turn', {time: length(Date.parse(place.admittedUntil) - now())}));
@@ -213,6 +241,15 @@ export class Counter {
       this.draw();
     };
     left();
+  }
+
+  /** Another tab has used or left the place. */
+  endElsewhere(place) {
+    if (this.place !== place || this.busy || !this.turn()) return;
+    this.place = null;
+    this.say('note', t('reason.ELSEWHERE'));
+    this.draw();
+    loadOrders();
   }
 
   async go() {

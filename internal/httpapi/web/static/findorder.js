@@ -1,4 +1,4 @@
-// The search for an order by its number, on console pages.
+// The search for an order by its number, or by the short number that buyers see, on console pages.
 import {put} from './cards.js';
 import {callWithRetry} from './net.js';
 import {problem, t} from './words.js';
@@ -20,6 +20,6 @@ form.addEventListener('submit', async (event) => {
   }
   const got = await callWithRetry('GET', `/admin/orders?orderSn=${sn}`, {within: 20e3});
   if (!got.ok) wrong(problem(got));
-  else if (!got.data.items.length) wrong(t('findOrder.none'));
-  else location.assign(`/console/orders/${sn}`);
+  else if (got.data.items.length !== 1) wrong(t(got.data.items.length ? 'findOrder.several' : 'findOrder.none'));
+  else location.assign(`/console/orders/${got.data.items[0].orderSn}`);
 });

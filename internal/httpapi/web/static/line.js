@@ -32,16 +32,19 @@ export function showWay(card, place, line) {
     box = document.createElement('div');
     box.className = 'line';
     box.dataset.part = 'line';
-    box.innerHTML = '<progress max="100"></progress><p></p>';
+    box.innerHTML = '<progress max="100"></progress><p></p><a></a>';
     box.firstChild.setAttribute('aria-label', t('line.bar'));
     part(card, 'say').before(box);
   }
   box.hidden = !place || !line;
   if (box.hidden) return;
-  const [bar, text] = box.children;
+  const [bar, text, check] = box.children;
   bar.hidden = !place.position;
   if (place.position) bar.value = Math.min(100, 100 * line.admitted / place.position);
   const where = place.position ? t('line.position', {n: count(place.position)}) : t('line.joined', {n: count(line.joined)});
+  check.hidden = !place.position;
+  check.href = `/s/${card.dataset.goods}/draw?number=${place.number}`;
+  put(check, t('draw.link'));
   put(text, [where, units(line), ...place.position ? [chance(line, place.ahead)] : []].join(' '));
 }
 

@@ -52,7 +52,7 @@ export function offer(button, say, sale) {
       put(say, t('remind.removed'));
     } else {
       const allowed = await Notification.requestPermission() === 'granted';
-      const set = allowed && keep(sale.goodsId, {title: sale.title, startAt: sale.startAt});
+      const set = allowed && keep(sale.goodsId, {title: document.querySelector('h1').textContent, startAt: sale.startAt});
       put(say, t(set ? 'remind.set' : 'remind.refused'));
     }
     draw();

@@ -40,10 +40,16 @@ function join(goodsId, code, signal) {
 /** The seconds until the next question: often only for those who are next. */
 const pauseOf = (place) => Math.min(10, Math.max(1, Math.ceil((place.etaSeconds ?? 0) / 10)));
 
+/** Calls ended when another tab of the browser deletes the ticket of a sale, until signal aborts. */
+export function onEnd(goodsId, ended, signal) {
+  addEventListener('storage', (event) => event.key === keyOf(goodsId) && !event.newValue && ended(), {signal});
+}
+
 /**
  * A signal that aborts when the place should be read at once: the tab is visible again, the network
- * is back, or the event stream says that the wait is over. Browsers run the timers of a hidden tab
- * once a minute, which may be longer than a turn. Only a hidden tab holds a stream.
+ * is back, another tab has left the line, or the event stream says that the wait is over. Browsers
+ * run the timers of a hidden tab once a minute, which may be longer than a turn. Only a hidden tab
+ * holds a stream.
  */
 function wakeUp(goodsId, signal) {
   const woken = new AbortController();
@@ -59,6 +65,7 @@ function wakeUp(goodsId, signal) {
   };
   document.addEventListener('visibilitychange', () => document.hidden ? listen() : wake(), {signal: ended.signal});
   addEventListener('online', wake, {signal: ended.signal});
+  onEnd(goodsId, wake, ended.signal);
   signal.addEventListener('abort', wake, {signal: ended.signal});
   listen();
   return {
@@ -73,15 +80,18 @@ function wakeUp(goodsId, signal) {
 /**
  * Joins the line, or returns to the place in it, and waits until the place is no longer 'waiting'.
  * code is the sale's access code or ''. onPlace(place, line) reports each answer, with the public
- * state of the room, onTrouble(answer, left) a pause after a failed one. It
- * returns {place} or {refused: answer}.
+ * state of the room, onTrouble(answer, left) a pause after a failed one. It returns {place} or
+ * {refused: answer}, whose reason is ELSEWHERE if another tab has left the line or used the place.
  */
 export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
   let answer = await join(goodsId, code, signal);
+  let kept = false;
   for (;;) {
+    if (kept && !ticketOf(goodsId)) return {refused: {reason: 'ELSEWHERE', data: {}}};
     if (!answer.ok && answer.reason !== 'NOT_FOUND' && !isRetryable(answer)) return {refused: answer};
     if (answer.ok) {
       keep(goodsId, answer.data.ticket);
+      kept ||= Boolean(ticketOf(goodsId)); // false where the browser stores nothing
       onPlace(answer.data, answer.data.state === 'waiting' ? await readLine(goodsId) : null);
       if (answer.data.state !== 'waiting') return {place: answer.data};
     }
@@ -90,6 +100,7 @@ export async function waitInLine(goodsId, code, onPlace, onTrouble, signal) {
     await countdown(pause, (left) => answer.ok || onTrouble(answer, left), woken.signal);
     woken.end();
     if (signal.aborted) return {refused: {reason: 'STOPPED', data: {}}};
+    if (kept && !ticketOf(goodsId)) continue;
     const ticket = encodeURIComponent(ticketOf(goodsId));
     answer = answer.reason === 'NOT_FOUND' ? await join(goodsId, code, signal) :
       await call('GET', `/sales/${goodsId}/waiting-room/me?ticket=${ticket}`, null, signal);

@@ -1,7 +1,7 @@
 // The page's texts in its language, and the format of numbers, money and times.
 const page = document.documentElement.dataset;
 const inConsole = location.pathname.startsWith('/console');
-const groups = inConsole ? ['words', 'console-words'] : ['words'];
+const groups = page.groups.split(' ');
 const words = Object.assign({}, ...(await Promise.all(groups.map((g) => import(`./${g}-${page.lang}.js`)))).map((m) => m.default));
 
 /** A text with its {placeholders} filled in. An unknown name is returned as it is. */

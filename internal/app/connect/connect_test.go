@@ -1,0 +1,41 @@
+package connect
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// TestProbe_NamesSettingAndHostOfEachServer starts with three addresses where nothing listens.
+func TestProbe_NamesSettingAndHostOfEachServer(t *testing.T) {
+	closed := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	addr := closed.Addr().String()
+	require.NoError(t, closed.Close())
+	cfg, _, err := config.Load(config.Consumer, []string{
+		"SECKILL_JWT_SECRET=" + strings.Repeat("s", 32), "SECKILL_REDIS_ADDRS=" + addr,
+		"SECKILL_MYSQL_DSN=a:b@tcp(" + addr + ")/c", "SECKILL_AMQP_URL=amqp://" + addr,
+	})
+	require.NoError(t, err)
+	var log strings.Builder
+	up := must.Get(Open(t.Context(), cfg, nil, nil, slog.New(slog.NewJSONHandler(&log, nil))))(t)
+	defer up.Close()
+	require.NoError(t, up.probe(t.Context()))
+	var settings []string
+	for line := range strings.Lines(log.String()) {
+		var warning struct{ Level, Setting, Err string }
+		require.NoError(t, json.Unmarshal([]byte(line), &warning), line)
+		require.Equal(t, "WARN", warning.Level)
+		if warning.Setting != "SECKILL_AMQP_URL" { // its publisher does not run here
+			require.Contains(t, warning.Err, addr)
+		}
+		settings = append(settings, warning.Setting)
+	}
+	require.Equal(t, []string{"SECKILL_REDIS_ADDRS", "SECKILL_MYSQL_DSN", "SECKILL_AMQP_URL"}, settings)
+}

@@ -1,0 +1,205 @@
+package browser
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// lineWords are what the page of a sale says to a buyer in the line, in one language.
+type lineWords struct {
+	device                                                      device
+	next, inLine, turn, stopped, lost, elsewhere, missed, yours string
+}
+
+var linesOf = []lineWords{
+	{
+		device: phone, next: "You are next.", inLine: "In the line", turn: "It is your turn. Buy within",
+		stopped: "Stopped. Nothing was taken.", lost: "No answer came. We ask again in",
+		elsewhere: "You have used or left this place in another tab.",
+		missed:    "Your turn is over. You may join the line again", yours: won,
+	},
+	{
+		device: desktop.at(true).in("zh-CN"), next: "下一个就是您", inLine: "排队中",
+		turn:    "轮到您了。请在",
+		stopped: "已停止，没有取走任何东西。", lost: "没有收到答复",
+		elsewhere: "您已在另一个标签页里使用或放弃了这个位置", missed: "您的机会已过",
+		yours: "抢到了！请在",
+	},
+}
+
+// waiting is a buyer who waits for the only unit of a sale. An unpaid order of another buyer holds
+// it.
+type waiting struct {
+	*visitor
+	lineWords
+	shop          fixture
+	goods, holder string // holder is the order
+	id            int64  // of the buyer
+}
+
+// TestLine_BuyersGetTheUnitThatReturns has a buyer wait by the keyboard alone, without a network, in
+// two tabs and with a device that sleeps, on a phone and a desktop, in both languages.
+func TestLine_BuyersGetTheUnitThatReturns(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	for i, words := range linesOf {
+		for j, test := range []struct {
+			name string
+			run  func(*waiting)
+		}{
+			{"keyboard", (*waiting).byKeyboard},
+			{"no network", (*waiting).withoutNetwork},
+			{"two tabs", (*waiting).inTwoTabs},
+			{"sleep", (*waiting).asleep},
+		} {
+			t.Run(words.device.name+" "+test.name, func(t *testing.T) {
+				t.Parallel()
+				w := h.waits(t, words, int64(300+100*i+10*j))
+				test.run(w)
+				h.sold(t, w.goods, 1)
+			})
+		}
+	}
+}
+
+// TestLine_BuyerWhoSleepsThroughTheTurnMayJoinAgain has turns of 2 s, so that one is missed.
+func TestLine_BuyerWhoSleepsThroughTheTurnMayJoinAgain(t *testing.T) {
+	t.Parallel()
+	h := standalone(t, "SECKILL_ADMISSION_TIMEOUT=2s")
+	w := h.waits(t, linesOf[0], 500)
+	w.joins()
+	w.sleeps(true)
+	w.unitReturns("missed")
+	w.sleeps(false)
+	w.says(w.missed)
+	w.press(card(w.goods) + " .buy")
+	w.says(w.turn)
+}
+
+// waits exposes a sale with one unit, which one buyer reserves, and opens its page as another.
+func (h fixture) waits(t *testing.T, words lineWords, id int64) *waiting {
+	goods := h.sells(t, sale{
+		title: "A thing to wait for", stock: 1, admission: string(seckill.ByWaitingRoom),
+	})
+	w := &waiting{lineWords: words, shop: h, goods: goods, id: id}
+	w.visitor = visit(t, h.base, words.device)
+	w.signIn(h.token(t, seckill.Buyer, id, "Ada"))
+	h.place(t, id+1, goods, "admitted")
+	w.holder = h.won(t, id+1, goods, 1)
+	w.open("/s/" + goods)
+	w.becomes("the line is open", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	return w
+}
+
+// place joins the line for a buyer, and waits until the place has a state.
+func (h fixture) place(t testing.TB, buyer int64, goods, state string) {
+	t.Helper()
+	api := h.client(t, seckill.Buyer, buyer)
+	room := "/sales/" + goods + "/waiting-room"
+	require.NoError(t, api.Do(t.Context(), "POST", room, nil, &json.RawMessage{}))
+	h.placeBecomes(t, buyer, goods, state)
+}
+
+func (h fixture) placeBecomes(t testing.TB, buyer int64, goods, state string) {
+	t.Helper()
+	api := h.client(t, seckill.Buyer, buyer)
+	var place struct{ State string }
+	require.Eventually(t, func() bool {
+		err := api.Do(t.Context(), "GET", "/sales/"+goods+"/waiting-room/me", nil, &place)
+		return err == nil && place.State == state
+	}, patience, 20*time.Millisecond, "the place is %s and never %s", place.State, state)
+}
+
+// says waits until the card says something.
+func (w *waiting) says(words string) {
+	w.t.Helper()
+	w.sees(card(w.goods)+" .say", words)
+}
+
+func (w *waiting) joins() {
+	w.t.Helper()
+	w.press(card(w.goods) + " .buy")
+	w.says(w.next)
+}
+
+// unitReturns cancels the order that holds the unit, and waits until the server has called this
+// buyer.
+func (w *waiting) unitReturns(state string) {
+	w.t.Helper()
+	holder := w.shop.client(w.t, seckill.Buyer, w.id+1)
+	require.NoError(w.t, holder.Do(w.t.Context(), "POST", "/orders/"+w.holder+"/cancel", nil,
+		&json.RawMessage{}))
+	w.shop.placeBecomes(w.t, w.id, w.goods, state)
+}
+
+// byKeyboard joins, leaves, joins again and buys with keys alone.
+func (w *waiting) byKeyboard() {
+	buy, leave := card(w.goods)+" .buy", card(w.goods)+" .say button"
+	w.tabs(buy)
+	w.key("\r")
+	w.says(w.next)
+	w.tabs(leave)
+	focus := `getComputedStyle(document.activeElement).outlineStyle === 'solid'`
+	require.True(w.t, ask[bool](w.visitor, focus), "the focus can be seen")
+	w.key("\r")
+	w.says(w.stopped)
+	w.tabs(buy)
+	w.key("\r")
+	w.sees(buy, w.inLine)
+	require.Equal(w.t, "status", ask[string](w.visitor, element(w.goods, "say")+`.getAttribute('role')`))
+	w.unitReturns("admitted")
+	w.says(w.turn)
+	w.becomes("the title calls", `document.title.startsWith('●')`)
+	require.True(w.t, ask[bool](w.visitor, `document.activeElement.matches('.buy')`),
+		"the focus stays on the button")
+	w.key("\r")
+	w.says(w.yours)
+	require.False(w.t, ask[bool](w.visitor, `document.title.startsWith('●')`))
+}
+
+// withoutNetwork is called while the device has no network.
+func (w *waiting) withoutNetwork() {
+	w.joins()
+	w.cutOff(true)
+	w.says(w.lost)
+	w.unitReturns("admitted")
+	w.cutOff(false)
+	w.says(w.turn)
+	w.press(card(w.goods) + " .buy")
+	w.says(w.yours)
+}
+
+// inTwoTabs sees the same place in both tabs, and buys in the second. The first one then says so.
+func (w *waiting) inTwoTabs() {
+	w.joins()
+	second := *w
+	second.visitor = w.secondTab()
+	second.open("/s/" + w.goods)
+	second.says(w.next)
+	for _, tab := range []*visitor{w.visitor, second.visitor} {
+		tab.becomes("the same number", element(w.goods, "line a")+`.href.endsWith('/draw?number=2')`)
+	}
+	w.unitReturns("admitted")
+	w.says(w.turn)
+	second.says(w.turn)
+	second.press(card(w.goods) + " .buy")
+	second.says(w.yours)
+	w.says(w.elsewhere)
+	w.fitsEverybody("a place that another tab has used")
+}
+
+// asleep is called while the device stops all scripts, and wakes in time.
+func (w *waiting) asleep() {
+	w.joins()
+	w.sleeps(true)
+	w.unitReturns("admitted")
+	w.sleeps(false)
+	w.says(w.turn)
+	w.press(card(w.goods) + " .buy")
+	w.says(w.yours)
+}
