@@ -239,11 +239,17 @@ func held(n int) []order.Held {
 }
 
 // TestLoad_RejectsAnIncompleteStage checks that a load fails if Redis was emptied after it staged
-// some of the buyers: their orders would be forgotten. Nothing is left of the staged ones.
+// some of the buyers: their orders would be forgotten. Nothing is left of the staged ones. A sale
+// without orders is no exception: its version and its fence are gone as well.
 func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 	const pages = 4
 	sale, orders := onSale(10, 5), held(2*pages)
 	stage := keysOf(goods).stage(sale.Epoch)
+	loaded, err := s.Load(t.Context(), sale, func(func([]order.Held, error) bool) {
+		require.NoError(t, s.client.Unlink(t.Context(), stage).Err())
+	})
+	require.NoError(t, err)
+	require.False(t, loaded, "emptied before the first page")
 	for emptiedAt := 1; emptiedAt <= pages; emptiedAt++ {
 		loaded, err := s.Load(t.Context(), sale, func(yield func([]order.Held, error) bool) {
 			staged := 0
@@ -264,6 +270,18 @@ func (s fixture) TestLoad_RejectsAnIncompleteStage(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	require.False(t, v.Now.IsZero(), "a load needs Redis' clock")
 	s.load(sale, orders...)
+}
+
+// TestLoad_TakesAnyBuyerID checks that no id of a buyer is a name that the scripts use themselves.
+func (s fixture) TestLoad_TakesAnyBuyerID(t *testing.T) {
+	orders, want := []order.Held{}, map[string]string{}
+	for i, id := range []string{"batches", "1", "gate", "epoch", "!", "~", "b1", "nil", "false"} {
+		sn := fmt.Sprint("sn", i)
+		orders = append(orders, order.Held{BuyerID: id, OrderSn: sn, Quantity: 1})
+		want[id] = "1 " + sn + ":1"
+	}
+	s.load(onSale(10, 5), orders...)
+	require.Equal(t, want, s.client.HGetAll(t.Context(), keysOf(goods).buyers()).Val())
 }
 
 // TestLoad_StagesAPageBeforeItReadsTheNext checks that a load needs the memory of one page.
@@ -309,7 +327,7 @@ func (s fixture) TestStageOrders_CountARepeatedBatchOnce(t *testing.T) {
 			batch := orders[2*number-2 : 2*number]
 			require.NoError(t, s.stageOrders(t.Context(), key, number, batch))
 		}
-		require.Equal(t, map[string]string{"7": "3 a:2 b:0 c:1", "8": "1 d:1", "batches": "2"},
+		require.Equal(t, map[string]string{"7": "3 a:2 b:0 c:1", "8": "1 d:1", " ": "2"},
 			s.client.HGetAll(t.Context(), key).Val())
 	}
 	require.Positive(t, s.client.TTL(t.Context(), key).Val())

@@ -199,6 +199,11 @@ var errNotStaged = errors.New("redis has lost staged holdings")
 func (s *Store) stageAll(
 	ctx context.Context, key string, pages iter.Seq2[[]order.Held, error],
 ) (staged int, err error) {
+	// The first batch is empty. It proves that Redis was not emptied since, also without orders.
+	staged = 1
+	if err := s.stageOrders(ctx, key, staged, nil); err != nil {
+		return staged, err
+	}
 	for page, err := range pages {
 		if err != nil {
 			return staged, fmt.Errorf("read a page of holdings: %w", err)

@@ -4,12 +4,13 @@
 -- - an epoch up to the fence (see shut);
 -- - any epoch while the gate is open, or was until it ended: a rebuild shuts the gate first, so this
 --   gate was opened on another master, and its reservations have not been drained;
--- - other batches than the rebuild has staged: a Redis that was emptied lost them (see stage);
+-- - other batches than the rebuild has staged: a Redis that was emptied lost them (see stage). The
+--   first batch has no orders, so that this holds for a sale without any;
 -- - an older version of the sale than a merchant's change has brought meanwhile (see update).
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
 -- dropped. The outbox stays.
 --
--- KEYS  1 sale (hash)   2 staged buyers (hash, optional)   3 buyers (hash)   4 pending (hash)
+-- KEYS  1 sale (hash)   2 staged buyers (hash)   3 buyers (hash)   4 pending (hash)
 --       5 moves (set)   6 blocks (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
 --       8 available   9 sold   10 card (JSON)   11 number of staged batches
@@ -20,15 +21,15 @@ local sale, staged, buyers, pending, moves, blocks = unpack(KEYS)
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
 local gate, epoch = gate_of(has, ARGV[1])
 local newest = math.max(epoch, tonumber(has[6] or 0))
-local batches = tonumber(redis.call('HGET', staged, 'batches') or 0)
+local batches = tonumber(redis.call('HGET', staged, BATCHES) or 0)
 if gate == GATE_OPEN or gate == GATE_EXPIRED or newest >= tonumber(ARGV[2])
   or batches ~= tonumber(ARGV[11]) or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
   redis.call('UNLINK', staged)
   return 0
 end
 redis.call('UNLINK', buyers, pending, moves, blocks)
-if batches > 0 then
-  redis.call('HDEL', staged, 'batches')
+redis.call('HDEL', staged, BATCHES)
+if redis.call('EXISTS', staged) == 1 then
   redis.call('RENAME', staged, buyers)
   redis.call('PERSIST', buyers)
 end

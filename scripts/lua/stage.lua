@@ -2,26 +2,27 @@
 -- repeated batch changes nothing. A batch is refused unless all before it are there: Redis may have
 -- been emptied, or failed over, since.
 --
--- KEYS  1 staged buyers (hash: buyer -> holding, see gate; and batches -> number of batches)
+-- KEYS  1 staged buyers (hash: buyer -> holding, see gate; and BATCHES -> their number)
 -- ARGV  1 the batch's number, from 1   2 life of the key, s
---       then for each order: buyer id, order number, units (0 = final)
+--       then for each order: buyer id, order number, units (0 = final); the first batch has none
 -- Returns 1 staged, 0 refused.
 local staged, batch = KEYS[1], tonumber(ARGV[1])
 local FIRST_ARG, STRIDE = 3, 3
 -- The key of an epoch that MySQL has lost in a failover may be left, with other orders.
 if batch == 1 then redis.call('UNLINK', staged) end
-local has = tonumber(redis.call('HGET', staged, 'batches') or 0)
+local has = tonumber(redis.call('HGET', staged, BATCHES) or 0)
 if has >= batch then return 1 end
 if has ~= batch - 1 then return 0 end
 local ids = {}
 for a = FIRST_ARG, #ARGV, STRIDE do ids[#ids + 1] = ARGV[a] end
-local had, has_now = redis.call('HMGET', staged, unpack(ids)), {}
+local had = #ids > 0 and redis.call('HMGET', staged, unpack(ids))
+local has_now = {}
 for i, buyer in ipairs(ids) do
   local a = FIRST_ARG + (i - 1) * STRIDE
   local holding, sn, units = has_now[buyer] or had[i], ARGV[a + 1], ARGV[a + 2]
   has_now[buyer] = holding and with_order(holding, sn, units) or units .. ' ' .. sn .. ':' .. units
 end
-local fields = {'batches', batch}
+local fields = {BATCHES, batch}
 for buyer, holding in pairs(has_now) do
   fields[#fields + 1] = buyer
   fields[#fields + 1] = holding
