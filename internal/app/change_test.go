@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -92,6 +95,40 @@ func TestStockCut_LeftBehindIsFinished(t *testing.T) {
 			}
 			h.exact(goods, 6, 6, 0)
 		})
+	}
+}
+
+// lostAnswer is a database that commits the first change, and whose answer is lost.
+type lostAnswer struct {
+	inventory.Store
+	lost bool
+}
+
+func (s *lostAnswer) Change(
+	ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time,
+) (inventory.BegunChange, error) {
+	b, err := s.Store.Change(ctx, goodsID, c, key, now)
+	if err == nil && !s.lost {
+		s.lost = true
+		return inventory.BegunChange{}, order.ErrTryAgain
+	}
+	return b, err
+}
+
+// TestSaleChange_CountsOnceIfTheCommitsAnswerIsLost checks that a change of the stock without an
+// Idempotency-Key, whose transaction the service repeats, adds or removes its units once.
+func TestSaleChange_CountsOnceIfTheCommitsAnswerIsLost(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("10", "1")
+	total := int64(10)
+	for _, delta := range []int64{5, -4} {
+		sales := app.NewServices(h.Parts, h.settings).Sales
+		sales.Store = &lostAnswer{Store: sales.Store}
+		sale := must.Get(sales.Change(t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant},
+			h.id(goods), salechange.Change{StockDelta: delta}, salechange.IdempotencyKey{}))(t)
+		total += delta
+		require.Equal(t, total, sale.Total)
+		h.exact(goods, total, total, 0)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -36,6 +38,10 @@ func (s *SaleService) Change(
 		if err := s.CheckRate(after.Rate); err != nil {
 			return sale, err
 		}
+	}
+	if key.Key == "" && c.StockDelta != 0 {
+		// The transaction is repeated if the answer to its commit is lost, and counts once then.
+		key = salechange.IdempotencyKey{ActorID: by.ID, Key: uuid.NewString()}
 	}
 	ctx = seckill.WithActor(ctx, by)
 	var b BegunChange
