@@ -91,10 +91,13 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 }
 
 // rebuiltReader reads a sale that is rebuilt before the answer.
-type rebuiltReader func() seckill.View
+type rebuiltReader struct {
+	order.SaleReader
+	rebuild func() seckill.View
+}
 
-func (rebuild rebuiltReader) Sale(context.Context, int64) (seckill.View, error) {
-	return rebuild(), nil
+func (r rebuiltReader) ExposedSale(context.Context, int64) (seckill.View, error) {
+	return r.rebuild(), nil
 }
 
 // TestFind_OrderWrittenByRebuildIsNotFailed checks that the order query finds an order that a
@@ -105,12 +108,12 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	l := h.numbered(sale.GoodsID, 1, 7)
 	orders := query.NewService(query.Deps{
 		Store: h.store, Redis: h.redis, Keys: h.keys,
-		Reader: rebuiltReader(func() seckill.View {
+		Reader: rebuiltReader{rebuild: func() seckill.View {
 			h.commit(sale.GoodsID, l)
 			return seckill.View{
 				Sale: seckill.Sale{Epoch: 2}, Gate: seckill.GateOpen, Now: time.Now(),
 			}
-		}),
+		}},
 	})
 	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
 	require.Equal(t, order.Created, o.Status)
@@ -129,11 +132,11 @@ func TestFind_OrderIsLostOnlyBeyondAStepOfTheClock(t *testing.T) {
 	}{{1500 * time.Millisecond, order.Queued}, {time.Minute, order.Failed}} {
 		orders := query.NewService(query.Deps{
 			Store: h.store, Redis: h.redis, Keys: h.keys,
-			Reader: rebuiltReader(func() seckill.View {
+			Reader: rebuiltReader{rebuild: func() seckill.View {
 				return seckill.View{
 					Sale: seckill.Sale{Epoch: 1}, Gate: seckill.GateOpen, Now: expires.Add(c.after),
 				}
-			}),
+			}},
 		})
 		require.Equal(t, c.want, must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t).Status)
 	}

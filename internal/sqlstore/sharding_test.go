@@ -27,6 +27,7 @@ func crossShardMethods() map[string]string {
 		"writes its entry of the audit log on one shard more"
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged, or a lookup",
+		"OrdersEndingWith": "a person's search: each shard's orders, merged",
 		"AuditTrail":       "an actor's own list: each shard's whole log, merged",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
 		"ExposedSales":     "the catalog: once a second for each node and page, merged",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -57,9 +58,11 @@ func (b broker) Publish(ctx context.Context, _ int64, _ []byte) error {
 	}
 }
 
-type sales struct{}
+type sales struct{ order.SaleReader }
 
-func (sales) Sale(context.Context, int64) (seckill.View, error) { return seckill.View{}, nil }
+func (sales) ExposedSale(context.Context, int64) (seckill.View, error) {
+	return seckill.View{}, nil
+}
 
 // secondBatch places one purchase, and three more while its message is not confirmed. It returns
 // the second batch that reaches Redis, and the errors of all four purchases.

@@ -178,7 +178,7 @@ func (s *Service) reserve(
 		return s.reserves.Do(ctx, batchKey{goodsID, epoch, r.StoredPath != ""},
 			tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	}
-	epoch, err := s.epoch(ctx, goodsID)
+	epoch, err := s.epoch(ctx, goodsID, r)
 	if err != nil {
 		return result{}, err
 	}
@@ -197,11 +197,13 @@ func (s *Service) reserve(
 }
 
 // epoch returns the last known epoch of a sale, or reads it; NotFound if there is no such sale.
-func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
+func (s *Service) epoch(
+	ctx context.Context, goodsID int64, r reservation.Reservation,
+) (int64, error) {
 	if epoch, ok := s.epochs.Load(goodsID); ok {
 		return epoch.(int64), nil
 	}
-	v, err := s.sales.Sale(ctx, goodsID)
+	v, err := s.sale(ctx, goodsID, r)
 	if err != nil {
 		return 0, err
 	}
@@ -209,6 +211,16 @@ func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
 		s.epochs.Store(goodsID, v.Epoch)
 	}
 	return v.Epoch, nil
+}
+
+// sale reads the sale of a reservation. A path that an earlier release may have stored proves nothing.
+func (s *Service) sale(
+	ctx context.Context, goodsID int64, r reservation.Reservation,
+) (seckill.View, error) {
+	if r.StoredPath != "" {
+		return s.sales.Sale(ctx, goodsID)
+	}
+	return s.sales.ExposedSale(ctx, goodsID)
 }
 
 // gateError returns the refusal for a shut gate: Ended if the sale is retired, or if it has ended and
@@ -219,7 +231,7 @@ func (s *Service) gateError(
 	if gate.State == seckill.GateBacklog {
 		return seckill.NewUnavailable("orders arrive faster than they are written", gate)
 	}
-	v, err := s.sales.Sale(ctx, goodsID)
+	v, err := s.sale(ctx, goodsID, r)
 	if err != nil {
 		return err
 	}

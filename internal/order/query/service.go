@@ -73,7 +73,7 @@ func (s *Service) decide(
 		!commitUncertain(ctx, s.Redis, n.GoodsID)):
 		return r.row, nil
 	case r.pending:
-		v, err := s.Reader.Sale(ctx, n.GoodsID)
+		v, err := s.Reader.ExposedSale(ctx, n.GoodsID)
 		return queued(n, r.line, v), err
 	case !errors.Is(r.err, order.ErrNoSuchOrder):
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", r.err)
@@ -133,7 +133,7 @@ func (s *Service) unwritten(
 
 // openSale reads a sale whose gate is open, or that is retired.
 func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, error) {
-	v, err := s.Reader.Sale(ctx, goodsID)
+	v, err := s.Reader.ExposedSale(ctx, goodsID)
 	if err == nil && v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired) {
 		err = seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	}
