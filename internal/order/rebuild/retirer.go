@@ -19,6 +19,8 @@ type Retirer struct {
 	Store Store
 	Redis Redis
 	Log   *slog.Logger
+
+	removed time.Time // Redis has no sale that was retired before; zero until the first round
 }
 
 const (
@@ -27,7 +29,7 @@ const (
 	retireAfter = 24 * time.Hour
 	// removeAfter is how long Redis keeps a retired sale. By then no list of live sales holds it.
 	removeAfter = 2 * livesales.FullInterval
-	// removeWindow is how long the removal is repeated. It covers processes that died before it.
+	// removeWindow is how long the removal is repeated, for a mark that commits late.
 	removeWindow = time.Hour
 	retireChunk  = 100
 )
@@ -77,14 +79,18 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) 
 	return err
 }
 
-// remove removes retired sales from Redis, also those that a crashed process left behind.
+// remove removes from Redis the sales that were retired since the last round without an error. The
+// first round of a process takes all, because nobody may have worked for a while.
 func (r *Retirer) remove(ctx context.Context, now time.Time) error {
 	var errs []error
 	for above := int64(0); ; {
-		sales, err := r.Store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter),
-			above, retireChunk)
+		sales, err := r.Store.RetiredBetween(ctx, r.removed, now.Add(-removeAfter), above, retireChunk)
 		if err != nil || len(sales) == 0 {
-			return errors.Join(append(errs, err)...)
+			err = errors.Join(append(errs, err)...)
+			if err == nil {
+				r.removed = now.Add(-removeWindow)
+			}
+			return err
 		}
 		for _, sale := range sales {
 			_, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch)

@@ -19,6 +19,7 @@ type retiringStore struct {
 	ahead     time.Duration // of the database's clock
 	retired   []int64
 	removedTo time.Time
+	from      []time.Time // of the pages
 }
 
 func (s *retiringStore) Now(context.Context) (time.Time, error) {
@@ -45,9 +46,9 @@ func (s *retiringStore) Retire(
 }
 
 func (s *retiringStore) RetiredBetween(
-	_ context.Context, _, to time.Time, above int64, _ int,
+	_ context.Context, from, to time.Time, above int64, _ int,
 ) ([]seckill.Sale, error) {
-	s.removedTo = to
+	s.removedTo, s.from = to, append(s.from, from)
 	if above > 0 {
 		return nil, nil
 	}
@@ -57,6 +58,7 @@ func (s *retiringStore) RetiredBetween(
 type retiringRedis struct {
 	Redis
 	removed []int64
+	up      bool // no sale fails
 }
 
 func (r *retiringRedis) View(context.Context, int64) (seckill.View, error) {
@@ -64,7 +66,7 @@ func (r *retiringRedis) View(context.Context, int64) (seckill.View, error) {
 }
 
 func (r *retiringRedis) Retire(_ context.Context, goodsID, _ int64) (bool, error) {
-	if goodsID == 1 {
+	if goodsID == 1 && !r.up {
 		return false, errDown
 	}
 	r.removed = append(r.removed, goodsID)
@@ -90,4 +92,21 @@ func TestRetirer_RemovesByTheDatabasesClock(t *testing.T) {
 		require.ErrorIs(t, retirer.RunOnce(t.Context()), errDown)
 		require.WithinDuration(t, time.Now().Add(off-removeAfter), store.removedTo, 30*time.Minute)
 	}
+}
+
+// TestRetirer_RemovesWhatNobodyRemoved checks that a round covers all sales that no round before it
+// has removed: those of the time without a consumer, and those of a master that was down.
+func TestRetirer_RemovesWhatNobodyRemoved(t *testing.T) {
+	store, redis := &retiringStore{}, &retiringRedis{}
+	retirer := Retirer{Store: store, Redis: redis, Log: slog.New(slog.DiscardHandler)}
+	first := func() time.Time {
+		store.from = nil
+		_ = retirer.RunOnce(t.Context()) // the mark of a sale fails in each
+		return store.from[0]
+	}
+	require.Zero(t, first())
+	require.Zero(t, first(), "a removal failed")
+	redis.up = true
+	require.Zero(t, first())
+	require.WithinDuration(t, time.Now().Add(-removeWindow), first(), 30*time.Minute)
 }
