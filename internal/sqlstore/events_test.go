@@ -106,19 +106,22 @@ func (h fixture) tombstone(sale seckill.Sale, buyer int64, now time.Time) reserv
 // TestEvents_KeepTheirOrderWhereClocksLag checks that a change comes after the order's last one also
 // where the clock of its program is behind.
 func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
-	ctx, sale := t.Context(), h.exposed(3, 5)
-	a, b := h.line(sale, 1, 1), h.line(sale, 2, 1)
-	h.writeAll(sale.GoodsID, a, b)
+	ctx, sale := t.Context(), h.exposed(4, 5)
+	a, b, c := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
+	h.writeAll(sale.GoodsID, a, b, c)
 	must.Get(h.Pay(sale.GoodsID, a.OrderSn, today))(t)
 	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
+	must.Get(h.Pay(sale.GoodsID, c.OrderSn, minutes(2)))(t)
+	must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, c.OrderSn, minutes(1)))(t)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, today))(t)
 	found := h.events(sale.GoodsID)
 	require.Equal(t, []string{
 		"sale.exposed ", "order.created " + a.OrderSn, "order.created " + b.OrderSn,
-		"order.paid " + a.OrderSn, "order.cancelled " + b.OrderSn, "sale.closed ",
+		"order.created " + c.OrderSn, "order.paid " + a.OrderSn, "order.cancelled " + b.OrderSn,
+		"order.paid " + c.OrderSn, "order.cancelled " + c.OrderSn, "sale.closed ",
 	}, mapSlice(found, eventName))
 	require.Equal(t, today, found[0].At)
-	require.Equal(t, minutes(1), found[5].At)
+	require.Equal(t, minutes(2), found[8].At)
 }
 
 // TestEvents_UnwrittenChangesHaveNoEvents checks that refused and repeated changes write no events.

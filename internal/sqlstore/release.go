@@ -112,13 +112,14 @@ func release(
 	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
 		return nil, nil, err
 	}
+	at := notBefore(sale, now)
 	var units int64
 	moves := make([]order.StockMove, 0, len(rows))
 	for i, r := range rows {
 		rows[i].Status, rows[i].ClosedAt = to, millis(now)
+		at = latest(at, r.PaidAt) // a payment does not change the sale's row
 		units, moves = units+r.Quantity, append(moves, newMove(sale, r.OrderLine, kind, now))
 	}
-	at := notBefore(sale, now)
 	if err := changeStock(tx, sale, units, at); err != nil {
 		return nil, nil, err
 	}
