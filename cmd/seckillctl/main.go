@@ -119,7 +119,7 @@ type database struct {
 func (d database) with(s *session, work func(*sqlstore.Store) error) error {
 	store, err := sqlstore.Open(s.ctx, d.DSN, "")
 	if err != nil {
-		return err
+		return fmt.Errorf("--mysql-dsn or SECKILL_MYSQL_DSN: %w", err)
 	}
 	return errors.Join(work(store), store.Close())
 }

@@ -261,7 +261,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 func (p Parts) dispatchers(s Settings) []Worker {
 	keys, err := s.sealer(s.WebhookKeys)
 	if err != nil {
-		p.Log.Error("no webhooks are sent: SECKILL_PHONE_KEYS", "err", err)
+		p.Log.Error("no webhooks are sent: correct SECKILL_PHONE_KEYS and restart", "err", err)
 		return nil
 	}
 	return []Worker{&webhook.Dispatcher{

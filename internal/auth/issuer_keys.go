@@ -123,7 +123,8 @@ func (k *issuerKeys) renew() {
 		return nil, err
 	})
 	if err != nil {
-		k.log.Warn("issuer's keys can't be fetched: the last ones are used",
+		k.log.Warn("issuer's keys can't be fetched: the last ones are used; check that this machine "+
+			"reaches the host",
 			"host", k.host, "err", err)
 	}
 }

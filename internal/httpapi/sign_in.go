@@ -89,8 +89,9 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 	}
 	if err != nil {
 		if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
-			a.Log.WarnContext(ctx, "sign-in at the issuer failed",
-				"err", err, "suppressed", suppressed)
+			a.Log.WarnContext(ctx,
+				"sign-in at the issuer failed; compare the redirect URI, the client and its secret",
+				"err", err, "not_logged", suppressed)
 		}
 		http.SetCookie(c.Writer, ended)
 		return a.page(r, http.StatusBadRequest, web.Page{Name: "stop", Data: "signin"})

@@ -95,7 +95,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 			break
 		}
 		p.setDown(err.Error())
-		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting", "err", err)
+		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting; check the node and SECKILL_AMQP_URL",
+			"err", err)
 		if (next+1)%len(p.opt.URLs) == 0 {
 			workers.Sleep(ctx, pause.NextBackOff())
 		}

@@ -57,7 +57,8 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	ctx, cancel := context.WithTimeout(ctx, masterTimeout)
 	defer cancel()
 	if err := node.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping redis: %w", err)
+		host, _ := identityOf(node)
+		return fmt.Errorf("ping redis at %s: %w", host, err)
 	}
 	if node != s.client { // of a cluster; what is not well refuses every command
 		info, err := node.ClusterInfo(ctx).Result()

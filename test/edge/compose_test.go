@@ -82,6 +82,9 @@ func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	}
 	require.NotContains(t, c.Services["nginx"].Networks, "servers")
 	require.Equal(t, []any{"load"}, c.Services["loadtest"].Networks)
+	for _, name := range []string{"api", "order-consumer"} { // they call providers and webhooks
+		require.Contains(t, c.Services[name].Networks, "outside", name)
+	}
 
 	exempt := must.Get(os.ReadFile(deployed + "/site/exempt.conf"))(t)
 	load := must.Get(netip.ParsePrefix(c.Networks["load"].Ipam.Config[0].Subnet))(t)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -37,7 +38,7 @@ func Open(
 	}
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), cfg.MySQL.ReadDSN.Reveal())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("SECKILL_MYSQL_DSN or SECKILL_MYSQL_READ_DSN: %w", err)
 	}
 	newQueues := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{

@@ -41,8 +41,9 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 			err = c.consume(ctx, shard, stream)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.Log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err",
-				err)
+			c.Log.WarnContext(ctx,
+				"order stream ended, opening it again; check RabbitMQ and SECKILL_AMQP_URL",
+				"shard", shard, "err", err)
 		}
 		workers.Sleep(ctx, pause.NextBackOff())
 	}

@@ -101,7 +101,7 @@ func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
 	within, cancel := context.WithTimeout(ctx, stepDeadline)
 	defer cancel()
 	if err := a.step(within, sale, l); err != nil && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "can't move a line, will retry", "goods_id", sale.GoodsID, "err", err)
+		a.Log.WarnContext(ctx, "cannot move a line, retrying", "goods_id", sale.GoodsID, "err", err)
 	}
 }
 
