@@ -231,6 +231,7 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	unknown.ID = "pi_4"
 	_, err := h.CancelReturned(ctx, unknown, now)
 	require.ErrorIs(t, err, payment.ErrNoSuchPayment)
+	require.NotErrorIs(t, err, order.ErrTryAgain, "a report that came early is not repeated for this")
 	for n := range 2 {
 		c := must.Get(h.CancelReturned(ctx, returned, now))(t)
 		require.Equal(t, n == 0, c.Move != nil)

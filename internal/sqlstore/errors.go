@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/webhook"
@@ -41,6 +42,7 @@ func isAnswer(err error) bool {
 	for _, answer := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
 		errDoesNotFit, webhook.ErrNoSuchEndpoint, webhook.ErrNoSuchDelivery, webhook.ErrLeaseLost,
+		payment.ErrNoSuchPayment,
 	} {
 		if errors.Is(err, answer) {
 			return true

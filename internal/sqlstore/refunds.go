@@ -1,8 +1,8 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -139,7 +139,7 @@ func (s *Store) CancelReturned(
 		func(tx *gorm.DB, sale saleRow) (none payment.Cancellation, err error) {
 			rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
 			if err != nil || len(rows) == 0 {
-				return none, errors.Join(err, order.ErrNoSuchOrder)
+				return none, cmp.Or(err, order.ErrNoSuchOrder)
 			}
 			paid, err := take[paymentRow](
 				tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID), payment.ErrNoSuchPayment)
