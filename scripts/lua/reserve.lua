@@ -118,10 +118,13 @@ local function path_of(buyer, key)
   return EXPIRED_PATH
 end
 
--- free returns the units that one order may take. In a waiting room one unit is left for each other
+-- free is how many units one order may take. In a waiting room one unit is left for each other
 -- admission. The rule of admit alone does not ensure it where a merchant raises the limit.
-local open = has_room and redis.call('ZCOUNT', turns, '(' .. now, '+inf') or 0
-local function free() return math.min(avail, math.max(1, avail - math.max(0, open - 1))) end
+local open = has_room and redis.call('ZCOUNT', turns, '(' .. now, '+inf')
+local function free_of_others()
+  return math.min(avail, math.max(1, avail - math.max(0, open - 1)))
+end
+local free = has_room and free_of_others() or avail
 
 local had_now, verdicts, details, memory, holdings, entries = {}, {}, {}, {}, {}, {}
 local taken, body, entry_at, stamp, q, units = 0, '', 0, now .. ':', 1, '1'
@@ -168,8 +171,8 @@ for i = 1, n do
     verdict = MALFORMED
   elseif ended > MAX_ENDED or (holding and held_of(holding) or 0) + q > limit then
     verdict, detail = OVER_LIMIT, numbers_of(holding)
-  elseif q > free() then
-    verdict, detail = TOO_FEW, free()
+  elseif q > free then
+    verdict, detail = TOO_FEW, free
   else
     local entry = string.sub(body, from, entry_at - 2)
     holding = holding and with_order(holding, sn, units) or units .. ' ' .. sn .. ':' .. units
@@ -180,9 +183,11 @@ for i = 1, n do
     memory[at + 1], memory[at + 2] = sn, stamp .. units .. ':' .. entry
     taken = taken + 1
     entries[taken] = entry
+    free = avail
     if has_room then -- one admission, one order
       redis.call('ZREM', turns, 'b' .. buyer)
       open = open - 1
+      free = free_of_others()
     end
     if stored_path then used[stored_path] = buyer .. ' ' .. sn end
   end

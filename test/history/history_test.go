@@ -173,7 +173,7 @@ type rule struct{ name, script, text, without string }
 func rules() []rule {
 	return []rule{
 		{"buyers_limit", "reserve", "or 0) + q > limit then", "or 0) + q > 99999 then"},
-		{"stock", "reserve", "elseif q > free() then", "elseif q > 999999 then"},
+		{"stock", "reserve", "elseif q > free then", "elseif q > 9999 then"},
 		{"close", "reserve", " == 'closed'", " == 'none..'"},
 		{
 			"one_order_per_path", "reserve", "holding and order_in(holding, sn)",
