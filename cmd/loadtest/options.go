@@ -92,7 +92,8 @@ func (o *options) define(f *flag.FlagSet) {
 	f.Int64Var(&o.limit, "limit", 1, "units per buyer of the created sale")
 	f.Int64Var(&o.Quantity, "quantity", 1, "units of each purchase")
 	f.Float64Var(&o.permits, "permits", 0, "random paths per second; 0 is the API's default (1000)")
-	f.DurationVar(&o.startIn, "start-in", 0, "time until the created sale starts; 2s with -spike, 10s with -room")
+	f.DurationVar(&o.startIn, "start-in", 0,
+		"time until the created sale starts; 2s with -spike, 10s with -room")
 
 	f.IntVar(&o.Buyers, "buyers", 5000, "number of buyers; each plays one purchase")
 	f.IntVar(&o.Users, "users", 0, "closed loop: active buyers (200 unless -rate is given)")

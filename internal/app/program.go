@@ -42,8 +42,8 @@ func Main(run func(ctx context.Context, args, environ []string, stdout, stderr i
 	}
 }
 
-// silent drops what the Redis client would print on stderr, between the lines of a program's log. The
-// client returns the same errors to its callers.
+// silent drops what the Redis client would print on stderr, between the lines of a program's log.
+// The client returns the same errors to its callers.
 type silent struct{}
 
 // Printf drops a line.

@@ -123,8 +123,7 @@ func (k *issuerKeys) renew() {
 		return nil, err
 	})
 	if err != nil {
-		k.log.Warn("issuer's keys can't be fetched: the last ones are used; check that this machine "+
-			"reaches the host",
+		k.log.Warn("issuer's keys can't be fetched: the last ones are used; check the network",
 			"host", k.host, "err", err)
 	}
 }

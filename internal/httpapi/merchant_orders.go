@@ -94,8 +94,8 @@ func (a *api) managedOrderAfter(
 // shipOrder is POST /admin/orders/{orderSn}/ship.
 func (a *api) shipOrder(ctx context.Context, r *request) (response, error) {
 	shipment := order.Shipment{
-		Carrier:        shipmentText(r.Fields, "carrier", 1, maxCarrier),
-		TrackingNumber: shipmentText(r.Fields, "trackingNumber", 0, maxTrackingNumber),
+		Carrier:        shortText(r.Fields, "carrier", 1, maxCarrier),
+		TrackingNumber: shortText(r.Fields, "trackingNumber", 0, maxTrackingNumber),
 	}
 	if err := r.Err(); err != nil {
 		return response{}, err
@@ -106,8 +106,8 @@ func (a *api) shipOrder(ctx context.Context, r *request) (response, error) {
 		})(ctx, r)
 }
 
-// shipmentText takes a text of low to high characters; one of 0 may be absent.
-func shipmentText(p *params.Fields, name string, low, high int) string {
+// shortText takes a text of low to high characters; one of 0 may be absent.
+func shortText(p *params.Fields, name string, low, high int) string {
 	if low == 0 && !p.Has(name) {
 		return ""
 	}

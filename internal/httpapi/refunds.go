@@ -58,7 +58,7 @@ const maxNote = 200
 
 // settleRefund is POST /admin/refunds/{paymentId}/settle.
 func (a *api) settleRefund(ctx context.Context, r *request) (response, error) {
-	note := shipmentText(r.Fields, "note", 0, maxNote)
+	note := shortText(r.Fields, "note", 0, maxNote)
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}

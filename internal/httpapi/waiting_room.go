@@ -184,8 +184,8 @@ func (a *api) placeEvents(ctx context.Context, r *request) (response, error) {
 	})
 }
 
-// sendPlaces sends each change of a place until the place or the client leaves, or the node stops. A place that
-// cannot be read for a moment is read again.
+// sendPlaces sends each change of a place until the place ends, the client leaves or the node stops.
+// A place that cannot be read for a moment is read again.
 func (s eventStream) sendPlaces(ctx context.Context, goodsID int64, buyerID string, place placeResponse) {
 	interval := time.NewTicker(placeInterval)
 	defer interval.Stop()

@@ -16,6 +16,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/userid"
 )
 
 // saleDetails are the fields of a sale that no script reads, stored as JSON.
@@ -33,14 +34,13 @@ type saleDetails struct {
 	UpdatedAt  time.Time          `json:"updatedAt"`
 }
 
-// merchantID is the id of a user in a card. Programs of releases whose ids were numbers read the card
-// too, while both releases run, and read only a JSON number. So an id that is such a number stays one.
+// merchantID is the id of a user in a card. While both releases run, programs of a release whose ids
+// were numbers read the card too. They read only a JSON number, so an id that is one stays one.
 type merchantID string
 
 // MarshalJSON implements json.Marshaler.
 func (id merchantID) MarshalJSON() ([]byte, error) {
-	n, err := strconv.ParseUint(string(id), 10, 63)
-	if err == nil && strconv.FormatUint(n, 10) == string(id) {
+	if _, is := userid.Number(string(id)); is {
 		return []byte(id), nil
 	}
 	return json.Marshal(string(id))

@@ -17,13 +17,18 @@ func Valid(id string) bool {
 	return id != "" && len(id) <= MaxLen && !strings.ContainsFunc(id, outside)
 }
 
-// AppendSigned appends an id in the form that signatures and seals contain. Earlier releases had
-// positive numbers for ids and signed their 8 bytes. Such a number in decimal keeps that form, so
-// that what they signed stays valid. Every other id follows a byte of 255, with which no positive
-// number begins.
-func AppendSigned(b []byte, id string) []byte {
+// Number returns the number that an id is in decimal, without leading zeros. Earlier releases had
+// such numbers of 63 bits for ids.
+func Number(id string) (n uint64, is bool) {
 	n, err := strconv.ParseUint(id, 10, 63)
-	if err == nil && strconv.FormatUint(n, 10) == id {
+	return n, err == nil && strconv.FormatUint(n, 10) == id
+}
+
+// AppendSigned appends an id in the form that signatures and seals contain. Earlier releases signed
+// the 8 bytes of a number. Such an id keeps that form, so that what they signed stays valid. Every
+// other id follows a byte of 255, with which no positive number begins.
+func AppendSigned(b []byte, id string) []byte {
+	if n, is := Number(id); is {
 		return binary.BigEndian.AppendUint64(b, n)
 	}
 	return append(append(b, 0xff), id...)

@@ -72,13 +72,18 @@ func TestLine_BuyerWhoSleepsThroughTheTurnMayJoinAgain(t *testing.T) {
 	t.Parallel()
 	h := standalone(t, "SECKILL_ADMISSION_TIMEOUT=2s")
 	w := h.waits(t, linesOf[0], 500)
-	w.joins()
-	w.sleeps(true)
-	w.unitReturns("missed")
-	w.sleeps(false)
-	w.says(w.missed)
+	w.sleepsUntil("missed", w.missed)
 	w.press(card(w.goods) + " .buy")
 	w.says(w.turn)
+}
+
+// sleepsUntil joins the line, stops all scripts until the place has a state, and then expects words.
+func (w *waiting) sleepsUntil(state, words string) {
+	w.joins()
+	w.sleeps(true)
+	w.unitReturns(state)
+	w.sleeps(false)
+	w.says(words)
 }
 
 // waits exposes a sale with one unit, which one buyer reserves, and opens its page as another.
@@ -195,11 +200,7 @@ func (w *waiting) inTwoTabs() {
 
 // asleep is called while the device stops all scripts, and wakes in time.
 func (w *waiting) asleep() {
-	w.joins()
-	w.sleeps(true)
-	w.unitReturns("admitted")
-	w.sleeps(false)
-	w.says(w.turn)
+	w.sleepsUntil("admitted", w.turn)
 	w.press(card(w.goods) + " .buy")
 	w.says(w.yours)
 }

@@ -64,9 +64,9 @@ func (r *run) replace(t *testing.T, folder string, groups ...[]*installation.Pro
 // Between releases, others read merchants' ids only as text.
 const readsNumbers = "type merchantID string"
 
-// tooOld returns the oldest commit with that line if there is neither a tag nor the line ten commits
-// ago; else "".
-func tooOld(t *testing.T) string {
+// oldestReader returns the oldest commit with that line. It returns "" if there is a tag, or the line
+// ten commits ago: Previous has a default then.
+func oldestReader(t *testing.T) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(t.Context(), "git", args...).Output()
 		return strings.TrimSpace(string(out)), err
@@ -87,7 +87,7 @@ func tooOld(t *testing.T) string {
 // rollBack replaces all programs by those of the previous release, consumers first, on the
 // migrated database, and then back again. Both releases run side by side in between.
 func rollBack(t *testing.T, r *run) {
-	previous := installation.Previous(t, cmp.Or(*previousFlag, tooOld(t)))
+	previous := installation.Previous(t, cmp.Or(*previousFlag, oldestReader(t)))
 	programs := slices.Concat(r.Consumers, r.APIs)
 	for turn, folder := range []string{previous, ""} { // "" is this release
 		for i, p := range programs {

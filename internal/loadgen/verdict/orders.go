@@ -79,8 +79,8 @@ func orders(ctx context.Context, list listCall, goodsID string) ([]listedOrder, 
 // pauseBetween is the wait before a failed read is repeated.
 const pauseBetween = 50 * time.Millisecond
 
-// readWithRetry repeats a call that reads after 429, 5xx and connection errors until ctx ends. The API may
-// still be busy with the load that has just ended.
+// readWithRetry repeats a call that reads after 429, 5xx and connection errors until ctx ends. The
+// API may still be busy with the load that has just ended.
 func readWithRetry(
 	ctx context.Context, call func() (*http.Response, error),
 ) (apiclient.Answer, error) {
