@@ -39,6 +39,11 @@ type transport struct {
 	report   func(error)
 }
 
+// CloseIdleConnections closes those of the client that sends the requests.
+func (t *transport) CloseIdleConnections() {
+	(&http.Client{Transport: t.next}).CloseIdleConnections()
+}
+
 // RoundTrip sends the request and checks the round trip. It checks a stream's events as the test
 // reads them.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
