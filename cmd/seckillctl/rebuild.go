@@ -15,7 +15,7 @@ import (
 )
 
 // rebuildCmd rebuilds a sale in Redis, in a new epoch. The consumers rebuild by themselves after
-// Redis lost a sale. This command is for a sale whose books an operator does not trust.
+// Redis lost a sale. This command is for a sale whose ledger does not balance.
 type rebuildCmd struct {
 	database
 	redisServer

@@ -17,6 +17,8 @@
 //	reconcile     compares Redis with MySQL by order number and repairs differences
 //	rebuild       builds a sale in Redis from MySQL under a new epoch
 //	stats         counts orders and refusals for merchants
+//	shipping      keeps delivery addresses and shipments
+//	retention     deletes rows that nothing needs any more
 //	livesales     lists the sales that the background workers serve
 //
 // The package imports no adapter, and neither SQL nor Redis nor AMQP nor HTTP.

@@ -89,8 +89,8 @@ const (
 	MoveAppliedBefore MoveResult = 0 // nothing changed
 	MoveApplied       MoveResult = 1
 	MoveCovered       MoveResult = 2 // the epoch was loaded after the move and includes it
-	MoveDeferred      MoveResult = 3 // Redis does not have the epoch yet: retry
-	CutTooLarge       MoveResult = 4 // refused: fewer units are unsold
+	MoveDeferred      MoveResult = 3 // the gate is not open, or Redis has an older epoch: retry
+	CutTooLarge       MoveResult = 4 // refused: fewer units are unsold and promised to nobody
 )
 
 // Done reports whether the move needs no retry.

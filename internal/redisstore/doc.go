@@ -16,6 +16,14 @@
 //	sk:{42}:waited     string  written before a WAIT, so that WAIT covers earlier writes
 //	sk:{42}:rebuild    string  the lock of its rebuild, while it is held
 //	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n, and how many batches of orders
+//	sk:{42}:room       hash    the waiting room: last number, watermark, draw (see room.lua)
+//	sk:{42}:room:<n>   hash    buyer -> number, in one of 16,384 buckets
+//	sk:{42}:turns      zset    admissions that are not used, by their end
+//	sk:{42}:done       bitmap  numbers that wait no more
+//	sk:{42}:gap        bitmap  numbers that Redis may not have handed out
+//	sk:{42}:late       zset    numbers that are called first, by position
+//
+// One key belongs to no goods: sk:ended-rests, the set of the sales that requests found lost.
 //
 // The keys :tally and :pace keep their names because releases run side by side during an upgrade and
 // the counters of a renamed key would restart.

@@ -18,7 +18,8 @@ import (
 // some 60 entries, which Redis keeps as compact lists: about 20 bytes a buyer. It never changes.
 const roomBuckets = 1 << 14
 
-// longID is the length from which a buyer's id is stored as a hash.
+// longID is the greatest length of a buyer's id that is stored as it is. A longer id is stored as a
+// hash.
 const longID = 20
 
 // fieldOf returns the field of a buyer in a bucket. Long ids, such as UUIDs, would take three times

@@ -25,8 +25,8 @@ type Room struct {
 	PerBuyerLimit    int64     // most units of one admission, at least 1
 	Joined           int64     // numbers handed out; positions 1 to Joined exist
 	Admitted         int64     // the watermark: positions up to it have been called
-	// Outstanding counts the admissions of the last T that can still buy: neither used, nor left,
-	// nor lapsed. An admission is good for one purchase.
+	// Outstanding counts the admissions that can still buy: neither used, nor left, nor lapsed. An
+	// admission permits one purchase.
 	Outstanding int64
 	Available   int64 // units on sale
 	Pending     int64 // units that are reserved and not yet in an order

@@ -1,6 +1,7 @@
 -- adopt: takes units of the present epoch for orders of an older one, before they are written.
--- Idempotent by order number. Only behind the open gate of MySQL's epoch: what another image holds
--- is not what the sale sells. Orders that it does not take are parked in MySQL.
+-- Idempotent by order number. It takes units only while the gate is open in the epoch that MySQL
+-- has, because units of another epoch are not the sale's. Otherwise the writer parks the orders. An
+-- order that gets no units fails.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)

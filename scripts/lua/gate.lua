@@ -1,4 +1,5 @@
--- gate: helpers that New puts before every script but update and retire.
+-- gate: helpers that redisstore.New puts before every script of a sale except update, retire,
+-- roomset and counters.
 --
 -- A sale is open only while Redis holds the state that was loaded for it, on the master that loaded
 -- it. The lease is that master's replication id, which changes with every restart and promotion. A

@@ -1,4 +1,4 @@
--- room: helpers that New puts after gate before every script of a waiting room.
+-- room: helpers that redisstore.New puts, after gate, before join, admit and prepare.
 --
 -- The room is a hash:
 -- lease    lease and epoch of the sale for which the numbers are granted (see prepare)

@@ -47,7 +47,8 @@ func (s *Service) reserveBatch(
 	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]result, error) {
 	rs, marks := splitTraces(traced)
-	// A rebuild waits so long after it has shut the gate, so the time of the script counts.
+	// The deadline begins before the script: a rebuild shuts the gate, waits for the same time, and
+	// then publishes what is left in the outbox.
 	publishBy := time.Now().Add(s.deadline)
 	ctx, end := order.StartSpan(ctx, s.tracer, "reserve in Redis", marks...)
 	res, err := s.callReserve(ctx, key, rs)

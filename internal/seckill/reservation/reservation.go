@@ -40,7 +40,8 @@ type Verdict struct {
 // VerdictCode is the kind of a verdict. scripts/lua/reserve.lua returns the same numbers.
 type VerdictCode int
 
-// The verdicts, in the order in which the script checks them.
+// The verdicts. The script checks the path first, then the window, the admission, the quantity, the
+// limit and the stock.
 const (
 	Taken     VerdictCode = 0 // units taken, and the line is in the outbox
 	Repeated  VerdictCode = 1 // the buyer has this order already, nothing taken
