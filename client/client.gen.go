@@ -3012,7 +3012,7 @@ type ClientInterface interface {
 	// DecrStock Buy
 	//
 	// The second step: takes the units and queues the order. Only a 202 consumes the path. The same path again by the same
-	// buyer gets the same 202 for 24 hours, and takes nothing twice. Repeat the request after a 503 or a missing answer.
+	// buyer gets the same 202 for as long as the order is kept, and takes nothing twice. Repeat the request after a 503 or a missing answer.
 	//
 	// Corresponds with POST /{randomPath}/decrStock (the `DecrStock` operationId).
 	DecrStock(ctx context.Context, randomPath string, params *DecrStockParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4191,7 +4191,7 @@ func (c *Client) PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params 
 // DecrStock Buy
 //
 // The second step: takes the units and queues the order. Only a 202 consumes the path. The same path again by the same
-// buyer gets the same 202 for 24 hours, and takes nothing twice. Repeat the request after a 503 or a missing answer.
+// buyer gets the same 202 for as long as the order is kept, and takes nothing twice. Repeat the request after a 503 or a missing answer.
 //
 // Corresponds with POST /{randomPath}/decrStock (the `DecrStock` operationId).
 func (c *Client) DecrStock(ctx context.Context, randomPath string, params *DecrStockParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7668,7 +7668,7 @@ type ClientWithResponsesInterface interface {
 	// DecrStockWithResponse Buy
 	//
 	// The second step: takes the units and queues the order. Only a 202 consumes the path. The same path again by the same
-	// buyer gets the same 202 for 24 hours, and takes nothing twice. Repeat the request after a 503 or a missing answer.
+	// buyer gets the same 202 for as long as the order is kept, and takes nothing twice. Repeat the request after a 503 or a missing answer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17457,7 +17457,7 @@ func (c *ClientWithResponses) PlaceEventsWithResponse(ctx context.Context, goods
 // DecrStockWithResponse Buy
 //
 // The second step: takes the units and queues the order. Only a 202 consumes the path. The same path again by the same
-// buyer gets the same 202 for 24 hours, and takes nothing twice. Repeat the request after a 503 or a missing answer.
+// buyer gets the same 202 for as long as the order is kept, and takes nothing twice. Repeat the request after a 503 or a missing answer.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -19,9 +19,10 @@ type redisServer struct {
 	Redis  string `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
 	Master string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels monitor."`
 
-	RedisUsername string `env:"SECKILL_REDIS_USERNAME" help:"User of Redis' ACLs; the default user if empty."`
-	RedisPassword string `env:"SECKILL_REDIS_PASSWORD" help:"Redis' password; none if empty."`
-	RedisTLS      bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Use TLS to Redis."`
+	RedisUsername    string `env:"SECKILL_REDIS_USERNAME" help:"User of Redis' ACLs; the default user if empty."`
+	RedisPassword    string `env:"SECKILL_REDIS_PASSWORD" help:"Redis' password; none if empty."`
+	RedisTLS         bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Use TLS to Redis."`
+	SentinelPassword string `name:"redis-sentinel-password" env:"SECKILL_REDIS_SENTINEL_PASSWORD" help:"Password of the sentinels themselves; none if empty."`
 
 	GateLifetime time.Duration `env:"SECKILL_GATE_LIFETIME" default:"5s" help:"With Sentinel or a cluster: lifetime of a gate without a renewal, the same as on every node."`
 }
@@ -30,7 +31,8 @@ type redisServer struct {
 func (r redisServer) settings() config.Redis {
 	return config.Redis{
 		Addrs: strings.Split(r.Redis, ","), SentinelMaster: r.Master,
-		Username: r.RedisUsername, Password: config.Secret(r.RedisPassword), TLS: r.RedisTLS,
+		SentinelSecret: config.Secret(r.SentinelPassword),
+		Username:       r.RedisUsername, Password: config.Secret(r.RedisPassword), TLS: r.RedisTLS,
 		GateLifetime: r.GateLifetime,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/metrics"
 )
 
 func main() { app.Main(run) }
@@ -92,6 +93,15 @@ func serve(
 	if err != nil {
 		return err
 	}
+	registry := metrics.NewStandalone(app.Version())
+	up.Observers = app.Observers{
+		Reservations: registry.Reservations, Writes: registry.Writes,
+		Relayed: registry.Repairs.Relayed, Repairs: registry.Repairs,
+		Rebuilt: registry.Repairs.Rebuilt, LineMoved: registry.Lines.Moved,
+		Webhooks: registry.Webhooks,
+	}
+	apiSettings.Recorder, apiSettings.CountLimit = registry.Route, registry.Count
+	apiSettings.CountFetch = registry.CountFetch
 	// Listening early reports a port in use before anything else starts, and finds the port if the
 	// address has port 0.
 	listener, err := app.Listen(ctx, "SECKILL_HTTP_ADDR", o.addr)
@@ -114,7 +124,7 @@ func serve(
 			"open %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
 		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}

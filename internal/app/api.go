@@ -178,11 +178,14 @@ func issuerOf(cfg config.Config) *auth.IssuerOptions {
 	if cfg.OIDC.Issuer == "" {
 		return nil
 	}
-	return &auth.IssuerOptions{
+	options := &auth.IssuerOptions{
 		URL: cfg.OIDC.Issuer, Audience: cfg.OIDC.Audience, RoleClaim: cfg.OIDC.RoleClaim,
 		ClientID: cfg.OIDC.ClientID, ClientSecret: cfg.OIDC.ClientSecret.Reveal(),
-		RedirectURL: strings.TrimSuffix(cfg.Payment.PublicURL, "/") + httpapi.SignInCallback,
 	}
+	if public := strings.TrimSuffix(cfg.Payment.PublicURL, "/"); public != "" {
+		options.RedirectURL = public + httpapi.SignInCallback
+	}
+	return options
 }
 
 // Workers returns the workers that the API needs beside its server.

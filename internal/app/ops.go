@@ -9,13 +9,10 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 )
 
-// Ops is the handler of the operations address: /metrics (none if metrics is nil), /livez, /readyz
-// and /debug/pprof. It has no authentication, so the address must be private.
+// Ops is the handler of the operations address: /metrics, /livez, /readyz and /debug/pprof. It has no authentication, so the address must be private.
 func Ops(metrics http.Handler, ready httpapi.Readiness, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	if metrics != nil {
-		mux.Handle("GET /metrics", metrics)
-	}
+	mux.Handle("GET /metrics", metrics)
 	probes := httpapi.Probes(ready, log)
 	mux.Handle("/livez", probes)
 	mux.Handle("/readyz", probes)

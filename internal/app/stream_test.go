@@ -87,6 +87,8 @@ func TestOrderEvents_StreamsAreFewAndEndAtShutdown(t *testing.T) {
 	sixth := h.stream(buyer(1), sn)
 	require.Equal(t, http.StatusTooManyRequests, sixth.StatusCode)
 	require.NotEmpty(t, sixth.Header.Get("Retry-After"))
+	require.Equal(t, `"streams";r=0;t=1`, sixth.Header.Get("RateLimit"))
+	require.Contains(t, sixth.Header.Get("RateLimit-Policy"), `"streams";q=5`)
 	_ = streams[0].Body.Close()
 	h.eventually(func() bool {
 		return h.stream(buyer(1), sn).StatusCode == http.StatusOK

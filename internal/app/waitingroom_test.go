@@ -69,8 +69,14 @@ func TestWaitingRoom_Calls(t *testing.T) {
 		return again.Status == http.StatusNotModified
 	}, "the status never had the same ETag twice")
 
+	path := dataOf[struct{ RandomPath string }](t,
+		h.does(buyer(1), "POST", "/randomPath?goodsId="+goods, "")).RandomPath
 	h.does(buyer(1), "DELETE", target+"/me", "")
 	h.refuses("NOT_FOUND", buyer(1), "GET", target+"/me", "")
+	h.does(buyer(1), "POST", target, "") // at the end of the line
+	r = h.takes(buyer(1), goods, "1", path)
+	require.Equal(t, "WAITING", r.Reason, "%s", r.Data)
+	require.JSONEq(t, `{"position":3}`, string(r.Data))
 	var bought reply
 	h.eventually(func() bool {
 		bought = h.tries(buyer(2), goods, "1")

@@ -38,11 +38,13 @@ type IssuerOptions struct {
 	RoleClaim    string // name, or dotted path, of the claim with the role or a list of roles
 	ClientID     string // of the pages; "": Audience
 	ClientSecret string // "": a public client
-	RedirectURL  string // of the pages, to which the issuer returns a browser
-	Client       *http.Client
-	Now          func() time.Time
-	Log          *slog.Logger
-	CountFetch   func(ok bool) // of the document and of the keys; may be nil
+	// RedirectURL is the address to which the issuer returns a browser; without one the issuer only
+	// verifies bearer tokens.
+	RedirectURL string
+	Client      *http.Client
+	Now         func() time.Time
+	Log         *slog.Logger
+	CountFetch  func(ok bool) // of the document and of the keys; may be nil
 }
 
 // Issuer verifies the tokens of an OpenID Connect provider, and signs the users of the pages in.
@@ -108,6 +110,9 @@ func secureURL(text string) error {
 	return nil
 }
 
+// SignsIn reports whether users may sign in on the pages. It is false without a redirect URL.
+func (i *Issuer) SignsIn() bool { return i != nil && i.opts.RedirectURL != "" }
+
 // Run discovers the provider, with pauses between attempts until it succeeds, and then keeps the
 // keys current until ctx ends. It returns nil.
 func (i *Issuer) Run(ctx context.Context) error {
@@ -161,10 +166,12 @@ func (i *Issuer) discover(ctx context.Context) error {
 		return fmt.Errorf("decode the discovery document: %w", err)
 	}
 	endpoint := provider.Endpoint()
-	for name, at := range map[string]string{
-		"jwks_uri": document.Keys, "authorization_endpoint": endpoint.AuthURL,
-		"token_endpoint": endpoint.TokenURL,
-	} {
+	addresses := map[string]string{"jwks_uri": document.Keys}
+	if i.SignsIn() {
+		addresses["authorization_endpoint"] = endpoint.AuthURL
+		addresses["token_endpoint"] = endpoint.TokenURL
+	}
+	for name, at := range addresses {
 		if err := secureURL(at); err != nil {
 			return fmt.Errorf("%s %q: %w", name, at, err)
 		}

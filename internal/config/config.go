@@ -114,18 +114,11 @@ type OIDC struct {
 }
 
 // check returns what an issuer lacks.
-func (o OIDC) check(p Program, publicURL string) (problems []error) {
-	if o.Issuer == "" || p != API && p != Standalone {
+func (o OIDC) check(p Program) []error {
+	if o.Issuer == "" || o.Audience != "" || p != API && p != Standalone {
 		return nil
 	}
-	const name = "%s: is required with SECKILL_OIDC_ISSUER"
-	if o.Audience == "" {
-		problems = append(problems, fmt.Errorf(name, "SECKILL_OIDC_AUDIENCE"))
-	}
-	if publicURL == "" {
-		problems = append(problems, fmt.Errorf(name, "SECKILL_PUBLIC_URL"))
-	}
-	return problems
+	return []error{errors.New("SECKILL_OIDC_AUDIENCE: is required with SECKILL_OIDC_ISSUER")}
 }
 
 // checkSource returns what an API lacks to verify any token and to sign sessions.
@@ -149,7 +142,7 @@ type Order struct {
 	BatchSize        int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" validate:"min=1,max=500" help:"most orders in one transaction"`
 	BatchLinger      time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"10ms" in:"consumer standalone" unit:"duration" validate:"min=0s,max=1s" help:"longest wait for a batch to fill"`
 	AdmissionTimeout time.Duration `env:"SECKILL_ADMISSION_TIMEOUT" envDefault:"30s" in:"consumer standalone" unit:"duration" validate:"min=1s,max=10m" help:"in a waiting room, how long a buyer who is called may take to buy; then the unit is offered to the next in line"`
-	MaxBacklogAge    time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
+	MaxBacklogAge    time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"0s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
 }
 
 // Payment holds the payment provider.
@@ -158,7 +151,7 @@ type Payment struct {
 	StripeKey     Secret `env:"SECKILL_STRIPE_SECRET_KEY" in:"api consumer standalone" unit:"key" help:"Stripe's secret or restricted key; required with SECKILL_PAYMENT_PROVIDER=stripe"`
 	WebhookSecret Secret `env:"SECKILL_STRIPE_WEBHOOK_SECRET" in:"api standalone" unit:"secret" help:"signing secret of Stripe's webhook endpoint (whsec_...); required with SECKILL_PAYMENT_PROVIDER=stripe"`
 	StripeURL     string `env:"SECKILL_STRIPE_API_URL" envDefault:"https://api.stripe.com" in:"api consumer standalone" unit:"URL" validate:"http_url" help:"Stripe's API; another one only for tests"`
-	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://sale.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe and with SECKILL_OIDC_ISSUER, the same on every node"`
+	PublicURL     string `env:"SECKILL_PUBLIC_URL" in:"api consumer standalone" unit:"URL" validate:"omitempty,http_url" help:"URL at which buyers reach the pages, such as https://sale.example; a provider's page returns them there; required with SECKILL_PAYMENT_PROVIDER=stripe, and for signing in on the pages at SECKILL_OIDC_ISSUER; the same on every node"`
 }
 
 // check returns what a program's provider lacks.

@@ -26,7 +26,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	problems := parse(&cfg, settings, values(settings, provided))
 	problems = append(problems, cfg.check(settings)...)
 	problems = append(problems, cfg.Payment.check(p)...)
-	problems = append(problems, cfg.OIDC.check(p, cfg.Payment.PublicURL)...)
+	problems = append(problems, cfg.OIDC.check(p)...)
 	problems = append(problems, cfg.checkSource(p)...)
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))

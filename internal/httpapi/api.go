@@ -73,7 +73,7 @@ type Deps struct {
 	Guests []seckill.Actor
 	// GuestsAnywhere makes guests of all callers, not only of those on this machine.
 	GuestsAnywhere bool
-	// Issuer signs the users of the pages in; nil: they sign in with a token.
+	// Issuer signs the users of the pages in. If it is nil or does not, they sign in with a token.
 	Issuer *auth.Issuer
 	// IssuerSession is how long a sign-in at the issuer lasts.
 	IssuerSession time.Duration

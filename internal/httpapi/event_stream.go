@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -71,6 +72,11 @@ type eventStream struct {
 // deadline, so serve gets the context of the connection, limited to streamLifetime.
 func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream)) (response, error) {
 	if err := a.streams.acquire(r.actor.ID); err != nil {
+		if seckill.ReasonOf(err) == seckill.RateLimited {
+			h := r.gin.Writer.Header()
+			h.Set("RateLimit-Policy", fmt.Sprintf(`"streams";q=%d;qu="concurrent-requests"`, maxStreamsOfUser))
+			h.Set("RateLimit", `"streams";r=0;t=1`)
+		}
 		return response{}, err
 	}
 	return response{stream: func(c *gin.Context) {

@@ -50,7 +50,7 @@ func (a *api) pages() []route {
 		show("/console/webhooks/:id", a.consolePage("webhook")),
 		show(web.AssetPath+":version/:name", a.asset),
 	}
-	if a.Issuer != nil { // without HEAD, because a code can be used once
+	if a.Issuer.SignsIn() { // without HEAD, because a code can be used once
 		all = append(all, route{
 			methods: http.MethodGet, path: SignInCallback, public: true, unchecked: true,
 			handle: a.finishSignIn,
@@ -194,10 +194,10 @@ func (a *api) absolute(r *http.Request, path string) string {
 // where there is an issuer, the browser then goes there at once.
 func (a *api) sessionPage(_ context.Context, r *request) (response, error) {
 	to := r.gin.Query("to")
-	if a.Issuer != nil && to != "" && a.visitor(r.gin.Request).ID == "" {
+	if a.Issuer.SignsIn() && to != "" && a.visitor(r.gin.Request).ID == "" {
 		return a.beginSignIn(r, to)
 	}
-	signIn := web.SignIn{Issuer: a.Issuer != nil}
+	signIn := web.SignIn{Issuer: a.Issuer.SignsIn()}
 	for _, g := range a.guestsFor(r.gin.Request) {
 		signIn.Guests = append(signIn.Guests, userOf(g))
 	}

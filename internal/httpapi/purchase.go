@@ -90,6 +90,12 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 		return response{}, a.pathError(ctx, p.GoodsID)
 	}
 	sn, err := a.Purchases.Place(ctx, p)
+	if seckill.ReasonOf(err) == seckill.Waiting {
+		// The reserve script knows no position.
+		if e := a.Rooms.Require(ctx, p.GoodsID, r.actor.ID); e != nil {
+			err = e
+		}
+	}
 	return response{reason: reasonQueued, data: queuedResponse{OrderSn: sn}}, err
 }
 

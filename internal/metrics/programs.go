@@ -35,6 +35,28 @@ func NewConsumer(version string) *Consumer {
 	}
 }
 
+// Standalone holds the metrics of both programs in one process, except those of RabbitMQ and of
+// connections.
+type Standalone struct {
+	*Registry
+	*Requests
+	*Limiter
+	Reservations *Reservations
+	Writes       *Writes
+	Repairs      *Repairs
+	Lines        *Lines
+	Webhooks     *Webhooks
+}
+
+// NewStandalone makes the metrics of standalone.
+func NewStandalone(version string) *Standalone {
+	r := New(version)
+	return &Standalone{
+		r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newWrites(), r.newRepairs(),
+		r.newLines(), r.newWebhooks(),
+	}
+}
+
 // LimitService holds the metrics of ratelimitd. All of them are among the API's.
 type LimitService struct {
 	*Registry

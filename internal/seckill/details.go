@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -60,9 +61,12 @@ func isImageURL(text string) bool {
 		u.User == nil
 }
 
+// newerCurrencies are codes of ISO 4217 that x/text does not have. All have two digits.
+var newerCurrencies = []string{"MRU", "SLE", "VED", "VES", "XAD", "XCG", "ZWG"}
+
 func isCurrency(code string) bool {
 	unit, err := currency.ParseISO(code)
-	return err == nil && unit.String() == code
+	return err == nil && unit.String() == code || slices.Contains(newerCurrencies, code)
 }
 
 // CurrencyDigits returns how many digits a currency has after the decimal point: 2 for most, 0 for

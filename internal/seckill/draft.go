@@ -48,7 +48,8 @@ func (n NewSale) Validate() error {
 	return p.Err()
 }
 
-func validTime(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
+// validTime judges the year in UTC, in which times are stored and answered.
+func validTime(t time.Time) bool { year := t.UTC().Year(); return year >= 2000 && year <= 9999 }
 
 // Bounds of a rate.
 const (

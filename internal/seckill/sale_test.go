@@ -33,7 +33,12 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 		"stock":         {func(n *NewSale) { n.Stock = 0 }, func(n *NewSale) { n.Stock = MaxStock + 1 }},
 		"perBuyerLimit": {func(n *NewSale) { n.PerBuyerLimit = 0 }, func(n *NewSale) { n.PerBuyerLimit = MaxPerBuyerLimit + 1 }},
 		"startAt":       {func(n *NewSale) { n.StartAt = time.Time{} }},
-		"endAt":         {func(n *NewSale) { n.EndAt = n.StartAt }, func(n *NewSale) { n.EndAt = n.StartAt.AddDate(9000, 0, 0) }},
+		"endAt": {
+			func(n *NewSale) { n.EndAt = n.StartAt }, func(n *NewSale) { n.EndAt = n.StartAt.AddDate(9000, 0, 0) },
+			func(n *NewSale) { // in UTC this is the year 10000
+				n.EndAt = time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
+			},
+		},
 		"rate.permitsPerSecond": {
 			func(n *NewSale) { n.Rate.PermitsPerSecond = 0 }, func(n *NewSale) { n.Rate.PermitsPerSecond = math.NaN() },
 			func(n *NewSale) { n.Rate.PermitsPerSecond = math.Inf(1) },

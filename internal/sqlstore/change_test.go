@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,6 +198,23 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 	must.Get(raise(6, other, today))(t)
 	must.Get(raise(5, once, today.Add(25*time.Hour)))(t)
 	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key expires after a day")
+}
+
+// TestChange_KeepsLongestMetadata changes the metadata to the longest that a sale may have. The audit
+// log and the idempotency key have it as a JSON text within JSON, which escapes it twice.
+func (h fixture) TestChange_KeepsLongestMetadata(t *testing.T) {
+	sale := h.draft(1, 10, 5)
+	pairs := map[string]string{}
+	for i := range 20 {
+		pairs[fmt.Sprint(i)] = strings.Repeat("<", 500)
+	}
+	c := salechange.Change{Metadata: new(seckill.MetadataOf(pairs))}
+	for range 2 {
+		b, err := h.Change(t.Context(), sale.GoodsID, c,
+			salechange.IdempotencyKey{ActorID: "1", Key: "k", Hash: "h"}, today)
+		require.NoError(t, err)
+		require.Equal(t, pairs, b.Sale.Details.Pairs())
+	}
 }
 
 // TestCreateSale_SameKeyCreatesOneSale checks that concurrent requests with one idempotency key

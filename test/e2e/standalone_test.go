@@ -103,6 +103,8 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	require.Equal(t, []int64{0, units, 0, units},
 		[]int64{l.Available, l.Sold, l.Database.Stock, l.Database.Active})
 	require.Greater(t, l.Epoch, int64(1))
+	require.Positive(t, s.Metric(t, `seckill_reservations_total{outcome="taken"}`))
+	require.Positive(t, s.Metric(t, `seckill_orders_written_total{outcome="created"}`))
 }
 
 // TestStandalone_RefusesSecondProcessAndEndsOnSIGTERM starts a second process on the directory of a

@@ -14,7 +14,7 @@ import (
 
 func rabbitFaults() []fault {
 	own := installation.Options{OwnRabbit: true}
-	noLimit := installation.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=0"}}
+	limit := installation.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=10s"}}
 	spread := 15 * time.Second // a broker takes seconds to restart
 	return []fault{
 		{
@@ -22,19 +22,19 @@ func rabbitFaults() []fault {
 			inject: stopRabbit(0),
 		},
 		{
-			name: "rabbit-stopped-no-limit", options: noLimit, spread: spread, prepare: flushRabbit,
+			name: "rabbit-stopped-no-limit", options: own, spread: spread, prepare: flushRabbit,
 			inject: sellWithoutRabbit(0.7, 15*time.Second),
 		},
 		{
-			name: "rabbit-stopped", options: own, spread: 40 * time.Second, prepare: flushRabbit,
+			name: "rabbit-stopped", options: limit, spread: 40 * time.Second, prepare: flushRabbit,
 			inject: stopRabbit(15 * time.Second),
 		},
 		{
-			name: "rabbit-stopped-60s-no-limit", options: noLimit, spread: 2 * time.Minute,
+			name: "rabbit-stopped-60s-no-limit", options: own, spread: 2 * time.Minute,
 			concurrent: true, prepare: flushRabbit, inject: sellWithoutRabbit(0.2, time.Minute),
 		},
 		{
-			name: "rabbit-stopped-60s", options: own, spread: 2 * time.Minute, concurrent: true,
+			name: "rabbit-stopped-60s", options: limit, spread: 2 * time.Minute, concurrent: true,
 			prepare: flushRabbit, inject: exceedBacklogAge, checkReport: requireBusyAnswers,
 		},
 		{name: "rabbit-emptied", options: own, spread: spread, inject: func(t *testing.T, r *run) {

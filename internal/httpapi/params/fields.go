@@ -51,6 +51,9 @@ func (f *Fields) AllowLists(names []string) { f.lists = names }
 // AddPath adds a parameter of the route's pattern. The router has matched it, so its name needs no
 // check; its text may still be any bytes.
 func (f *Fields) AddPath(name, text string) {
+	if !utf8.ValidString(text) {
+		f.Reject(name, "must be UTF-8")
+	}
 	f.fields = append(f.fields, field{name: name, text: text})
 }
 

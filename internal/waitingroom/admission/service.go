@@ -226,7 +226,7 @@ func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) er
 		return err
 	}
 	e := seckill.NewWaiting()
-	if p.State == Waiting && p.Position > 0 {
+	if p.Position > 0 {
 		e.RetryAfter = min(max(p.ETA, time.Second), time.Minute)
 		e = e.With("position", p.Position)
 	}
