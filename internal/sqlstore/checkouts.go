@@ -125,12 +125,13 @@ func (s *Store) HastenCheckout(
 	return wrapError("hasten a checkout", err)
 }
 
-// DueCheckouts lists at most limit open pages to ask about, the longest due first.
+// DueCheckouts lists at most limit open pages to ask about, the longest due first. It includes
+// pages that wait too long because the server's clock was set back.
 func (s *Store) DueCheckouts(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Checkout, error) {
-	q := s.read(ctx).Where("ask_at <= ?", now.UnixMilli()).Order("ask_at").Limit(limit)
-	return list("list due checkouts", q, checkoutRow.checkout)
+	q := notLater(s.read(ctx), "ask_at", now, payment.PollPauseMax)
+	return list("list due checkouts", q.Order("ask_at").Limit(limit), checkoutRow.checkout)
 }
 
 // ClaimCheckout postpones the next question. Of concurrent callers one raises the count.

@@ -4,11 +4,24 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"gorm.io/gorm"
 )
 
 // clockLife is how long a reading of the server's clock is used. Hosts' clocks drift by less than a
 // millisecond in that time; a failover, or a step of the server's clock, is noticed after it.
 const clockLife = 10 * time.Second
+
+// clockStep is by how much a row's time must be after the server's clock to show that the clock was
+// set back since. Such a row would otherwise wait until the clock has reached its time again.
+const clockStep = 10 * time.Second
+
+// notLater selects the rows whose time in a column is at a moment or before it, or after it by more
+// than clockStep and the longest time for which rows of the column wait on purpose.
+func notLater(q *gorm.DB, column string, moment time.Time, longest time.Duration) *gorm.DB {
+	return q.Where("("+column+" <= ? OR "+column+" > ?)", moment.UnixMilli(),
+		moment.Add(longest+clockStep).UnixMilli())
+}
 
 // serverClock is the clock of a MySQL server, which the zero value has not read yet.
 type serverClock struct{ last atomic.Pointer[reading] }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/webhook"
 )
 
 // TestNow_IsTheServersTime opens stores whose sessions have a clock of their own, an hour from this
@@ -34,4 +37,42 @@ func TestNow_IsTheServersTime(t *testing.T) {
 		_, err := openFixture(t, dsn, "").Now(gone)
 		require.ErrorIs(t, err, context.Canceled, "an unread clock is no clock")
 	})
+}
+
+// TestClockSetBack_HidesNoRow checks that work from before the server's clock was set back by an
+// hour is due at once, and that work which waits on purpose still waits.
+func (h fixture) TestClockSetBack_HidesNoRow(t *testing.T) {
+	ctx, now := t.Context(), today.Add(-time.Hour)
+	sale := h.exposed(10, 5)
+	must.Get(h.CancelOne(sale.GoodsID, h.writeOrder(sale, 1), today))(t)
+	require.Equal(t, sale.GoodsID, must.Get(h.UnreleasedAfter(ctx, 0, now))(t))
+	require.Len(t, must.Get(h.UnreleasedMoves(ctx, sale.GoodsID, now, 10))(t), 1)
+
+	h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4})
+	require.Len(t, must.Get(h.OpenCuts(ctx, now, "", 10))(t), 1)
+
+	sn := h.writeOrder(sale, 2)
+	must.Get(h.receiveOne(h.payment(sale, "late-"+sn, sn), today.Add(time.Hour)))(t)
+	due := must.Get(h.DueRefunds(ctx, today, 10))(t)
+	require.Len(t, due, 1, "never tried")
+	require.True(t, must.Get(h.ClaimRefund(ctx, due[0], today))(t))
+	due = must.Get(h.DueRefunds(ctx, now, 10))(t)
+	require.Len(t, due, 1, "tried")
+	require.True(t, must.Get(h.ClaimRefund(ctx, due[0], now))(t))
+	require.Empty(t, must.Get(h.DueRefunds(ctx, now, 10))(t), "it waits for its next attempt")
+
+	sn = h.writeOrder(sale, 3)
+	c := must.Get(h.BeginCheckout(ctx, h.order(sale.GoodsID, sn), today, today.Add(time.Minute)))(t)
+	require.Len(t, must.Get(h.DueCheckouts(ctx, now, 10))(t), 1)
+	require.True(t, must.Get(h.ClaimCheckout(ctx, c, now.Add(payment.PollPauseMax)))(t))
+	require.Empty(t, must.Get(h.DueCheckouts(ctx, now, 10))(t), "it waits for its next question")
+
+	e := h.endpoint("e")
+	must.Get(h.ChangeEndpoint(ctx, e.ID, now, func(*webhook.Endpoint) {}))(t)
+	h.placeEvents()
+	h.claim(e, "of a worker that died", today)
+	endpoints := must.Get(h.DueEndpoints(ctx, now, 10))(t)
+	require.Len(t, endpoints, 1)
+	h.claim(endpoints[0], "l", now)
+	require.Empty(t, must.Get(h.DueEndpoints(ctx, now, 10))(t), "somebody serves it")
 }

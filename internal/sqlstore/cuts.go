@@ -150,12 +150,12 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 	return take[cutRow](q.Where("goods_id = ? AND id = ?", goodsID, id), errNoCut)
 }
 
-// OpenCuts lists at most limit open cuts that were begun before a moment, oldest first, with ids
-// after the given one (empty: from the oldest).
+// OpenCuts lists at most limit open cuts that were begun at a moment or earlier, or before the
+// server's clock was set back, oldest first, with ids after the given one (empty: from the oldest).
 func (s *Store) OpenCuts(
 	ctx context.Context, before time.Time, after string, limit int,
 ) ([]inventory.StockCut, error) {
-	q := s.read(ctx).
-		Where("state = ? AND made_at < ? AND id > ?", inventory.CutOpen, before.UnixMilli(), after)
-	return list("list open cuts", q.Order("id").Limit(limit), cutRow.cut)
+	q := s.read(ctx).Where("state = ? AND id > ?", inventory.CutOpen, after)
+	return list("list open cuts", notLater(q, "made_at", before, 0).Order("id").Limit(limit),
+		cutRow.cut)
 }

@@ -12,26 +12,27 @@ import (
 )
 
 // UnreleasedAfter returns the next goods after the given one that has moves which were made at
-// madeBefore or earlier and are not marked as released; 0 if there is none. It reads one row,
-// however many moves a goods has.
+// madeBefore or earlier, or before the server's clock was set back, and are not marked as released;
+// 0 if there is none. It reads one row, however many moves a goods has.
 func (s *Store) UnreleasedAfter(
 	ctx context.Context, goodsID int64, madeBefore time.Time,
 ) (int64, error) {
 	var next []int64
-	err := s.read(ctx).Model(&moveRow{}).
-		Where("given_at IS NULL AND goods_id > ? AND made_at <= ?", goodsID, madeBefore.UnixMilli()).
+	q := s.read(ctx).Model(&moveRow{}).Where("given_at IS NULL AND goods_id > ?", goodsID)
+	err := notLater(q, "made_at", madeBefore, 0).
 		Order("goods_id").Limit(1).Pluck("goods_id", &next).Error
 	return append(next, 0)[0], wrapError("find a goods with unreleased moves", err)
 }
 
 // UnreleasedMoves lists at most limit stock moves of a goods that were made at madeBefore or
-// earlier and are not marked as released, oldest first. Their writers release them at once; older
+// earlier, or before the server's clock was set back. They are not marked as released; the oldest
+// is first. Their writers release them at once; older
 // ones belong to a process that died.
 func (s *Store) UnreleasedMoves(
 	ctx context.Context, goodsID int64, madeBefore time.Time, limit int,
 ) ([]order.StockMove, error) {
-	q := s.read(ctx).Where("given_at IS NULL AND goods_id = ? AND made_at <= ?", goodsID,
-		madeBefore.UnixMilli())
+	q := notLater(s.read(ctx).Where("given_at IS NULL AND goods_id = ?", goodsID), "made_at",
+		madeBefore, 0)
 	return list("list unreleased moves", q.Order("made_at, id").Limit(limit), moveRow.move)
 }
 

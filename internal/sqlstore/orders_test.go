@@ -155,7 +155,7 @@ func (h fixture) TestUnreleasedAfter_ListsEachGoodsOnce(t *testing.T) {
 	for i, sale := range sales {
 		for buyer := range int64(2) {
 			sn := h.writeOrder(sale, buyer+1)
-			at := today.Add(time.Duration(i) * time.Minute)
+			at := today.Add(time.Duration(i) * time.Second)
 			must.Get(h.CancelOne(sale.GoodsID, sn, at))(t)
 		}
 	}
@@ -167,7 +167,7 @@ func (h fixture) TestUnreleasedAfter_ListsEachGoodsOnce(t *testing.T) {
 		}
 	}
 	require.Empty(t, listed(today.Add(-1)))
-	require.Equal(t, []int64{sales[0].GoodsID, sales[1].GoodsID}, listed(today.Add(time.Minute)))
+	require.Equal(t, []int64{sales[0].GoodsID, sales[1].GoodsID}, listed(today.Add(time.Second)))
 	moves := h.moves(sales[0].GoodsID)
 	require.Len(t, moves, 2)
 	for _, m := range moves {

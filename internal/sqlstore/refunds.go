@@ -13,11 +13,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// DueRefunds lists at most limit payments whose refund is due, the longest due first.
+// DueRefunds lists at most limit payments whose refund is due, the longest due first. A refund is
+// due too if its last attempt, or else its due time, is after now: the server's clock was set back
+// since.
 func (s *Store) DueRefunds(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Refund, error) {
-	q := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli())
+	q := s.read(ctx).Where(`state = ? AND refund_at IS NOT NULL
+		AND (refund_at <= ? OR COALESCE(refund_tried_at, refund_at) > ?)`, payment.Refunding,
+		now.UnixMilli(), now.Add(clockStep).UnixMilli())
 	return list("list due refunds", q.Order("refund_at").Limit(limit), paymentRow.refund)
 }
 

@@ -245,7 +245,8 @@ func (s *Store) RetryDelivery(
 func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Error }
 
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-// longest due first. Each has new events, or a delivery to send again.
+// longest due first. Each has new events, or a delivery to send again. A lease does not count if it
+// was taken before the server's clock was set back.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
 ) ([]webhook.Endpoint, error) {
@@ -253,10 +254,10 @@ func (s *Store) DueEndpoints(
 	if err != nil {
 		return nil, err
 	}
-	ms := now.UnixMilli()
-	q := s.read(ctx).Where("enabled = 1 AND due_at <= ? AND lease_until <= ?", ms, ms).
+	q := s.read(ctx).Where("enabled = 1 AND due_at <= ?", now.UnixMilli()).
 		Where("(position < ? OR retries > 0)", head)
-	return list("list due webhooks", q.Order("due_at").Limit(limit), endpointRow.endpoint)
+	return list("list due webhooks", notLater(q, "lease_until", now, webhook.LeaseTime).
+		Order("due_at").Limit(limit), endpointRow.endpoint)
 }
 
 // ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one gets
@@ -265,9 +266,9 @@ func (s *Store) DueEndpoints(
 func (s *Store) ClaimEndpoint(
 	ctx context.Context, e webhook.Endpoint, lease string, now, until time.Time,
 ) (bool, error) {
-	res := s.read(ctx).Exec(`UPDATE webhook_endpoints SET lease = ?, lease_until = ?
-		WHERE id = ? AND lease = ? AND lease_until <= ? AND enabled = 1`, lease,
-		until.UnixMilli(), e.ID, e.Lease, now.UnixMilli())
+	q := s.read(ctx).Model(&endpointRow{}).Where("id = ? AND lease = ? AND enabled = 1", e.ID, e.Lease)
+	res := notLater(q, "lease_until", now, webhook.LeaseTime).
+		Updates(map[string]any{"lease": lease, "lease_until": until.UnixMilli()})
 	return res.RowsAffected == 1, wrapError("claim a webhook", res.Error)
 }
 

@@ -23,13 +23,14 @@ const (
 	slots = 64
 	// turn is how long an endpoint is served before others that are due get their turn.
 	turn = 10 * time.Second
-	// leaseTime is longer than a turn and the attempt at its end.
-	leaseTime = time.Minute
 	// countInterval is the time between two counts of dead deliveries.
 	countInterval = 10 * time.Second
 	// storeDeadline bounds what is stored after an attempt, also while the program stops.
 	storeDeadline = 5 * time.Second
 )
+
+// LeaseTime is longer than a turn and the attempt at its end.
+const LeaseTime = time.Minute
 
 // DispatchStore is what the dispatcher needs of the database.
 type DispatchStore interface {
@@ -124,7 +125,7 @@ func (d *Dispatcher) claim(ctx context.Context, limit int) (claimed []Endpoint) 
 	}
 	for _, e := range due {
 		lease, won := uuid.NewString(), false
-		won, err = d.Store.ClaimEndpoint(ctx, e, lease, now, now.Add(leaseTime))
+		won, err = d.Store.ClaimEndpoint(ctx, e, lease, now, now.Add(LeaseTime))
 		if err != nil {
 			break
 		}

@@ -136,12 +136,14 @@ const (
 	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers
 	// have paid by then, and the webhook has ended their page.
 	firstQuestion = time.Minute
-	// pollPause is the pause after the first question. It doubles up to pollPauseMax.
-	pollPause    = 30 * time.Second
-	pollPauseMax = 10 * time.Minute
+	// pollPause is the pause after the first question. It doubles up to PollPauseMax.
+	pollPause = 30 * time.Second
 	// afterPayBy is how long after payBy the page of an unpaid order is ended.
 	afterPayBy = time.Second
 )
+
+// PollPauseMax is the longest time from one question about a page to the next, and to the first.
+const PollPauseMax = 10 * time.Minute
 
 // Run asks until ctx ends.
 func (p *Poller) Run(ctx context.Context) error {
@@ -216,7 +218,7 @@ func (p *Poller) ask(ctx context.Context, c Checkout) error {
 // nextQuestion returns when to ask again: at the end of the time to pay at the latest, because an
 // unpaid page ends then.
 func nextQuestion(o order.Order, c Checkout, now time.Time) time.Time {
-	next := now.Add(min(pollPause<<min(c.Asked, 10), pollPauseMax))
+	next := now.Add(min(pollPause<<min(c.Asked, 10), PollPauseMax))
 	if end := o.PayBy.Add(afterPayBy); now.Before(end) && end.Before(next) {
 		return end
 	}

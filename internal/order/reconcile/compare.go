@@ -48,7 +48,8 @@ func (r LedgerReader) compare(
 	if err != nil {
 		return d, f, err
 	}
-	if unreleased > 0 && now.Sub(oldest) > tolerance {
+	// A move of the future counts as old: MySQL's clock was set back since.
+	if unreleased > 0 && now.Sub(oldest).Abs() > tolerance {
 		d.Unreleased = unreleased
 	}
 	if v.Pending > 0 {
