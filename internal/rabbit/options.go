@@ -29,9 +29,9 @@ type Options struct {
 	// flight, before the shard is down: 2 s. Longer stalls end the connection (see healthCheck).
 	StallAfter time.Duration
 	// OnNewQueue is called with each shard whose queue may lack pending orders, because it is new
-	// or the broker lost its data. The publisher repeats the call after every connect until
-	// MarkRepublished. The function must not block. It must not call MarkRepublished, which waits
-	// for it.
+	// or the broker lost its data. The publisher repeats the call after every connect, and the
+	// source with every stream, until MarkRepublished. The function must not block. It must not
+	// call MarkRepublished, which waits for it.
 	OnNewQueue func(shard int)
 
 	// OnOutcome is called with the outcome of each sent message; it may be nil.

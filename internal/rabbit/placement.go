@@ -25,7 +25,7 @@ func (o Options) declare(ctx context.Context, c *connection) error {
 				return err
 			}
 		}
-		if err := c.declareShard(shard, o.DeliveryLimit); err != nil {
+		if _, err := c.declareShard(shard, o.DeliveryLimit); err != nil {
 			return err
 		}
 	}
@@ -44,7 +44,8 @@ func (o Options) placeMissing(ctx context.Context, c *connection, shard int) err
 	other, err := dial(ctx, o.URLs[shard%len(o.URLs)])
 	if err == nil {
 		err = other.withTimeout(ctx, placementTimeout, func() error {
-			return other.declareShard(shard, o.DeliveryLimit)
+			_, err := other.declareShard(shard, o.DeliveryLimit)
+			return err
 		})
 		other.disconnect()
 	}

@@ -103,6 +103,36 @@ func TestStream_EndsWithADeletedQueue(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// TestStream_ReportsAQueueThatVanishedWithoutPublishes deletes a queue while nobody publishes. The
+// consumer, or another program, declares it again. The consumer's process must then publish what the
+// queue had.
+func TestStream_ReportsAQueueThatVanishedWithoutPublishes(t *testing.T) {
+	reported := make(queueReports, 64)
+	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}, OnNewQueue: reported.add}
+	p, source := runPublisher(t, opt), openSource(t, opt)
+	api := runPublisher(t, rabbit.Options{URLs: opt.URLs})
+	reported.await(t, 0)
+	require.NoError(t, p.MarkRepublished(t.Context(), 0))
+	open := func() order.Stream { return must.Get(source.Open(t.Context(), 0))(t) }
+	vanish := func(s order.Stream) {
+		deleteQueue(t, opt.URLs[0], "seckill.orders.0")
+		awaitEnd(t, s)
+		require.NoError(t, s.Close())
+	}
+	s := open()
+	require.Empty(t, reported, "the queue is not new")
+	vanish(s)
+	s = open()
+	reported.await(t, 0)
+	require.NoError(t, p.MarkRepublished(t.Context(), 0))
+	vanish(s)
+	require.ErrorIs(t, publish(t, api), rabbit.ErrReturned)
+	awaitPublish(t, api) // it has declared the queue
+	s = open()
+	reported.await(t, 0)
+	require.NoError(t, s.Close())
+}
+
 // TestStream_CloseWithUnreadDeliveries checks that Close does not wait for a consumer that has
 // stopped reading.
 func TestStream_CloseWithUnreadDeliveries(t *testing.T) {

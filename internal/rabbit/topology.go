@@ -1,7 +1,6 @@
 package rabbit
 
 import (
-	"fmt"
 	"strconv"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -52,13 +51,14 @@ func (c *connection) declareDead() error {
 	return c.bind(deadName, "", deadName, exists)
 }
 
-// declareShard declares one shard's queue. Before it makes a missing queue, it deletes the shard's
-// mark. A crash between the two leaves a missing queue, and never a new queue with an old mark.
-func (c *connection) declareShard(shard, deliveryLimit int) error {
+// declareShard declares one shard's queue, and reports whether it was there. Before it makes a
+// missing queue, it deletes the shard's mark. A crash between the two leaves a missing queue, and
+// never a new queue with an old mark.
+func (c *connection) declareShard(shard, deliveryLimit int) (existed bool, err error) {
 	name := queueName(shard)
 	exists, err := c.queueExists(name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = c.onChannel(func(ch *amqp.Channel) error {
 		if !exists {
@@ -72,9 +72,9 @@ func (c *connection) declareShard(shard, deliveryLimit int) error {
 		return declareQueue(ch, name, orderQueue(deliveryLimit))
 	})
 	if err != nil {
-		return err
+		return exists, err
 	}
-	return c.bind(name, strconv.Itoa(shard), ordersName, exists)
+	return exists, c.bind(name, strconv.Itoa(shard), ordersName, exists)
 }
 
 // declareExchange declares a durable exchange.
@@ -125,19 +125,24 @@ func bind(ch *amqp.Channel, queue, key, exchange string, noWait bool) error {
 func (c *connection) unmarked(shards int) ([]int, error) {
 	var list []int
 	for shard := range shards {
-		marked, err := c.exists(func(ch *amqp.Channel) error {
-			name := markName(shard)
-			return ch.ExchangeDeclarePassive(name, amqp.ExchangeFanout, true, false, false, false,
-				nil)
-		})
+		marked, err := c.marked(shard)
 		if err != nil {
-			return nil, fmt.Errorf("ask for the mark of shard %d: %w", shard, err)
+			return nil, err
 		}
 		if !marked {
 			list = append(list, shard)
 		}
 	}
 	return list, nil
+}
+
+// marked reports whether a shard has a mark.
+func (c *connection) marked(shard int) (bool, error) {
+	marked, err := c.exists(func(ch *amqp.Channel) error {
+		name := markName(shard)
+		return ch.ExchangeDeclarePassive(name, amqp.ExchangeFanout, true, false, false, false, nil)
+	})
+	return marked, wrap(err, "ask for the mark of shard %d", shard)
 }
 
 // mark declares a shard's mark.
