@@ -18,9 +18,16 @@ var unlockScript = redis.NewScript(
 )
 
 // lockScript acquires or renews a lock. KEYS 1 the lock; ARGV 1 the holder, 2 milliseconds. Returns
-// 1, or 0 where another holder has it.
+// 1, or 0 where another holder has it. A lock that expires later than ARGV 2 was acquired before
+// Redis' clock was set back. It gets the usual life, so that a dead holder's lock does not last
+// longer by that step. A living holder renews it.
 var lockScript = redis.NewScript(`local has = redis.call('GET', KEYS[1])
-if has and has ~= ARGV[1] then return 0 end
+if has and has ~= ARGV[1] then
+  if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
+  return 0
+end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`)
 

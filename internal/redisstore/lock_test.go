@@ -42,3 +42,20 @@ func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 		return ok
 	}, time.Minute, 10*time.Millisecond)
 }
+
+// TestLockRebuild_OfADeadHolderEndsAfterItsLife checks that a lock whose holder died ends although
+// Redis' clock was set back by an hour, which leaves the key an hour more.
+func TestLockRebuild_OfADeadHolderEndsAfterItsLife(t *testing.T) {
+	const life = 50 * time.Millisecond
+	s := open(t, env.Redis(t).Addr(), "")
+	key := keysOf(goods + 1).rebuildLock()
+	require.NoError(t, s.client.Set(t.Context(), key, "a dead holder", time.Hour+life).Err())
+	require.Eventually(t, func() bool {
+		unlock, ok, err := s.LockRebuild(t.Context(), goods+1, life)
+		require.NoError(t, err)
+		if ok {
+			unlock()
+		}
+		return ok
+	}, time.Minute, 10*time.Millisecond)
+}
