@@ -21,6 +21,7 @@ type Retirer struct {
 	Log   *slog.Logger
 
 	removed time.Time // Redis has no sale that was retired before; zero until the first round
+	swept   time.Time // the last round that began there
 }
 
 const (
@@ -29,7 +30,8 @@ const (
 	retireAfter = 24 * time.Hour
 	// removeAfter is how long Redis keeps a retired sale. By then no list of live sales holds it.
 	removeAfter = 2 * livesales.FullInterval
-	// removeWindow is how long the removal is repeated, for a mark that commits late.
+	// removeWindow is how long every round repeats a removal, for a mark that commits late. Older
+	// sales, which may be very many, are tried again once in that time, for a master that is down.
 	removeWindow = time.Hour
 	retireChunk  = 100
 )
@@ -79,22 +81,29 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) 
 	return err
 }
 
-// remove removes from Redis the sales that were retired since the last round without an error. The
-// first round of a process takes all, because nobody may have worked for a while.
-func (r *Retirer) remove(ctx context.Context, now time.Time) error {
-	var errs []error
+// remove removes from Redis the sales that were retired in the last removeWindow, and once in that
+// time all since the last such round without an error. The first round of a process takes all,
+// because nobody may have worked for a while. It returns the first error.
+func (r *Retirer) remove(ctx context.Context, now time.Time) (failed error) {
+	from, whole := now.Add(-removeWindow), now.Sub(r.swept).Abs() >= removeWindow
+	if whole {
+		from, r.swept = r.removed, now
+	}
 	for above := int64(0); ; {
-		sales, err := r.Store.RetiredBetween(ctx, r.removed, now.Add(-removeAfter), above, retireChunk)
-		if err != nil || len(sales) == 0 {
-			err = errors.Join(append(errs, err)...)
-			if err == nil {
-				r.removed = now.Add(-removeWindow)
-			}
+		sales, err := r.Store.RetiredBetween(ctx, from, now.Add(-removeAfter), above, retireChunk)
+		if err != nil {
 			return err
 		}
+		if len(sales) == 0 {
+			if failed == nil && whole {
+				r.removed = now.Add(-removeWindow)
+			}
+			return failed
+		}
 		for _, sale := range sales {
-			_, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch)
-			errs = append(errs, err)
+			if _, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch); failed == nil {
+				failed = err
+			}
 		}
 		above = sales[len(sales)-1].GoodsID
 	}

@@ -94,8 +94,9 @@ func TestRetirer_RemovesByTheDatabasesClock(t *testing.T) {
 	}
 }
 
-// TestRetirer_RemovesWhatNobodyRemoved checks that a round covers all sales that no round before it
-// has removed: those of the time without a consumer, and those of a master that was down.
+// TestRetirer_RemovesWhatNobodyRemoved checks that rounds cover all sales that no round before has
+// removed: those of the time without a consumer, and those of a master that was down. Only one round
+// an hour reads the old ones.
 func TestRetirer_RemovesWhatNobodyRemoved(t *testing.T) {
 	store, redis := &retiringStore{}, &retiringRedis{}
 	retirer := Retirer{Store: store, Redis: redis, Log: slog.New(slog.DiscardHandler)}
@@ -104,9 +105,19 @@ func TestRetirer_RemovesWhatNobodyRemoved(t *testing.T) {
 		_ = retirer.RunOnce(t.Context()) // the mark of a sale fails in each
 		return store.from[0]
 	}
+	requireAgo := func(want time.Duration) {
+		t.Helper()
+		require.WithinDuration(t, time.Now().Add(store.ahead-want), first(), 30*time.Minute)
+	}
 	require.Zero(t, first())
+	requireAgo(removeWindow)
+	store.ahead += removeWindow
 	require.Zero(t, first(), "a removal failed")
+	requireAgo(removeWindow)
 	redis.up = true
-	require.Zero(t, first())
-	require.WithinDuration(t, time.Now().Add(-removeWindow), first(), 30*time.Minute)
+	requireAgo(removeWindow)
+	store.ahead += removeWindow
+	require.Zero(t, first(), "the old ones have not been tried since")
+	store.ahead += removeWindow
+	requireAgo(2 * removeWindow)
 }
