@@ -44,73 +44,82 @@
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
-local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local STRIDE = 11
-local BACK_STEP = 100000
-local MAX_SWING = 60000000
+local floor, ceil = math.floor, math.ceil
 local MAX_TICKS = 2251799813685248
-local DENIED, ALLOWED, NEVER = 0, 1, 2
-local BURSTY_EXTRA_MS = 86400000
 local TEST_EXTRA_MS = 600000
 
-local now = tonumber(ARGV[1])
-local extra = TEST_EXTRA_MS
+local now, extra = tonumber(ARGV[1]), TEST_EXTRA_MS
 if not now then
   local time = redis.call('TIME')
   now, extra = time[1] * 1000000 + time[2], 0
 end
+
+-- usual decides the usual call in half of the time: one take of a bucket that is new, or that the
+-- same params wrote before this moment. It returns nil for any other call. The rules are those of
+-- bucket.take below. It compares the params as text and calls few functions, because these are most
+-- of its cost.
+local function usual(key, argv)
+  local n, least, wait = argv[5] + 0, argv[6] + 0, argv[7] + 0
+  local cost, scale, free, most = argv[8] + 0, argv[9] + 0, argv[10] + 0, argv[11] + 0
+  if n < 1 or n % 1 ~= 0 or least < 1 or least % 1 ~= 0 or cost < 1 or scale < 1 then return nil end
+  local sub, find, byte, zeros = string.sub, string.find, string.byte, '0000000000000000'
+  local params = ' ' .. argv[9] .. sub(zeros .. argv[8], -16) .. sub(zeros .. argv[10], -16) .. ' '
+  local text, d, r = redis.pcall('GET', key), 0, 0
+  if text then -- 'b ', 16 digits, ' ', r, params, written
+    if type(text) ~= 'string' then return nil end
+    local from, to = find(text, params, 19, true)
+    if not from or byte(text, 19) ~= 32 then return nil end
+    local tat, rest, written = tonumber(sub(text, 3, 18)), tonumber(sub(text, 20, from - 1)), tonumber(sub(text, to + 1))
+    if not tat or not rest or not written or written > now then return nil end
+    if tat >= now then d, r = tat - now, rest end
+  elseif find(params, '[^%d ]') or cost >= 1e16 or free >= 1e16 then
+    return nil
+  end
+  if wait < ceil((most - free) / scale) then most = free + wait * scale end
+  local granted, verdict, retry = 0, 0, 0
+  if d <= floor(most / scale) then granted = floor((most - d * scale - r) / cost) end
+  if granted > n then granted = n end
+  if granted < least then
+    granted, wait = 0, 0
+    if least > floor(most / cost) then
+      verdict = 2
+    else
+      retry = d + ceil((r + least * cost - most) / scale)
+    end
+  else
+    local ticks = r + granted * cost
+    verdict, wait = 1, d + ceil((ticks - free) / scale)
+    if wait < 0 then wait = 0 end
+    d, r = d + floor(ticks / scale), ticks % scale
+    if d * scale + r >= MAX_TICKS then return nil end
+  end
+  local full, remaining = d, 0
+  if r > 0 then full = d + 1 end
+  if d <= floor(free / scale) then remaining = floor((free - d * scale - r) / cost) end
+  if remaining < 0 then remaining = 0 end
+  if verdict == 1 then
+    redis.call('SET', key, string.format('b %.0f %.0f%s%.0f', now + d, r, params, now), 'PX',
+      string.format('%.0f', ceil(full / 1000) + 1 + extra))
+  end
+  return { now, verdict, granted, wait, remaining, retry, full }
+end
+
+local keys, argv = KEYS, ARGV
+if argv[3] == 't' and argv[4] == 'b' and not keys[2] then
+  local answered = usual(keys[1], argv)
+  if answered then return answered end
+end
+
+local max, min = math.max, math.min
+local STRIDE = 11
+local BACK_STEP = 100000
+local MAX_SWING = 60000000
+local DENIED, ALLOWED, NEVER = 0, 1, 2
+local BURSTY_EXTRA_MS = 86400000
 local now_ms = floor(now / 1000)
 
 local function div(a, b) return floor(a / b) end
 local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
-
--- usual decides the usual call in two thirds of the time: one take of a bucket that is new, or that
--- the same params wrote before this moment. It returns nil for any other call. The rules are those
--- of bucket.take below.
-local function usual()
-  local _, _, op, kind, n, least, wait, cost, scale, free, most = unpack(ARGV, 1, 11)
-  local key, more = unpack(KEYS, 1, 2)
-  if more or op ~= 't' or kind ~= 'b' then return nil end
-  n, least, wait = tonumber(n), tonumber(least), tonumber(wait)
-  cost, scale, free, most = tonumber(cost), tonumber(scale), tonumber(free), tonumber(most)
-  if not n or not least or n < 1 or least < 1 or n % 1 ~= 0 or least % 1 ~= 0 or cost < 1 or scale < 1 then
-    return nil
-  end
-  local params = string.format('%.0f%016.0f%016.0f', scale, cost, free)
-  local text, d, r = redis.pcall('GET', key), 0, 0
-  if text then
-    if type(text) ~= 'string' then return nil end
-    local tat, rest, of, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
-    if of ~= params or tonumber(written) > now then return nil end
-    tat = tonumber(tat)
-    if tat >= now then d, r = tat - now, tonumber(rest) end
-  end
-  if wait < up(most - free, scale) then most = free + wait * scale end
-  local function fitting(ticks)
-    if d > div(ticks, scale) then return 0 end
-    return div(max(0, ticks - d * scale - r), cost)
-  end
-  local granted, verdict, retry = min(n, fitting(most)), ALLOWED, 0
-  if granted < least then
-    granted, verdict, wait = 0, NEVER, 0
-    if least <= div(most, cost) then verdict, retry = DENIED, d + up(r + least * cost - most, scale) end
-  else
-    wait = max(0, d + up(r + granted * cost - free, scale))
-    local ticks = r + granted * cost
-    d, r = d + div(ticks, scale), ticks % scale
-    if d * scale + r >= MAX_TICKS then return nil end
-  end
-  local full = d
-  if r > 0 then full = d + 1 end
-  if verdict == ALLOWED then
-    redis.call('SET', key, string.format('b %.0f %.0f %s %.0f', now + d, r, params, now), 'PX',
-      string.format('%.0f', ceil(full / 1000) + 1 + extra))
-  end
-  return { now, verdict, granted, wait, fitting(free), retry, full }
-end
-
-local answered = usual()
-if answered then return answered end
 
 -- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
 local bucket = { tag = 'b' }
