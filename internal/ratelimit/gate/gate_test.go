@@ -122,6 +122,29 @@ func TestGate_CachesDenials(t *testing.T) {
 	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods has a bucket of its own")
 }
 
+// TestResult_ResetIsNotBeforeRetryAfter checks t of the RateLimit field of a denial, for every order
+// of the two times: a client that waits until t is not denied again for coming early.
+func TestResult_ResetIsNotBeforeRetryAfter(t *testing.T) {
+	g := inMemory(t, hotRule, nil)
+	out := decide(t, g, "own", rules.Attributes{User: "1"})
+	for out.Allowed {
+		out = decide(t, g, "own", rules.Attributes{User: "1"})
+	}
+	for _, c := range []struct {
+		reset, retry time.Duration
+		want         string
+	}{
+		{2 * time.Second, 6001 * ms, "7"},
+		{9 * time.Second, 7 * time.Second, "9"},
+		{0, time.Millisecond, "1"},
+		{0, 0, "1"},
+	} {
+		out.ResetAfter, out.RetryAfter = c.reset, c.retry
+		limit, _ := out.AppendHeaders(nil, nil)
+		require.Equal(t, `"own";r=0;t=`+c.want, string(limit))
+	}
+}
+
 // TestGate_NodeScopeMakesNoCalls checks that rules with scope node decide without Redis, even if
 // Redis is down.
 func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
