@@ -36,12 +36,13 @@ func (s bucketState) reanchor(t *Params, now int64) bucketState {
 		s.seen = max(s.seen, s.writtenAt)
 	}
 	s.tat, s.writtenAt = s.tat+shift, s.writtenAt+shift
-	at := s.level(t, now)
-	switch {
-	case s.changed(t):
-		at = s.convert(t, at)
-	case shift == 0:
+	changed := s.changed(t)
+	if shift == 0 && !changed {
 		return s
+	}
+	at := s.level(t, now)
+	if changed {
+		at = s.convert(t, at)
 	}
 	return t.bucketOf(at, now, s.seen)
 }

@@ -25,7 +25,7 @@ func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
 	shard := m.shard(r.Key)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	now := m.now().UnixMicro()
+	now := m.now()
 	e := copyOf(shard.entry(now, &r).engine)
 	before := e.decide(now, ask{n: math.MaxInt64, least: math.MaxInt64}) // a denial takes nothing and shows the state
 	d := e.decide(now, r.ask())

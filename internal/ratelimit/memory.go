@@ -26,7 +26,7 @@ const (
 // again, as Redis does by their TTL. Beyond 128 MB it drops others early: such a key is a new one
 // again, which admits its burst and no more. It is safe for many goroutines.
 type Memory struct {
-	now    func() time.Time
+	now    func() int64 // µs since the epoch
 	seed   maphash.Seed
 	most   int64        // bytes
 	bytes  atomic.Int64 // of all limiters, by size
@@ -48,6 +48,7 @@ type entry struct {
 	engine engine
 	fullAt int64                    // µs; from then on it equals a new limiter
 	size   int64                    // bytes
+	stored bool                     // in its shard's map
 	bucket stateEngine[bucketState] // the engine of most limiters, in one piece with its entry
 }
 
@@ -63,10 +64,11 @@ func newEntry(t *Params, now int64) *entry {
 
 // NewMemory makes an empty store on the clock now; nil is this process's clock.
 func NewMemory(now func() time.Time) *Memory {
-	if now == nil {
-		now = steadyClock()
+	clock := steadyClock()
+	if now != nil {
+		clock = func() int64 { return now().UnixMicro() }
 	}
-	m := &Memory{now: now, seed: maphash.MakeSeed(), most: memoryBytes}
+	m := &Memory{now: clock, seed: maphash.MakeSeed(), most: memoryBytes}
 	for i := range m.shards {
 		m.shards[i].entries = map[name]*entry{}
 	}
@@ -105,7 +107,7 @@ func (m *Memory) take(r *Request) Decision {
 	shard := m.shard(r.Key)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	now := m.now().UnixMicro()
+	now := m.now()
 	s := shard.entry(now, r)
 	d := s.engine.decide(now, r.ask())
 	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
@@ -134,7 +136,7 @@ func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 	shard := m.shard(r.Key)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	now := m.now().UnixMicro()
+	now := m.now()
 	if s := shard.entries[r.name()]; s != nil && s.params.family() == r.Params.family() {
 		shard.with(s, &r.Params, now).engine.refund(now, r.Params.RefundMark(taken), r.N)
 	}
@@ -143,9 +145,10 @@ func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 
 // steadyClock is the wall clock at the start, continued by the monotonic clock. Corrections of the
 // wall clock do not move it.
-func steadyClock() func() time.Time {
+func steadyClock() func() int64 {
 	began := time.Now()
-	return func() time.Time { return began.Add(time.Since(began)) }
+	micros := began.UnixMicro()
+	return func() int64 { return micros + time.Since(began).Microseconds() }
 }
 
 // entry is the limiter of a request, or a new one that is not stored yet: a denial
@@ -169,28 +172,29 @@ func (h *memoryShard) shared(t *Params) *Params {
 // put stores a limiter that has admitted a request. It evicts others for a new key, and while the
 // store is too large.
 func (m *Memory) put(shard *memoryShard, now int64, n name, s *entry) {
-	old := shard.entries[n]
-	if old == s && s.size == s.bytes(n) && m.bytes.Load() <= m.most {
+	if s.stored && s.size == s.bytes(n) && m.bytes.Load() <= m.most {
 		return
 	}
-	if old != nil {
+	if old := shard.entries[n]; old != nil {
 		m.bytes.Add(-old.size)
 		delete(shard.entries, n)
 	}
 	m.evict(shard, now)
 	n.key = strings.Clone(n.key) // it may be a part of a long string, such as a token
 	shard.entries[n] = s
-	s.size = s.bytes(n)
+	s.stored, s.size = true, s.bytes(n)
 	m.bytes.Add(s.size)
 }
 
 // bytes is the size of a limiter in memory.
 func (s *entry) bytes(of name) int64 {
 	n := entryBytes + int64(len(of.key))
+	if s.engine == engine(&s.bucket) {
+		return n
+	}
+	n += engineBytes
 	if log, ok := s.engine.(*logEngine); ok {
-		n += engineBytes + loggedBytes*int64(cap(log.entries))
-	} else if s.engine != engine(&s.bucket) {
-		n += engineBytes
+		n += loggedBytes * int64(cap(log.entries))
 	}
 	return n
 }

@@ -17,59 +17,61 @@ var errManyKeys = errors.New("ratelimit: too many keys in redis")
 
 // take decides in this node's memory or in Redis, by the rule's scope. If Redis does not decide in
 // time, the rule's onError applies.
-func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Request) Result {
+func (g *Gate) take(ctx context.Context, rule *rules.Compiled, res *Result) {
+	req := &res.request
 	if rule.Scope == rules.ScopeNode || !req.Params.InRedis() {
-		return g.takeLocal(req)
+		g.takeLocal(res)
+		return
 	}
-	d, err := g.takeShared(ctx, rule, req)
+	d, err := g.takeShared(ctx, rule, *req)
 	if err == nil {
-		return Result{Decision: d, request: req, gate: g, shared: true}
+		res.Decision, res.shared = d, true
+		return
 	}
 	if errors.Is(err, errManyKeys) {
 		g.opts.Count(rule.Name, EventManyKeys)
-		return g.takeShare(req)
+		g.takeShare(res)
+		return
 	}
 	g.opts.Count(rule.Name, EventError)
+	res.Degraded = true
 	switch rule.OnError {
 	case rules.OnErrorOpen:
-		allowed := ratelimit.Decision{Allowed: true, Granted: req.N}
-		return Result{Decision: allowed, Degraded: true, request: req}
+		res.Decision = ratelimit.Decision{Allowed: true, Granted: req.N}
 	case rules.OnErrorLocal:
-		return g.takeDegraded(req)
+		g.takeDegraded(res)
+	case rules.OnErrorClosed:
+		res.RetryAfter, res.Unavailable = time.Second, true
 	}
-	denied := ratelimit.Decision{RetryAfter: time.Second}
-	return Result{Decision: denied, Degraded: true, Unavailable: true, request: req}
 }
 
 // takeLocal decides in this node's memory.
-func (g *Gate) takeLocal(req ratelimit.Request) Result {
-	d, err := g.memory.Take(&req)
-	if err != nil { // only a malformed request fails, and this one was checked
-		return Result{Unavailable: true, request: req}
+func (g *Gate) takeLocal(res *Result) {
+	var err error
+	if res.Decision, err = g.memory.Take(&res.request); err != nil {
+		res.Unavailable = true // only a malformed request fails, and this one was checked
 	}
-	return Result{Decision: d, request: req, gate: g}
 }
 
 // takeDegraded decides by this node's share of the limit: all nodes together admit the limit, or one
 // permit each if that is more. Admitted permits are a debt, because Redis has not counted them yet. A
 // window has no debt, because its permits are soon void. So up to twice the limit passes in a window
 // in which Redis fails.
-func (g *Gate) takeDegraded(req ratelimit.Request) Result {
-	r := g.takeShare(req)
-	r.Degraded = true
-	if r.Allowed {
+func (g *Gate) takeDegraded(res *Result) {
+	req := res.request
+	g.takeShare(res)
+	if res.Allowed {
 		debt := req // the address of req itself would put each request on the heap
-		r.debt = &debt
+		res.debt = &debt
 		g.addDebt(req, req.N)
 	}
-	return r
 }
 
 // takeShare decides in this node's memory by its share of the limit.
-func (g *Gate) takeShare(req ratelimit.Request) Result {
-	req.Space = degradedSpace
-	req.Params = req.Params.Share(int64(g.opts.Nodes()))
-	return g.takeLocal(req)
+func (g *Gate) takeShare(res *Result) {
+	res.request.Space = degradedSpace
+	res.request.Params = res.request.Params.Share(int64(g.opts.Nodes()))
+	g.takeLocal(res)
 }
 
 // addDebt adds n permits to the debt of a key; a negative n subtracts them.

@@ -87,7 +87,9 @@ func (g *Gate) DecideAll(
 //
 // The error is rules.ErrNoRule, a *ratelimit.FieldError of the own limit, or ctx's error. A denial
 // is no error, and neither is a failure of Redis. The Result reports both.
-func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) (Result, error) {
+func (g *Gate) Decide(
+	ctx context.Context, attrs rules.Attributes, check Check,
+) (res Result, err error) {
 	rule, err := g.book.Find(check.Rule)
 	if err != nil {
 		return Result{}, err
@@ -100,14 +102,18 @@ func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) 
 	if !ok {
 		switch rule.OnMissingKey {
 		case rules.OnMissingSkip:
-			return g.finish(rule,
-				Result{Decision: ratelimit.Decision{Allowed: true, Granted: 1}}), nil
+			res.Decision = ratelimit.Decision{Allowed: true, Granted: 1}
+			g.finish(rule, &res)
+			return res, nil
 		case rules.OnMissingDeny:
-			return g.finish(rule, Result{Decision: ratelimit.Decision{Never: true}}), nil
+			res.Never = true
+			g.finish(rule, &res)
+			return res, nil
 		}
 		key = rules.SharedKey
 	}
-	return g.Take(ctx, rule, rule.Request(key, g.book.Params(rule, key, own)))
+	res.request = rule.Request(key, g.book.Params(rule, key, own))
+	return res, g.decide(ctx, rule, &res)
 }
 
 // Take decides a request for a limiter that the caller names. The rule has its scope, leases,
@@ -116,18 +122,29 @@ func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) 
 func (g *Gate) Take(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (Result, error) {
+	res := Result{request: req}
+	return res, g.decide(ctx, rule, &res)
+}
+
+// decide decides the request of a result, which is large and would otherwise be copied several times.
+func (g *Gate) decide(ctx context.Context, rule *rules.Compiled, res *Result) error {
+	req := &res.request
 	if err := req.Validate(); err != nil {
-		return Result{}, err
+		*res = Result{}
+		return err
 	}
-	req.MaxWait = min(req.MaxWait, g.maxWait(ctx, req.Params))
-	res := g.take(ctx, rule, req)
+	req.MaxWait = min(req.MaxWait, g.maxWait(ctx, &req.Params))
+	res.gate = g
+	g.take(ctx, rule, res)
 	if err := ctx.Err(); err != nil && res.Degraded {
 		if res.debt != nil { // the caller no longer waits and does not use the permit
 			res.Refund()
 		}
-		return Result{}, fmt.Errorf("ratelimit: decide: %w", err)
+		*res = Result{}
+		return fmt.Errorf("ratelimit: decide: %w", err)
 	}
-	return g.finish(rule, res), nil
+	g.finish(rule, res)
+	return nil
 }
 
 // Peek returns the permits that a limiter has without a wait, and when it is full. It takes none.
@@ -174,7 +191,7 @@ func (g *Gate) paramsOf(limit *ratelimit.Limit) (*ratelimit.Params, error) {
 
 // maxWait is how long this caller can wait: at most until its deadline. It is 0 if Options.Waiters
 // callers wait already.
-func (g *Gate) maxWait(ctx context.Context, p ratelimit.Params) time.Duration {
+func (g *Gate) maxWait(ctx context.Context, p *ratelimit.Params) time.Duration {
 	if g.waiters.Load() >= g.opts.Waiters {
 		return 0
 	}
@@ -189,7 +206,7 @@ func (g *Gate) maxWait(ctx context.Context, p ratelimit.Params) time.Duration {
 }
 
 // finish counts the result, and turns the denial of a dry run into an admission.
-func (g *Gate) finish(rule *rules.Compiled, r Result) Result {
+func (g *Gate) finish(rule *rules.Compiled, r *Result) {
 	r.Rule, r.gate = rule, g
 	if rule.DryRun && (!r.Allowed || r.Decision.Wait > 0) {
 		g.opts.Count(rule.Name, EventDryRun)
@@ -198,13 +215,12 @@ func (g *Gate) finish(rule *rules.Compiled, r Result) Result {
 	}
 	if !r.Allowed {
 		g.opts.Count(rule.Name, EventDenied)
-		return r
+		return
 	}
 	g.opts.Count(rule.Name, EventAllowed)
 	if r.nearLimit() {
 		g.opts.Count(rule.Name, EventNearLimit)
 	}
-	return r
 }
 
 // nearLimit reports whether less than a fifth of the permits is left. A limiter that lacks none has
