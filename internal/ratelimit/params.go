@@ -260,7 +260,7 @@ func sum(a, b int64) int64 { return min(a+b, 2*MaxTicks) }
 
 // ceilDiv divides and rounds up; b > 0.
 func ceilDiv(a, b int64) int64 {
-	if b == 1 { // as of most scales; a division takes longer than the rest of a decision's arithmetic
+	if b == 1 { // as most scales are, without the time of a division
 		return a
 	}
 	q := a / b
