@@ -113,7 +113,8 @@ func (g *Gate) Decide(
 		key = rules.SharedKey
 	}
 	res.request = rule.Request(key, g.book.Params(rule, key, own))
-	return res, g.decide(ctx, rule, &res)
+	err = g.decide(ctx, rule, &res)
+	return res, err
 }
 
 // Take decides a request for a limiter that the caller names. The rule has its scope, leases,
@@ -123,7 +124,8 @@ func (g *Gate) Take(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (Result, error) {
 	res := Result{request: req}
-	return res, g.decide(ctx, rule, &res)
+	err := g.decide(ctx, rule, &res)
+	return res, err
 }
 
 // decide decides the request of a result, which is large and would otherwise be copied several times.
