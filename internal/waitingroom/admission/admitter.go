@@ -34,9 +34,9 @@ const (
 	admitInterval = 100 * time.Millisecond
 	saveInterval  = time.Second
 	endedInterval = 10 * time.Second // between two steps of a line that has ended
-	// failedPause is the time without MySQL after it failed, in which the line moves on.
+	// failedPause is the time without MySQL after it failed.
 	failedPause = 2 * time.Second
-	// stepDeadline bounds a step; a line that another master serves does not wait for it.
+	// stepDeadline bounds a step and a save; a line that another master serves does not wait for it.
 	stepDeadline = 2 * time.Second
 	// spareNumbers is how many granted numbers an Admitter keeps ahead of the buyers who join.
 	spareNumbers = grantSize / 2
@@ -44,15 +44,18 @@ const (
 	maxCalls = 256
 )
 
-// line is what an Admitter remembers of a sale.
+// line is what an Admitter remembers of a sale. The line moves while MySQL saves it, so each of the
+// two has a lock.
 type line struct {
-	busy sync.Mutex // held by a step
+	moving sync.Mutex // held by a step; guards the fields up to the next lock
 	lastDraw
-	saved    time.Time // when the last save ended
+	stepped time.Time // when Redis answered last
+	ended   time.Time // the end of the sale that Redis' clock had passed then; zero before
+
+	keeping  sync.Mutex // held while MySQL keeps the line; guards the rest
+	saved    time.Time  // when the last save ended
 	saveTook time.Duration
 	failed   time.Time // when MySQL failed last
-	stepped  time.Time // when Redis answered last
-	ended    time.Time // the end of the sale that Redis' clock had passed then; zero before
 }
 
 // pauses reports whether a line needs no step now. Redis' clock alone decides about the end of a
@@ -76,17 +79,14 @@ func (a *Admitter) Run(ctx context.Context) error {
 			if l == nil {
 				l = &line{}
 			}
-			if listed[sale.GoodsID] = l; !l.busy.TryLock() {
+			if listed[sale.GoodsID] = l; !l.moving.TryLock() {
 				continue
 			}
 			if l.pauses(sale) {
-				l.busy.Unlock()
+				l.moving.Unlock()
 				continue
 			}
-			steps.Go(func() {
-				defer l.busy.Unlock()
-				a.stepAndLog(ctx, sale, l)
-			})
+			steps.Go(func() { a.stepAndKeep(ctx, sale, l) })
 		}
 		a.lines = listed
 	})
@@ -97,19 +97,44 @@ func hasLine(sale seckill.Sale) bool {
 	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed
 }
 
-func (a *Admitter) stepAndLog(ctx context.Context, sale seckill.Sale, l *line) {
-	within, cancel := context.WithTimeout(ctx, stepDeadline)
+// stepAndKeep moves a line whose lock is held, and then keeps it. A slow MySQL would otherwise delay
+// the offer of the next unit that returns.
+func (a *Admitter) stepAndKeep(ctx context.Context, sale seckill.Sale, l *line) {
+	var state State
+	within(ctx, a.Log, sale.GoodsID, "cannot move a line, retrying",
+		func(ctx context.Context) (err error) {
+			defer l.moving.Unlock()
+			state, err = a.step(ctx, sale, l)
+			return err
+		})
+	if !state.Ready() || !l.keeping.TryLock() {
+		return
+	}
+	within(ctx, a.Log, sale.GoodsID, "cannot save a line, retrying",
+		func(ctx context.Context) error {
+			defer l.keeping.Unlock()
+			return a.keep(ctx, sale.GoodsID, l, state)
+		})
+}
+
+// within runs work with the deadline of a step and logs its error.
+func within(
+	ctx context.Context, log *slog.Logger, goodsID int64, failure string,
+	work func(context.Context) error,
+) {
+	limited, cancel := context.WithTimeout(ctx, stepDeadline)
 	defer cancel()
-	if err := a.step(within, sale, l); err != nil && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "cannot move a line, retrying", "goods_id", sale.GoodsID, "err", err)
+	if err := work(limited); err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, failure, "goods_id", goodsID, "err", err)
 	}
 }
 
-// step does all that is due for one line. Redis comes first: a line moves also while MySQL is away.
-func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
+// step moves a line as far as possible. It returns the state to keep; the zero State if a call failed
+// or the room is not ready.
+func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State, error) {
 	state, err := a.Redis.Room(ctx, sale.GoodsID)
 	if err != nil {
-		return err
+		return State{}, err
 	}
 	if l.stepped, l.ended = time.Now(), (time.Time{}); !state.Now.Before(sale.EndAt) {
 		l.ended = sale.EndAt
@@ -118,7 +143,7 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 		state, err = prepare(ctx, a.Store, a.Redis, sale.GoodsID, state, a.Life)
 	}
 	if err != nil || !state.Ready() {
-		return err
+		return State{}, err
 	}
 	if state.DrawSize != NotDrawn && state.Seed == "" {
 		state, err = a.drawOnce(ctx, sale.GoodsID, state)
@@ -132,18 +157,24 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) error {
 	if a.Moved != nil && state.Ready() {
 		a.Moved(sale, state)
 	}
-	if err != nil || time.Since(l.failed) < failedPause {
-		return err
+	if err != nil {
+		return State{}, err
 	}
-	if err = a.keep(ctx, sale.GoodsID, l, state); err != nil {
-		l.failed = time.Now()
-	}
-	return err
+	return state, nil
 }
 
 // keep has numbers granted before they are used up, and saves the line. A busy sale has many unpaid
-// orders, and reading them must not be most of MySQL's work.
-func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) error {
+// orders, and reading them must not be most of MySQL's work. After a failure MySQL is left alone for
+// a moment.
+func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) (err error) {
+	if time.Since(l.failed) < failedPause {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			l.failed = time.Now()
+		}
+	}()
 	if state.Granted-state.Joined < spareNumbers {
 		if err := grant(ctx, a.Store, a.Redis, goodsID, state); err != nil {
 			return err
@@ -153,7 +184,7 @@ func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State
 		return nil
 	}
 	began := time.Now()
-	err := a.save(ctx, goodsID, state)
+	err = a.save(ctx, goodsID, state)
 	l.saved, l.saveTook = time.Now(), time.Since(began)
 	return err
 }

@@ -449,6 +449,37 @@ func TestAdmitter_LineMovesWithoutMySQL(t *testing.T) {
 	})
 }
 
+// slowSaves is a MySQL whose saves end with a channel.
+type slowSaves struct {
+	admission.Store
+	end chan struct{}
+}
+
+func (s slowSaves) SaveRoom(context.Context, int64, string, admission.Record) error {
+	<-s.end
+	return nil
+}
+
+// TestAdmitter_LineMovesDuringASave checks that the place of a buyer who leaves is offered to the next
+// one while MySQL saves the line.
+func TestAdmitter_LineMovesDuringASave(t *testing.T) {
+	h := open(t, 2, time.Second)
+	slow := slowSaves{h.store, make(chan struct{})}
+	h.admitWith(slow, h.redis, nil, func() {
+		defer close(slow.end)
+		places := h.joinAll(1, 5)
+		h.eventually(func(s admission.State) bool { return s.Called == 2 })
+		for b, p := range places {
+			p = must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
+			if p.State == admission.Admitted {
+				require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(b)))
+				break
+			}
+		}
+		h.eventually(func(s admission.State) bool { return s.Admitted == 3 })
+	})
+}
+
 // TestAdmitter_EndedLineIsReadRarely checks a sale that ended by Redis' clock, whatever the clock of
 // the admitter's host.
 func TestAdmitter_EndedLineIsReadRarely(t *testing.T) {
