@@ -1534,7 +1534,7 @@ type Place struct {
 	// AdmittedUntil Whoever buys before finds a unit.
 	AdmittedUntil *Time `json:"admittedUntil,omitempty"`
 
-	// Ahead Places that are called before.
+	// Ahead Places that are called before. Those whose buyers have left count too, also the own earlier ones.
 	Ahead int `json:"ahead"`
 
 	// EtaSeconds An estimate by the rate alone.
@@ -2996,7 +2996,8 @@ type ClientInterface interface {
 	// MyPlace My place in the line
 	//
 	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
-	// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
+	// for a buyer who left, and for one who has bought, also if that order was cancelled since. The ticket of such a place
+	// counts as none.
 	//
 	// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 	MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4155,7 +4156,8 @@ func (c *Client) LeaveWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, re
 // MyPlace My place in the line
 //
 // With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
-// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
+// for a buyer who left, and for one who has bought, also if that order was cancelled since. The ticket of such a place
+// counts as none.
 //
 // Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 func (c *Client) MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7648,7 +7650,8 @@ type ClientWithResponsesInterface interface {
 	// MyPlaceWithResponse My place in the line
 	//
 	// With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
-	// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
+	// for a buyer who left, and for one who has bought, also if that order was cancelled since. The ticket of such a place
+	// counts as none.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17425,7 +17428,8 @@ func (c *ClientWithResponses) LeaveWaitingRoomWithResponse(ctx context.Context, 
 // MyPlaceWithResponse My place in the line
 //
 // With the ticket of a place that was not called, the answer costs no call to Redis. `NOT_FOUND` without a place: also
-// for a buyer who left, and for one who has bought all that one may buy. The ticket of such a place counts as none.
+// for a buyer who left, and for one who has bought, also if that order was cancelled since. The ticket of such a place
+// counts as none.
 //
 // Returns a wrapper object for the known response body format(s).
 //

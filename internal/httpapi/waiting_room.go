@@ -217,7 +217,7 @@ func (s eventStream) sendPlaces(ctx context.Context, goodsID int64, buyerID stri
 		case err == nil:
 			place = newPlaceResponse(p)
 		case seckill.ReasonOf(err) == seckill.NotFound:
-			return // the buyer has left, or bought all that one may buy
+			return // the buyer has left, or has bought
 		}
 	}
 }

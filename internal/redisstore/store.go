@@ -83,6 +83,7 @@ func (k keys) replicationMarker() string { return string(k) + ":waited" }
 func (k keys) room() string              { return string(k) + ":room" }
 func (k keys) turns() string             { return string(k) + ":turns" }
 func (k keys) done() string              { return string(k) + ":done" }
+func (k keys) used() string              { return string(k) + ":used" }
 func (k keys) gap() string               { return string(k) + ":gap" }
 func (k keys) late() string              { return string(k) + ":late" }
 func (k keys) bucket(i uint32) string {

@@ -50,7 +50,7 @@ func (s *Store) Join(
 	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
 ) (admission.State, []admission.Seat, error) {
 	k := keysOf(goodsID)
-	keys, args := append(k.ofRoom(), k.buyers()), []any{s.lease, int(mode)}
+	keys, args := append(k.ofRoom(), k.buyers(), k.used()), []any{s.lease, int(mode)}
 	for _, v := range visits {
 		keys = append(keys, k.bucket(bucketOf(v.BuyerID)))
 		args = append(args, v.BuyerID, fieldOf(v.BuyerID), orEmpty(v.Ticket), orEmpty(v.Position))
@@ -176,7 +176,8 @@ func (s *Store) removeRoom(ctx context.Context, k keys) error {
 		}
 	}
 	// The room is last, so that a failed call is repeated whole.
-	return s.client.Unlink(ctx, k.turns(), k.done(), k.gap(), k.late(), k.room()).Err()
+	return s.client.Unlink(ctx, k.turns(), k.done(), k.gap(), k.late(), k.used(),
+		k.room()).Err()
 }
 
 // runRoom runs a script that begins its answer with the state of a room.

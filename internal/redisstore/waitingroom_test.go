@@ -191,6 +191,28 @@ func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
 }
 
+// TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought, one
+// whose order was cancelled afterwards, and the latter after another admission that was not used.
+func (s fixture) TestJoin_UsedAdmissionIsNotMissed(t *testing.T) {
+	s.openRoom(10, 2)
+	s.visit(admission.Join, 1, 2)
+	s.callNext(aTurn)
+	s.visit(admission.Find, 1, 2)
+	bought := reservationOf(1, 1, 1)
+	require.Equal(t, reservation.Taken, s.reserve(bought)[0].Code)
+	require.Equal(t, admission.Unknown, s.visit(admission.Find, 1)[0].Mark)
+	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(order.StockMove{
+		ID: "a", Epoch: 1, Kind: order.MoveCancel, BuyerID: "1", OrderSn: bought.OrderSn, Quantity: 1,
+	}))
+	require.Equal(t, admission.Unknown, s.visit(admission.Find, 1)[0].Mark)
+	require.Equal(t, []int64{3}, numbersOf(s.visit(admission.Join, 1)), "again at the end")
+	s.callNext(shortTurn)
+	s.visit(admission.Find, 1)
+	require.Eventually(t, func() bool { return s.callNext(aTurn).Missed == 1 }, time.Minute,
+		time.Millisecond)
+	require.Equal(t, admission.Passed, s.visit(admission.Find, 1)[0].Mark)
+}
+
 // TestAdmit_ConcurrentAdmittersCallNobodyTwice checks that a call which expects another position
 // has no effect.
 func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {

@@ -2,23 +2,23 @@
 -- them. A buyer has one place. Whoever has a ticket gets its number again after Redis lost it. A
 -- buyer whose turn has come, or who has left, joins again at the end.
 --
--- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   7 buyers   (see room and gate)
---       8… for each buyer: a hash of buyers -> numbers
+-- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   7 buyers   8 used   (see room and gate)
+--       9… for each buyer: a hash of buyers -> numbers
 -- ARGV  1 lease ('' = read INFO)   2 mode (0 find, 1 join, 2 leave)
 --       then for each buyer: id, field in the hash, number of the ticket or '', position of that
 --       number or ''
 -- Returns the state (see room); if the room is ready also, for each buyer: number, end of the
 --       admission (Unix ms, 0 = none), mark (0 in line or admitted, 1 passed or left, 2 in line and
 --       called first, 3 unknown, 4 no number is granted, 5 over the buyer's limit)
-local sale, room, turns, done, gap, late, buyers = unpack(KEYS, 1, 7)
+local sale, room, turns, done, gap, late, buyers, used = unpack(KEYS, 1, 8)
 local FIND, JOIN, LEAVE = '0', '1', '2'
-local FIRST_ARG, STRIDE, FIRST_BUCKET, mode = 3, 4, 8, ARGV[2]
+local FIRST_ARG, STRIDE, FIRST_BUCKET, mode = 3, 4, 9, ARGV[2]
 local state = room_of(sale, room, turns, ARGV[1])
 if not state.ready then return state.answer() end
 local first, joined, results, left = state.next, {}, {}, 0
 -- Before the start there is neither, and most buyers join then.
 local any_turns = redis.call('EXISTS', turns) == 1
-local any_orders = redis.call('EXISTS', buyers) == 1
+local any_orders = redis.call('EXISTS', buyers, used) > 0
 
 local function forget(number)
   redis.call('SETBIT', done, number, 1)
@@ -68,6 +68,12 @@ local function full(buyer)
   return holding and held_of(holding) >= state.limit
 end
 
+-- has_used reports whether a buyer whose number is done has bought with the admission, and so has
+-- missed none. A room that was lost forgets it, but not who may buy no more.
+local function has_used(buyer)
+  return any_orders and redis.call('SISMEMBER', used, buyer) == 1 or full(buyer)
+end
+
 local function note_joined(buyer)
   state.next = state.next + 1
   joined[#joined + 1] = buyer .. ':' .. state.next
@@ -78,6 +84,7 @@ local function new_number(bucket, field, buyer)
   if full(buyer) then return 0, OVER_LIMIT end
   if state.next >= state.granted then return 0, EXHAUSTED end
   redis.call('HSET', bucket, field, state.next + 1)
+  if any_orders then redis.call('SREM', used, buyer) end
   return note_joined(buyer)
 end
 
@@ -105,8 +112,7 @@ local function find(bucket, field, buyer, ticket, position)
       local fresh, mark = new_number(bucket, field, buyer)
       return fresh, 0, mark
     end
-    -- Whoever has bought all that one may buy has used the admission, and missed none.
-    return number, 0, number and not full(buyer) and PASSED or UNKNOWN
+    return number, 0, number and not has_used(buyer) and PASSED or UNKNOWN
   end
   return number, 0, redis.call('ZSCORE', late, number) and LATE or IN_LINE
 end

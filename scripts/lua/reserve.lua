@@ -26,7 +26,7 @@ local HEADER, BLOCK = 9, 32 -- arguments before the first buyer; entries in an a
 local sale, buyers, pending, outbox, blocks = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 -- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
 -- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have it.
-local turns = sale .. ':turns'
+local turns, used_turns = sale .. ':turns', sale .. ':used'
 local FIRST_PATH, USED_PATH_S = 6, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time
 -- for which an ended order is kept (see gate). The rest is for masters whose clocks differ.
@@ -186,6 +186,7 @@ for i = 1, n do
     free = avail
     if has_room then -- one admission, one order
       redis.call('ZREM', turns, 'b' .. buyer)
+      redis.call('SADD', used_turns, buyer)
       open = open - 1
       free = free_of_others()
     end

@@ -15,7 +15,7 @@
 -- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a number,
 -- or b and the id of a buyer who has asked. done is a bitmap of the numbers that wait no more, gap
 -- one of the numbers that nobody may have. late is a sorted set of numbers by position, which are
--- called first.
+-- called first. used is a set of the buyers who have bought with their last admission.
 local IN_LINE, PASSED, LATE, UNKNOWN, EXHAUSTED, OVER_LIMIT = 0, 1, 2, 3, 4, 5
 
 -- room_of returns the state of a room, and freezes the draw of a sale that has started. s has the
