@@ -114,10 +114,12 @@ func TestLine_RetriedPurchaseIsInVainIfItBeganInTime(t *testing.T) {
 			j.Result.Steps = []loadgen.Step{
 				{Step: buyer.StepPath, Max: 15_000}, {Step: buyer.StepBuy, Max: 15_000},
 			}
+		}, true},
+		"began in the last moments": {func(_ *checker, p *loadgen.Place) {
+			p.Tried = p.Until.Add(-purchaseTime)
 		}, false},
-		"refused within the turn, calls were slow": {func(j *checker, p *loadgen.Place) {
-			j.Result.Steps = []loadgen.Step{{Step: buyer.StepBuy, Max: 60_000}}
-			p.Decided = p.Until.Add(-time.Millisecond)
+		"began in the last moments, refused within the turn": {func(_ *checker, p *loadgen.Place) {
+			p.Tried, p.Decided = p.Until.Add(-purchaseTime), p.Until.Add(-time.Millisecond)
 		}, true},
 		"read too late": {func(_ *checker, p *loadgen.Place) {
 			p.Tried = p.Until.Add(time.Millisecond)
