@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,19 +13,19 @@ import (
 
 // lineWords are what the page of a sale says to a buyer in the line, in one language.
 type lineWords struct {
-	device                                                      device
-	next, inLine, turn, stopped, lost, elsewhere, missed, yours string
+	device                                                               device
+	returns, next, inLine, turn, stopped, lost, elsewhere, missed, yours string
 }
 
 var linesOf = []lineWords{
 	{
-		device: phone, next: "You are next.", inLine: "In the line", turn: "It is your turn. Buy within",
+		device: phone, returns: "Units may return", next: "You are next.", inLine: "In the line", turn: "It is your turn. Buy within",
 		stopped: "Stopped. Nothing was taken.", lost: "No answer came. We ask again in",
 		elsewhere: "You have used or left this place in another tab.",
 		missed:    "Your turn is over. You may join the line again", yours: won,
 	},
 	{
-		device: desktop.at(true).in("zh-CN"), next: "下一个就是您", inLine: "排队中",
+		device: desktop.at(true).in("zh-CN"), returns: "可能有退回", next: "下一个就是您", inLine: "排队中",
 		turn:    "轮到您了。请在",
 		stopped: "已停止，没有取走任何东西。", lost: "没有收到答复",
 		elsewhere: "您已在另一个标签页里使用或放弃了这个位置", missed: "您的机会已过",
@@ -98,6 +99,7 @@ func (h fixture) waits(t *testing.T, words lineWords, id int64) *waiting {
 	w.holder = h.won(t, id+1, goods, 1)
 	w.open("/s/" + goods)
 	w.becomes("the line is open", element(goods, "buy")+`.ariaDisabled === 'false'`)
+	w.becomes("the chip says why", element(goods, "chip")+fmt.Sprintf(`.textContent === %q`, w.returns))
 	return w
 }
 

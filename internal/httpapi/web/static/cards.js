@@ -26,12 +26,12 @@ export function showStock(card, sale) {
   put(part(card, 'count'), t('card.left', {left: count(sale.available), total: count(sale.total)}));
 }
 
-/** Shows the phase and the countdown; returns the phase. */
+/** Shows the phase and the countdown; returns the phase. sale.returns: units may return to the line. */
 export function showTime(card, sale) {
   const at = now();
   const phase = phaseOf(sale, at);
   card.dataset.phase = phase;
-  put(part(card, 'chip'), t(`phase.${phase}`));
+  put(part(card, 'chip'), t(phase === 'sold_out' && sale.returns ? 'phase.returns' : `phase.${phase}`));
   const goal = Date.parse(phase === 'upcoming' ? sale.startAt : sale.endAt);
   const timer = part(card, 'timer');
   put(part(card, 'when'), phase === 'ended' ? t('card.over') : t(phase === 'upcoming' ? 'card.starts' : 'card.ends'));

@@ -21,7 +21,6 @@ export class Counter {
     this.mine = new Map(); // this buyer's units by orderSn, as far as this page knows
     this.announced = ''; // the number of the order that the card's message is about
     this.place = null; // in the line of a sale with a waiting room
-    this.returns = false; // whether units of that sale may return, although none is left
     this.button = part(card, 'buy');
     this.code = part(card, 'code'); // its field; null where the sale asks for none
     if (this.code) this.code.value = codeOf(sale.goodsId);
@@ -45,7 +44,8 @@ export class Counter {
   async askForReturns() {
     const line = await readLine(this.sale.goodsId);
     if (!line) return;
-    this.returns = line.phase === 'running';
+    this.sale.returns = line.phase === 'running';
+    showTime(this.card, this.sale);
     this.draw();
   }
 
@@ -88,7 +88,7 @@ export class Counter {
     const held = [...this.mine.values()].reduce((sum, n) => sum + n, 0);
     const full = held >= this.sale.perBuyerLimit;
     const lines = this.sale.admission === 'waitingRoom' && !this.turn();
-    const open = phase === 'ongoing' || this.turn() || lines && (phase === 'upcoming' || phase === 'sold_out' && this.returns);
+    const open = phase === 'ongoing' || this.turn() || lines && (phase === 'upcoming' || phase === 'sold_out' && this.sale.returns);
     this.off = this.busy || !open || full || role !== 'buyer' && role !== '';
     // Disabling the focused button would drop the focus of those who use the keyboard.
     this.button.disabled = this.off && document.activeElement !== this.button;
