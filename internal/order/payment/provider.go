@@ -38,7 +38,7 @@ type Pages interface {
 	End(ctx context.Context, c Checkout) error
 }
 
-// ErrRefused reports a definite refusal of a provider: it made no page and took no money.
+// ErrRefused reports that a provider made no page that a buyer can know, and took no money.
 var ErrRefused = errors.New("the payment provider refuses the page")
 
 // Checkout is an order's page at the provider.

@@ -151,10 +151,12 @@ func (p *Provider) Open(
 
 // openError marks the refusals after which no buyer can know a page. A request that Stripe finds
 // invalid made none. A key that was used with other parameters, by a program with other settings,
-// may have made one; but its answer, which alone has the URL, got lost.
+// may have made one; but its answer, which alone has the URL, got lost. An error of Stripe is the
+// answer to that key for a day.
 func openError(err error) error {
 	refusal, ok := errors.AsType[*stripe.Error](err)
 	if ok && (refusal.HTTPStatusCode == http.StatusBadRequest ||
+		refusal.HTTPStatusCode >= http.StatusInternalServerError ||
 		refusal.Type == stripe.ErrorTypeIdempotency && refusal.HTTPStatusCode != http.StatusConflict) {
 		return fmt.Errorf("%w: %w", payment.ErrRefused, readable(err))
 	}
@@ -231,10 +233,10 @@ func (p *Provider) End(ctx context.Context, c payment.Checkout) error {
 	return nil
 }
 
-// Refund returns all that is left of a payment. It reads the charge first, because Stripe forgets
-// idempotency keys after a day, and the merchant may have refunded the payment too. After a refund
-// that failed at the buyer's bank the next one has a key of its own: the former key would return
-// the answer of the failed refund.
+// Refund returns all that is left of a payment. It reads the charge first, because an answer may
+// have got lost, and the merchant may have refunded the payment too. Each call has an idempotency
+// key of its own, which the library adds: Stripe would repeat the answer to a former key for a day,
+// also a failure. Calls at once return no money twice, because Stripe refunds no more than is left.
 func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	if paid.Amount == 0 {
 		return nil // an order that cost nothing
@@ -247,11 +249,6 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 		PaymentIntent: stripe.String(paid.ID),
 		Metadata:      map[string]string{orderSnKey: paid.OrderSn},
 	}
-	key := "refund-" + paid.ID
-	if returned.failed > 0 {
-		key += "-" + strconv.Itoa(returned.failed)
-	}
-	params.SetIdempotencyKey(key)
 	refund, err := p.client.V1Refunds.Create(ctx, params)
 	if e, ok := errors.AsType[*stripe.Error](err); ok &&
 		e.Code == stripe.ErrorCodeChargeAlreadyRefunded {

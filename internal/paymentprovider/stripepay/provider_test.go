@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdk "github.com/stripe/stripe-go/v85"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -100,6 +101,46 @@ func TestOpen_RefusalsAreDefinite(t *testing.T) {
 	require.Error(t, err)
 	require.NotErrorIs(t, err, payment.ErrRefused)
 	require.NotContains(t, err.Error(), fakestripe.Key)
+}
+
+// TestOpen_ErrorOfStripeEndsTheAttempt checks that the next attempt opens a page. Stripe would answer
+// the same error to the same key for a day.
+func TestOpen_ErrorOfStripeEndsTheAttempt(t *testing.T) {
+	s := fakestripe.Start(t)
+	stripe := providerAt(t, s.URL, "EUR")
+	o, c := example(1999)
+	s.Break("POST /v1/checkout/sessions", 1)
+	_, err := stripe.Open(t.Context(), o, c)
+	require.ErrorIs(t, err, payment.ErrRefused)
+	_, err = stripe.Open(t.Context(), o, c)
+	require.ErrorContains(t, err, "answer 500", "Stripe repeats its answer")
+	c.Attempt = 2
+	must.Get(stripe.Open(t.Context(), o, c))(t)
+}
+
+// TestRefund_RepeatsAfterFailures lets Stripe refuse a refund and fail. Then several callers
+// return the money at once.
+func TestRefund_RepeatsAfterFailures(t *testing.T) {
+	s := fakestripe.Start(t)
+	stripe := providerAt(t, s.URL, "EUR")
+	o, c := example(1999)
+	opened := must.Get(stripe.Open(t.Context(), o, c))(t)
+	must.Get(s.Pay(opened.URL))(t)
+	paid := payment.Payment{ID: s.Intent(opened.ID), GoodsID: 42, OrderSn: "o1", Amount: 1999}
+	s.RefuseRefunds("balance_insufficient")
+	require.ErrorContains(t, stripe.Refund(t.Context(), paid), "balance_insufficient")
+	s.RefuseRefunds("")
+	s.Break("POST /v1/refunds", 1)
+	require.ErrorContains(t, stripe.Refund(t.Context(), paid), "answer 500")
+	kept, _ := s.Money("o1")
+	require.EqualValues(t, 1999, kept)
+	var g errgroup.Group
+	for range 8 {
+		g.Go(func() error { return stripe.Refund(t.Context(), paid) })
+	}
+	require.NoError(t, g.Wait())
+	kept, _ = s.Money("o1")
+	require.Zero(t, kept)
 }
 
 // TestExpiry_IsWithinStripesLimits checks that Stripe accepts the end of each session, and that it

@@ -44,6 +44,7 @@ type Server struct {
 	refunds  map[string][]Object // by payment
 	replies  map[string]reply    // by idempotency key
 	lose     map[string]int      // answers to lose, by path prefix
+	broken   map[string]int      // requests to fail, by method and path
 	calls    map[string]int      // by method and path without ids
 	refused  string              // the code of refused refunds; "": they are made
 }
@@ -60,7 +61,8 @@ func Start(tb testing.TB) *Server {
 	s := &Server{
 		run: rand.Text()[:8], sessions: map[string]Object{}, intents: map[string]Object{},
 		refunds: map[string][]Object{},
-		replies: map[string]reply{}, lose: map[string]int{}, calls: map[string]int{},
+		replies: map[string]reply{}, lose: map[string]int{}, broken: map[string]int{},
+		calls: map[string]int{},
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.Close)
@@ -72,6 +74,13 @@ func (s *Server) Lose(path string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lose[path] = n
+}
+
+// Break makes the next n requests, such as of "POST /v1/refunds", fail with 500 and no effect.
+func (s *Server) Break(call string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken[call] = n
 }
 
 // Calls returns the number of requests, such as of "POST /v1/refunds".
@@ -102,7 +111,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// once repeats the answer of a key that has one. Like Stripe it keeps none of an invalid request.
+// once repeats the answer of a key that has one, also a failure. Like Stripe it keeps none of a
+// request with invalid parameters, which it does not begin to execute.
 func (s *Server) once(r *http.Request, parts []string) (int, Object) {
 	key := r.Header.Get("Idempotency-Key")
 	params := r.URL.Path + "?" + r.PostForm.Encode()
@@ -112,11 +122,25 @@ func (s *Server) once(r *http.Request, parts []string) (int, Object) {
 		}
 		return known.status, known.body
 	}
-	status, body := s.call(r.Method, parts, r.Form)
-	if status == http.StatusOK && r.Method == http.MethodPost && key != "" {
+	status, body := s.try(r, parts)
+	if r.Method == http.MethodPost && key != "" && !isInvalid(body) {
 		s.replies[key] = reply{params, status, body}
 	}
 	return status, body
+}
+
+// isInvalid reports whether an answer refuses a parameter.
+func isInvalid(body Object) bool {
+	problem, ok := body["error"].(Object)
+	return ok && problem["param"] != ""
+}
+
+func (s *Server) try(r *http.Request, parts []string) (int, Object) {
+	if call := r.Method + " " + r.URL.Path; s.broken[call] > 0 {
+		s.broken[call]--
+		return 500, refusal("api_error", "", "")
+	}
+	return s.call(r.Method, parts, r.Form)
 }
 
 func refusal(kind, code, param string) Object {
