@@ -245,7 +245,7 @@ func (s *Store) RetryDelivery(
 func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Error }
 
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-// longest due first. Each has new events, or a delivery to send again. A lease does not count if it
+// longest unserved first. Each has new events, or a delivery to send again. A lease does not count if it
 // was taken before the server's clock was set back.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
@@ -257,7 +257,7 @@ func (s *Store) DueEndpoints(
 	q := s.read(ctx).Where("enabled = 1 AND due_at <= ?", now.UnixMilli()).
 		Where("(position < ? OR retries > 0)", head)
 	return list("list due webhooks", notLater(q, "lease_until", now, webhook.LeaseTime).
-		Order("due_at").Limit(limit), endpointRow.endpoint)
+		Order("lease_until").Limit(limit), endpointRow.endpoint)
 }
 
 // ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one gets
@@ -313,7 +313,7 @@ func (s *Store) SaveProgress(
 			}
 		}
 		if was.Retries > 0 { // they do not wait for the delivery at the endpoint's position
-			e.DueAt = e.UpdatedAt
+			e.DueAt = timeOf(&was.DueAt)
 		}
 		// The owner may have disabled it meanwhile.
 		enabled := was.Enabled && e.Enabled
@@ -325,10 +325,11 @@ func (s *Store) SaveProgress(
 	})
 }
 
-// ReleaseEndpoint ends a lease. A lease that is lost is no error.
+// ReleaseEndpoint ends a lease. It keeps the time of the claim, so that the endpoints which nobody
+// has served for longer come first. A lease that is lost is no error.
 func (s *Store) ReleaseEndpoint(ctx context.Context, id, lease string) error {
-	err := s.read(ctx).Exec(`UPDATE webhook_endpoints SET lease_until = 0
-		WHERE id = ? AND lease = ?`, id, lease).Error
+	err := s.read(ctx).Exec(`UPDATE webhook_endpoints SET lease_until = lease_until - ?
+		WHERE id = ? AND lease = ?`, webhook.LeaseTime.Milliseconds(), id, lease).Error
 	return wrapError("release a webhook", err)
 }
 

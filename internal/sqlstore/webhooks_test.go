@@ -138,6 +138,29 @@ func (h fixture) TestDueEndpoints_HaveSomethingToSend(t *testing.T) {
 	require.Equal(t, []string{"e"}, due(today), "a delivery to send again")
 }
 
+// TestDueEndpoints_AllGetTheirTurn checks that endpoints with endless events starve no other, also
+// while each has a delivery to send again.
+func (h fixture) TestDueEndpoints_AllGetTheirTurn(t *testing.T) {
+	ctx, served := t.Context(), map[string]int{}
+	for i := range 6 {
+		e := h.claim(h.endpoint(fmt.Sprint("e", i)), "l", today)
+		must.Get(h.RetryDelivery(ctx, e.ID, h.dead(e, "d"+e.ID, today).ID, today))(t)
+		require.NoError(t, h.ReleaseEndpoint(ctx, e.ID, "l"))
+	}
+	h.exposed(3, 1)
+	h.placeEvents()
+	for round := range 3 {
+		now := minutes(round + 1)
+		for _, e := range must.Get(h.DueEndpoints(ctx, now, 2))(t) {
+			e = h.claim(e, "next", now)
+			require.NoError(t, h.SaveProgress(ctx, e, nil))
+			require.NoError(t, h.ReleaseEndpoint(ctx, e.ID, "next"))
+			served[e.ID]++
+		}
+	}
+	require.Len(t, served, 6)
+}
+
 // TestClaimEndpoint_OneOfManyWins checks that of concurrent dispatchers one serves an endpoint, and
 // that one whose lease is lost stores nothing.
 func (h fixture) TestClaimEndpoint_OneOfManyWins(t *testing.T) {
