@@ -81,21 +81,29 @@ func (s *Store) ForgetTombstones(
 	return found, goods[len(goods)-1], err
 }
 
-// ForgetEvents deletes events that happened before a moment and that every enabled webhook has, the
-// first ones first. Positions grow nearly with the time, so it stops at the first younger event.
+// keepForEndpoints is how much longer events are kept for enabled webhooks that lack them. One that
+// accepts nothing is disabled by then.
+const keepForEndpoints = 5 * 24 * time.Hour
+
+// ForgetEvents deletes events that happened before a moment and that every enabled webhook has, or
+// that are older by keepForEndpoints, the first ones first. Positions grow nearly with the time, so
+// it stops at the first younger event.
 func (s *Store) ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error) {
 	last, err := s.deliveredTo(ctx)
 	var rows []eventRow
 	if err == nil {
-		err = s.read(ctx).Select("goods_id", "id", "occurred_at").
-			Where("position > 0 AND position <= ?", last).
-			Order("position").Limit(limit).Find(&rows).Error
+		err = s.read(ctx).Select("goods_id", "id", "occurred_at", "position").
+			Where("position > 0").Order("position").Limit(limit).Find(&rows).Error
 	}
 	if err != nil {
 		return 0, wrapError("find old events", err)
 	}
 	young := slices.IndexFunc(rows, func(r eventRow) bool {
-		return r.OccurredAt >= before.UnixMilli()
+		end := before
+		if *r.Position > last {
+			end = before.Add(-keepForEndpoints)
+		}
+		return r.OccurredAt >= end.UnixMilli()
 	})
 	if young >= 0 {
 		rows = rows[:young]

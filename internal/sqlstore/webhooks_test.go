@@ -243,6 +243,19 @@ func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
 	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, old, 10))(t), "a disabled one keeps none")
 }
 
+// TestForgetEvents_SlowEndpointKeepsThemForDays checks that an endpoint that is behind keeps no
+// event for ever.
+func (h fixture) TestForgetEvents_SlowEndpointKeepsThemForDays(t *testing.T) {
+	h.endpoint("slow")
+	h.exposed(3, 1)
+	h.placeEvents()
+	forget := func(before time.Time) int {
+		return must.Get(h.ForgetEvents(t.Context(), before, 10))(t)
+	}
+	require.Zero(t, forget(today.Add(keepForEndpoints)))
+	require.Equal(t, 1, forget(today.Add(keepForEndpoints+time.Millisecond)))
+}
+
 // TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a merchant's
 // id. An id may have characters that JSON and LIKE treat specially.
 func (h fixture) TestAuditTrail_IsOfOneMerchant(t *testing.T) {

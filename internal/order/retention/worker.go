@@ -31,7 +31,8 @@ type Store interface {
 	ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetBarriers deletes barriers that were reached before a moment.
 	ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetEvents deletes events that happened before a moment and that every webhook has.
+	// ForgetEvents deletes events that happened before a moment and that every webhook has, and
+	// those that happened long before it.
 	ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetDeliveries deletes webhook deliveries that ended before a moment.
 	ForgetDeliveries(ctx context.Context, before time.Time, limit int) (int, error)
