@@ -296,7 +296,8 @@ func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
 		e.FailingSince = now
 	}
 	failing := now.Sub(e.FailingSince)
-	if failing < deadAfter && next.Problem != EventsGone {
+	tried := min(failing, now.Sub(next.CreatedAt)) // each delivery has a day of its own
+	if tried < deadAfter && next.Problem != EventsGone {
 		next.NextAt = now.Add(pauseAfterAttempt(next.Attempts))
 		e.DueAt = next.NextAt
 		return
