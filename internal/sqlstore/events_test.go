@@ -124,6 +124,20 @@ func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
 	require.Equal(t, minutes(2), found[8].At)
 }
 
+// TestEvents_RestoredOrderIsPaidAfterItsCreation pays an order by a clock that is behind that of the
+// program which restored it.
+func (h fixture) TestEvents_RestoredOrderIsPaidAfterItsCreation(t *testing.T) {
+	sale := h.exposed(4, 5)
+	l, deadLetter := h.writeFailedOrder(sale, 1, 1)
+	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, minutes(9)))(t)
+	must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, minutes(5), minutes(60)))(t)
+	must.Get(h.Pay(sale.GoodsID, l.OrderSn, minutes(4)))(t)
+	require.Equal(t, []string{
+		"sale.exposed ", "order.failed " + l.OrderSn, "order.created " + l.OrderSn,
+		"order.paid " + l.OrderSn,
+	}, h.eventNames(sale.GoodsID))
+}
+
 // TestEvents_UnwrittenChangesHaveNoEvents checks that refused and repeated changes write no events.
 func (h fixture) TestEvents_UnwrittenChangesHaveNoEvents(t *testing.T) {
 	sale := h.exposed(5, 5)

@@ -188,8 +188,8 @@ func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
 	return err
 }
 
-// addEvents writes the events of paid orders. Payment does not lock the goods row, so the time is
-// taken from the orders, which are locked.
+// addEvents writes the events of paid orders. Payment does not lock the goods row, which is read
+// under the locks of the orders: its last change is that of their creation or a later one.
 func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
 	if len(r.paid) == 0 {
 		return nil
@@ -198,7 +198,7 @@ func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
 	if err != nil {
 		return err
 	}
-	at := r.now
+	at := notBefore(sale, r.now)
 	for _, sn := range r.paid {
 		created := r.orders[sn].Created
 		at = latest(at, &created)
