@@ -223,17 +223,25 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	second.ID = "pi_3"
 	must.Get(h.receiveOne(second, now))(t)
 	for _, p := range []payment.Payment{second, shipped} {
-		c := must.Get(h.CancelReturned(ctx, p, now))(t)
+		c := must.Get(h.CancelReturned(ctx, p, nil, now))(t)
 		require.Nil(t, c.Move)
 		require.Equal(t, order.Paid, c.Order.Status)
 	}
 	unknown := returned
 	unknown.ID = "pi_4"
-	_, err := h.CancelReturned(ctx, unknown, now)
+	_, err := h.CancelReturned(ctx, unknown, nil, now)
 	require.ErrorIs(t, err, payment.ErrNoSuchPayment)
 	require.NotErrorIs(t, err, order.ErrTryAgain, "a report that came early is not repeated for this")
+	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
+		ID: "re_1", Kind: payment.ReversalRefund, GoodsID: sale.GoodsID, OrderSn: returned.OrderSn,
+		PaymentID: returned.ID, Amount: returned.Amount, State: "failed", Closed: true, Failed: true,
+		At: now,
+	}, now))
+	failed := must.Get(h.CancelReturned(ctx, returned, []string{"re_0", "re_1"}, now))(t)
+	require.Nil(t, failed.Move, "a refund has failed meanwhile")
+	require.Equal(t, order.Paid, failed.Order.Status)
 	for n := range 2 {
-		c := must.Get(h.CancelReturned(ctx, returned, now))(t)
+		c := must.Get(h.CancelReturned(ctx, returned, []string{"re_2"}, now))(t)
 		require.Equal(t, n == 0, c.Move != nil)
 		require.Equal(t, order.Cancelled, c.Order.Status)
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -135,15 +136,21 @@ func (s *Store) changeRefund(
 }
 
 // CancelReturned cancels the paid order that keeps a payment, and records the payment as refunded,
-// in one transaction. A shipped order stays paid: its goods do not come back with the money.
+// in one transaction. A shipped order stays paid: its goods do not come back with the money. So does
+// an order if one of the refunds has failed: another process has recorded that meanwhile.
 func (s *Store) CancelReturned(
-	ctx context.Context, p payment.Payment, now time.Time,
+	ctx context.Context, p payment.Payment, refunds []string, now time.Time,
 ) (payment.Cancellation, error) {
 	return inSaleTx(ctx, s, "cancel an order whose payment was returned", p.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (none payment.Cancellation, err error) {
 			rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
 			if err != nil || len(rows) == 0 {
 				return none, cmp.Or(err, order.ErrNoSuchOrder)
+			}
+			known, err := findIn[reversalRow](tx, p.GoodsID, "reversal_id", refunds)
+			if err != nil || slices.ContainsFunc(known,
+				func(r reversalRow) bool { return r.Closed != 0 }) {
+				return payment.Cancellation{Order: rows[0].order()}, err
 			}
 			paid, err := take[paymentRow](
 				tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID), payment.ErrNoSuchPayment)

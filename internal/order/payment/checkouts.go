@@ -89,19 +89,19 @@ func (s *Service) reverse(ctx context.Context, e Event) error {
 	if err != nil || e.Returned == nil {
 		return err
 	}
-	err = s.cancelReturned(ctx, *e.Returned)
+	err = s.cancelReturned(ctx, e)
 	if errors.Is(err, ErrNoSuchPayment) {
 		if _, err = s.receiveReported(ctx, *e.Returned); err == nil {
-			err = s.cancelReturned(ctx, *e.Returned)
+			err = s.cancelReturned(ctx, e)
 		}
 	}
 	return err
 }
 
-func (s *Service) cancelReturned(ctx context.Context, p Payment) (err error) {
+func (s *Service) cancelReturned(ctx context.Context, e Event) (err error) {
 	var done Cancellation
 	err = order.Change(ctx, s.store, func(ctx context.Context, now time.Time) error {
-		done, err = s.store.CancelReturned(ctx, p, now)
+		done, err = s.store.CancelReturned(ctx, *e.Returned, e.Refunds, now)
 		return err
 	})
 	_, err = s.cancelled(ctx, done, err)

@@ -81,6 +81,8 @@ type Event struct {
 	Reversal *Reversal
 	// Returned is the payment of a reversal if refunds return it whole; otherwise nil.
 	Returned *Payment
+	// Refunds are the IDs of the refunds that return it.
+	Refunds []string
 }
 
 // ReversalKind is the kind of a reversal.

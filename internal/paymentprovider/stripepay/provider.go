@@ -266,8 +266,9 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 // returns are the refunds of a payment, in Stripe's unit.
 type returns struct {
 	charge *stripe.Charge
-	amount int64 // of those that have not failed
-	failed int   // how many have
+	amount int64    // of those that have not failed
+	ids    []string // of those that have not failed
+	failed int      // how many have
 }
 
 // whole reports whether nothing of the payment is left. Stripe does not document what a charge says
@@ -296,7 +297,7 @@ func (p *Provider) returned(
 		case isFailed(refund):
 			r.failed++
 		default:
-			r.amount += refund.Amount
+			r.amount, r.ids = r.amount+refund.Amount, append(r.ids, refund.ID)
 		}
 	}
 	return intent, r, nil

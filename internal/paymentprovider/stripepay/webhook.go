@@ -114,7 +114,7 @@ func (p *Provider) reversal(
 	if r.Kind == payment.ReversalRefund && returns.whole() {
 		returned := p.payment(paid.ID, paid.Metadata, paid.Amount, paid.Currency)
 		returned.GoodsID, returned.OrderSn = r.GoodsID, r.OrderSn
-		e.Returned = &returned
+		e.Returned, e.Refunds = &returned, returns.ids
 	}
 	return e, nil
 }
