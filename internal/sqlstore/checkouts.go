@@ -220,7 +220,7 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time
 
 // refundAgain makes the payment of a failed refund due again, after the pause of a failed attempt,
 // or leaves it to an operator. It changes no payment that its order keeps, because then the merchant
-// began the refund at the provider. While the refund's answer is not recorded, it returns an error,
+// began the refund at the provider, and none whose money an operator has returned in another way. While the refund's answer is not recorded, it returns an error,
 // so that the provider reports again: the refunder would otherwise record the failed refund as done.
 func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	paid, err := take[paymentRow](
@@ -235,8 +235,8 @@ func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	}
 	return tx.Exec(`UPDATE payments
 		SET state = ?, refund_at = ?, refunded_at = NULL, refund_problem = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ?`, payment.Refunding,
-		millis(paid.refund().NextRefund(now)),
+		WHERE goods_id = ? AND payment_id = ? AND state = ? AND settled_at IS NULL`,
+		payment.Refunding, millis(paid.refund().NextRefund(now)),
 		truncate("refund "+r.ID+" was reported as "+r.State, maxRefundProblem),
 		r.GoodsID, r.PaymentID, payment.Refunded).Error
 }

@@ -191,6 +191,11 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	now = now.Add(time.Minute)
 	must.Get(h.SettleRefund(ctx, p.ID, "by bank", now))(t)
 	require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
+	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
+		ID: "re_late", Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
+		PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: now,
+	}, now))
+	require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t), "the buyer has the money already")
 	r := must.Get(h.receiveOne(p, now))(t)
 	require.Equal(t, payment.Refunded, r.State)
 	for _, again := range []func() error{

@@ -107,7 +107,10 @@ func (s *Store) SettleRefund(
 					"an attempt may be in progress; ask again in some seconds")
 			}
 			row.RefundAt = nil
-			return updateOne(markRefunded(tx, row.payment(), now))
+			return updateOne(tx.Exec(`UPDATE payments
+				SET state = ?, refund_at = NULL, refunded_at = ?, settled_at = ?, refund_problem = ''
+				WHERE goods_id = ? AND payment_id = ? AND state = ?`, payment.Refunded,
+				now.UnixMilli(), now.UnixMilli(), row.GoodsID, row.PaymentID, payment.Refunding))
 		})
 }
 
