@@ -38,6 +38,9 @@ func (r checkoutRow) checkout() payment.Checkout {
 // errNoCheckout reports that an order has no page yet.
 var errNoCheckout = errors.New("the order has no checkout")
 
+// errOtherPage reports that an order's page is another one, or has ended.
+var errOtherPage = errors.New("the order's attempt to pay is another one or has ended")
+
 // findCheckout reads the page of an order, whose row is locked.
 func findCheckout(tx *gorm.DB, goodsID int64, orderSn string) (checkoutRow, error) {
 	return take[checkoutRow](tx.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn),
@@ -78,31 +81,43 @@ func (s *Store) BeginCheckout(
 	})
 }
 
-// SaveCheckout records a page's id and URL, and shows the URL on its order.
+// SaveCheckout records a page's id and URL, and shows the URL on its order. It returns an error
+// unless the page is that of the order's open attempt: nobody would ask about it.
 func (s *Store) SaveCheckout(ctx context.Context, c payment.Checkout) error {
 	return s.inTx(ctx, "save a checkout", func(tx *gorm.DB) error {
 		if _, err := findOrder(locked(tx), c.GoodsID, c.OrderSn); err != nil {
 			return err
 		}
-		res := tx.Exec(`UPDATE checkouts SET checkout_id = ?, url = ?
-			WHERE goods_id = ? AND order_sn = ? AND attempt = ? AND checkout_id = ''
-				AND ask_at IS NOT NULL`, c.ID, c.URL, c.GoodsID, c.OrderSn, c.Attempt)
-		if res.Error != nil || res.RowsAffected == 0 {
-			return res.Error
+		row, err := findCheckout(tx, c.GoodsID, c.OrderSn)
+		switch {
+		case err != nil:
+			return err
+		case row.Attempt != c.Attempt || row.AskAt == nil ||
+			row.CheckoutID != "" && row.CheckoutID != c.ID:
+			return errOtherPage
+		case row.CheckoutID == c.ID:
+			return nil
+		}
+		err = updateOne(tx.Exec(`UPDATE checkouts SET checkout_id = ?, url = ?
+			WHERE goods_id = ? AND order_sn = ?`, c.ID, c.URL, c.GoodsID, c.OrderSn))
+		if err != nil {
+			return err
 		}
 		return setCheckoutURL(tx, c.GoodsID, c.OrderSn, c.URL)
 	})
 }
 
-// EndCheckout ends a page, which the next attempt then follows.
+// EndCheckout ends a page, which the next attempt then follows. A page without an id is named by its
+// attempt.
 func (s *Store) EndCheckout(ctx context.Context, c payment.Checkout) error {
 	return s.inTx(ctx, "end a checkout", func(tx *gorm.DB) error {
 		if _, err := findOrder(locked(tx), c.GoodsID, c.OrderSn); err != nil {
 			return err
 		}
 		res := tx.Exec(`UPDATE checkouts SET ask_at = NULL
-			WHERE goods_id = ? AND order_sn = ? AND checkout_id = ? AND ask_at IS NOT NULL`,
-			c.GoodsID, c.OrderSn, c.ID)
+			WHERE goods_id = ? AND order_sn = ? AND checkout_id = ?
+				AND (checkout_id <> '' OR attempt = ?) AND ask_at IS NOT NULL`,
+			c.GoodsID, c.OrderSn, c.ID, c.Attempt)
 		if res.Error != nil || res.RowsAffected == 0 {
 			return res.Error
 		}

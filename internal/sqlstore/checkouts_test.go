@@ -33,7 +33,8 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 	require.NoError(t, h.SaveCheckout(ctx, c))
 	other := c
 	other.ID, other.URL = "cs_2", "https://pay.example/cs_2"
-	require.NoError(t, h.SaveCheckout(ctx, other), "the first answer counts")
+	require.NoError(t, h.SaveCheckout(ctx, c), "a repeated answer")
+	require.Error(t, h.SaveCheckout(ctx, other), "the first answer counts")
 	require.Equal(t, c, must.Get(h.BeginCheckout(ctx, o, now, ask))(t))
 	require.Equal(t, c.URL, h.order(sale.GoodsID, sn).CheckoutURL)
 	require.Equal(t, c.URL,
@@ -54,12 +55,15 @@ func (h fixture) TestCheckout_OneOpenPageForEachOrder(t *testing.T) {
 		require.Empty(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t))
 		require.Empty(t, h.order(sale.GoodsID, sn).CheckoutURL)
 	}
-	require.NoError(t, h.SaveCheckout(ctx, c), "an answer that arrives late changes nothing")
+	require.Error(t, h.SaveCheckout(ctx, c), "nobody asks about a page that is answered late")
 	require.Empty(t, h.order(sale.GoodsID, sn).CheckoutURL)
 	second := must.Get(h.BeginCheckout(ctx, o, now, ask))(t)
 	require.Equal(t, 2, second.Attempt)
 	require.Empty(t, second.ID)
 	require.NoError(t, h.EndCheckout(ctx, c), "the first page does not end the second one")
+	unanswered := c
+	unanswered.ID, unanswered.URL = "", ""
+	require.NoError(t, h.EndCheckout(ctx, unanswered), "nor does the first attempt")
 	require.Len(t, must.Get(h.DueCheckouts(ctx, ask, 10))(t), 1)
 
 	must.Get(h.CancelOne(sale.GoodsID, sn, now))(t)
