@@ -237,9 +237,14 @@ func (p *Poller) order(ctx context.Context, c Checkout) (order.Order, error) {
 	return found[0], nil
 }
 
-// receive records a payment whose webhook got lost.
+// receive records a payment whose webhook got lost. It repeats a transaction that failed at once, and
+// at the same time: the next question may be after the end of the time to pay.
 func (p *Poller) receive(ctx context.Context, paid Payment, now time.Time) error {
-	receipts, err := p.Store.Receive(ctx, paid.GoodsID, []Payment{paid}, now)
+	var receipts []Receipt
+	err := order.RetryTransaction(ctx, func() (err error) {
+		receipts, err = p.Store.Receive(ctx, paid.GoodsID, []Payment{paid}, now)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,98 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// fakePages is a Store and a provider of pages that are all paid.
+type fakePages struct {
+	Store
+	Pages
+
+	mu    sync.Mutex
+	due   map[string]bool // by order number; true: to be asked about
+	kept  int
+	fails int  // deadlocks until a payment is recorded
+	down  bool // no claim succeeds
+}
+
+func (f *fakePages) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
+func (f *fakePages) DueCheckouts(_ context.Context, _ time.Time, limit int) (all []Checkout, _ error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for sn, due := range f.due {
+		if due && len(all) < limit {
+			all = append(all, Checkout{OrderSn: sn, ID: "cs_" + sn})
+		}
+	}
+	return all, nil
+}
+
+func (f *fakePages) OrdersByNumber(
+	_ context.Context, _ int64, orderSns []string,
+) ([]order.Order, error) {
+	o := order.Order{Status: order.Created, PayBy: time.Now().Add(time.Minute)}
+	o.OrderSn = orderSns[0]
+	return []order.Order{o}, nil
+}
+
+func (f *fakePages) ClaimCheckout(_ context.Context, c Checkout, _ time.Time) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		return false, errors.New("the database is down")
+	}
+	f.due[c.OrderSn] = false
+	return true, nil
+}
+
+func (f *fakePages) Ask(context.Context, Checkout) (Answer, error) {
+	return Answer{State: PagePaid}, nil
+}
+
+func (f *fakePages) Receive(
+	context.Context, int64, []Payment, time.Time,
+) ([]Receipt, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fails > 0 {
+		f.fails--
+		return nil, order.ErrTryAgain
+	}
+	f.kept++
+	return []Receipt{{State: Kept}}, nil
+}
+
+func (f *fakePages) EndCheckout(context.Context, Checkout) error { return nil }
+
+// asks runs one round of a poller on this many due pages.
+func (f *fakePages) asks(t *testing.T, pages int) {
+	f.due = map[string]bool{}
+	for i := range pages {
+		f.due[strconv.Itoa(i)] = true
+	}
+	p := &Poller{Store: f, Pages: f, Log: slog.New(slog.DiscardHandler)}
+	p.runOnce(t.Context())
+}
+
+// TestPoller_RepeatsTheRecordOfAPayment checks that a deadlock does not postpone the record to the
+// end of the time to pay: the payment would be refunded then.
+func TestPoller_RepeatsTheRecordOfAPayment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakePages{fails: 2}
+		f.asks(t, 1)
+		require.Equal(t, 1, f.kept)
+	})
+}
