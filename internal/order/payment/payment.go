@@ -108,7 +108,8 @@ const RefundPeriod = 3 * 24 * time.Hour
 
 const (
 	refundDeadline = 10 * time.Second // of one call to the provider
-	attemptTime    = refundDeadline + 2*time.Second
+	recordDeadline = 2 * time.Second  // of the record of its outcome
+	attemptTime    = refundDeadline + recordDeadline
 	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax. A
 	// fifth less is still attemptTime, so that no other refunder repeats an attempt in progress.
 	refundPause    = 15 * time.Second

@@ -41,14 +41,15 @@ func (r *Refunder) runOnce(ctx context.Context) {
 	})
 }
 
-// try makes one attempt, which the end of the worker does not interrupt.
+// try makes one attempt, which the end of the worker does not interrupt. The record of its outcome
+// has time of its own, also after a provider that did not answer.
 func (r *Refunder) try(ctx context.Context, refund Refund) {
-	ctx, cancel := context.WithTimeout(ctx, refundDeadline)
+	call, cancel := context.WithTimeout(ctx, refundDeadline)
 	defer cancel()
 	claimed := false
-	now, err := r.Store.Now(ctx)
+	now, err := r.Store.Now(call)
 	if err == nil {
-		claimed, err = r.Store.ClaimRefund(ctx, refund, now)
+		claimed, err = r.Store.ClaimRefund(call, refund, now)
 	}
 	if err == nil && !claimed {
 		return
@@ -58,13 +59,7 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 		"reason", refund.Reason, "attempts", refund.Attempts + 1,
 	}
 	if err == nil {
-		err = r.Provider.Refund(ctx, refund.Payment)
-		if err != nil {
-			err = errors.Join(err, r.Store.RecordRefundProblem(ctx, refund.Payment, err.Error()))
-		}
-	}
-	if err == nil {
-		err = r.Store.MarkRefunded(ctx, refund.Payment, now)
+		err = r.record(ctx, refund.Payment, now, r.Provider.Refund(call, refund.Payment))
 	}
 	switch {
 	case err == nil:
@@ -74,6 +69,16 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	default:
 		r.Log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
 	}
+}
+
+// record stores the outcome of a call to the provider. It returns the error of the call, too.
+func (r *Refunder) record(ctx context.Context, p Payment, now time.Time, failure error) error {
+	ctx, cancel := context.WithTimeout(ctx, recordDeadline)
+	defer cancel()
+	if failure != nil {
+		return errors.Join(failure, r.Store.RecordRefundProblem(ctx, p, failure.Error()))
+	}
+	return r.Store.MarkRefunded(ctx, p, now)
 }
 
 const (

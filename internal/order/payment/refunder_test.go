@@ -22,6 +22,7 @@ type fakeRefund struct {
 	refunded   bool // the store has recorded the refund
 	down, lost bool // the provider is down; the store loses the mark
 	claimed    bool // another refunder claims first
+	slow       bool // the provider does not answer
 }
 
 func (f *fakeRefund) Now(context.Context) (time.Time, error) { return time.Now(), nil }
@@ -44,9 +45,11 @@ func (f *fakeRefund) ClaimRefund(_ context.Context, r Refund, now time.Time) (bo
 	return true, nil
 }
 
-func (f *fakeRefund) RecordRefundProblem(_ context.Context, _ Payment, problem string) error {
-	f.problem = problem
-	return nil
+func (f *fakeRefund) RecordRefundProblem(ctx context.Context, _ Payment, problem string) error {
+	if ctx.Err() == nil {
+		f.problem = problem
+	}
+	return ctx.Err()
 }
 
 func (f *fakeRefund) MarkRefunded(context.Context, Payment, time.Time) error {
@@ -57,7 +60,11 @@ func (f *fakeRefund) MarkRefunded(context.Context, Payment, time.Time) error {
 	return nil
 }
 
-func (f *fakeRefund) Refund(context.Context, Payment) error {
+func (f *fakeRefund) Refund(ctx context.Context, _ Payment) error {
+	if f.slow {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if f.down {
 		return errors.New("the provider is down")
 	}
@@ -127,6 +134,16 @@ func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 	f.refunder().runOnce(t.Context())
 	require.True(t, f.refunded)
 	require.Equal(t, 2, f.refunds)
+}
+
+// TestRefunder_RecordsThatTheProviderDoesNotAnswer checks that an operator reads why an attempt that
+// took all its time has failed.
+func TestRefunder_RecordsThatTheProviderDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeRefund{slow: true}
+		f.refunder().runOnce(t.Context())
+		require.Equal(t, context.DeadlineExceeded.Error(), f.problem)
+	})
 }
 
 // TestRefunder_SkipsAttemptOfAnother checks that a refunder makes no refund if another refunder has
