@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -132,7 +134,7 @@ type Poller struct {
 
 const (
 	pollEvery = time.Second
-	pollChunk = 50 // pages in a round: below the provider's limit of requests
+	pollChunk = 50 // pages in one read; few are asked about at a time
 	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers
 	// have paid by then, and the webhook has ended their page.
 	firstQuestion = time.Minute
@@ -150,42 +152,64 @@ func (p *Poller) Run(ctx context.Context) error {
 	return workers.Every(ctx, pollEvery, p.runOnce)
 }
 
+// runOnce asks about all pages that are due. It stops when it could claim none of those that it has
+// read: they would be read again at once.
 func (p *Poller) runOnce(ctx context.Context) {
-	now, err := p.Store.Now(ctx)
-	var due []Checkout
-	if err == nil {
-		due, err = p.Store.DueCheckouts(ctx, now, pollChunk)
-	}
-	if err != nil {
-		if ctx.Err() == nil {
-			p.Log.WarnContext(ctx, "can't read payment pages, will retry", "err", err)
+	for ctx.Err() == nil {
+		now, err := p.Store.Now(ctx)
+		var due []Checkout
+		if err == nil {
+			due, err = p.Store.DueCheckouts(ctx, now, pollChunk)
 		}
-		return
+		if err != nil {
+			if ctx.Err() == nil {
+				p.Log.WarnContext(ctx, "can't read payment pages, will retry", "err", err)
+			}
+			return
+		}
+		if p.askAll(ctx, due) == 0 || len(due) < pollChunk {
+			return
+		}
 	}
+}
+
+// askAll asks about pages, in an order of this process' own: other pollers have read the same pages.
+// It returns how many questions it has claimed.
+func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
+	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
+	var claims atomic.Int64
 	workers.Each(ctx, due, func(ctx context.Context, c Checkout) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundDeadline)
 		defer cancel()
-		if err := p.ask(ctx, c); err != nil {
+		o, now, claimed, err := p.claim(ctx, c)
+		if claimed {
+			claims.Add(1)
+			err = p.ask(ctx, o, c, now)
+		}
+		if err != nil {
 			p.Log.WarnContext(ctx, "payment page not settled, will retry", "order_sn", c.OrderSn,
 				"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
 		}
 	})
+	return claims.Load()
+}
+
+// claim reads the order of a page and postpones the next question about it.
+func (p *Poller) claim(
+	ctx context.Context, c Checkout,
+) (o order.Order, now time.Time, claimed bool, err error) {
+	if now, err = p.Store.Now(ctx); err != nil {
+		return o, now, false, err
+	}
+	if o, err = p.order(ctx, c); err != nil {
+		return o, now, false, err
+	}
+	claimed, err = p.Store.ClaimCheckout(ctx, c, nextQuestion(o, c, now))
+	return o, now, claimed && err == nil, err
 }
 
 // ask makes one claimed question and acts on the answer.
-func (p *Poller) ask(ctx context.Context, c Checkout) error {
-	now, err := p.Store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	o, err := p.order(ctx, c)
-	if err != nil {
-		return err
-	}
-	claimed, err := p.Store.ClaimCheckout(ctx, c, nextQuestion(o, c, now))
-	if err != nil || !claimed {
-		return err
-	}
+func (p *Poller) ask(ctx context.Context, o order.Order, c Checkout, now time.Time) (err error) {
 	if c.ID == "" {
 		// The answer got lost. The same question returns the same page, also for an order that has
 		// ended: then the page is ended below.

@@ -96,3 +96,14 @@ func TestPoller_RepeatsTheRecordOfAPayment(t *testing.T) {
 		require.Equal(t, 1, f.kept)
 	})
 }
+
+// TestPoller_AsksAboutAllDuePages checks that a round ends when no page is due, and also if no
+// question can be claimed.
+func TestPoller_AsksAboutAllDuePages(t *testing.T) {
+	f := &fakePages{}
+	f.asks(t, 2*pollChunk+1)
+	require.Equal(t, 2*pollChunk+1, f.kept)
+	f = &fakePages{down: true}
+	f.asks(t, pollChunk)
+	require.Zero(t, f.kept)
+}
