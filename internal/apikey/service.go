@@ -82,7 +82,7 @@ func (s *Service) Create(
 	}
 	count, err := s.Store.CountAPIKeys(ctx, n.MerchantID)
 	if err != nil {
-		return Key{}, "", err
+		return Key{}, "", unreachable(err)
 	}
 	if count >= MaxKeys {
 		return Key{}, "", seckill.NewError(seckill.Conflict,
@@ -94,7 +94,7 @@ func (s *Service) Create(
 		ID: id, MerchantID: n.MerchantID, Name: n.Name, Scopes: inOrder(n.Scopes),
 		Hash: hashOf(secret), CreatedBy: by.ID, CreatedAt: s.Now().UTC().Truncate(time.Millisecond),
 	}
-	return k, text, s.Store.AddAPIKey(ctx, k)
+	return k, text, unreachable(s.Store.AddAPIKey(ctx, k))
 }
 
 // inOrder returns the scopes in the order of Scopes.
@@ -113,7 +113,8 @@ func (s *Service) List(
 	if !by.MayManage(merchantID) {
 		return nil, seckill.NewError(seckill.Forbidden, "this is another merchant")
 	}
-	return s.Store.APIKeys(ctx, merchantID, before, limit)
+	keys, err := s.Store.APIKeys(ctx, merchantID, before, limit)
+	return keys, unreachable(err)
 }
 
 // Revoke revokes a key on every node within a second, and returns it. Repeated calls change
@@ -127,7 +128,7 @@ func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key,
 		return Key{}, seckill.NewError(seckill.Forbidden, "this is another merchant's key")
 	}
 	if err := s.Store.RevokeAPIKey(ctx, id, by.ID, s.Now()); err != nil {
-		return Key{}, err
+		return Key{}, unreachable(err)
 	}
 	return s.find(ctx, id)
 }
@@ -138,12 +139,17 @@ func (s *Service) find(ctx context.Context, id string) (Key, error) {
 	}
 	found, err := s.Store.APIKeysByID(ctx, []string{id})
 	if err != nil {
-		return Key{}, err
+		return Key{}, unreachable(err)
 	}
 	if len(found) == 0 {
 		return Key{}, errNoKey()
 	}
 	return found[0], nil
+}
+
+// unreachable returns an error of the store as Unavailable.
+func unreachable(err error) error {
+	return seckill.OrUnavailable(err, "the API keys can't be reached")
 }
 
 func errNoKey() error { return seckill.NewError(seckill.NotFound, "there is no such API key") }
