@@ -19,6 +19,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// paymentSecret signs the reports of payments.
+const paymentSecret = "the payment secret of this test, of 32 bytes or more"
+
 // badRequestsChangeNothing sends each malformed request to a running API. The API refuses each with
 // its documented reason. Both sales and the order stay as they were.
 func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
@@ -51,7 +54,7 @@ func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.L
 // fixture creates two sales, and one buyer's order and unused path.
 func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	f := badrequests.Fixture{
-		Secret: []byte(installation.Secret), GoodsID: installation.Number(t, r.PutUp(t, 10, 5)),
+		Secret: []byte(installation.Secret), PaymentSecret: []byte(paymentSecret), GoodsID: installation.Number(t, r.PutUp(t, 10, 5)),
 		OtherGoods: installation.Number(t, r.PutUp(t, 10, 5)), NoGoods: 1,
 		Buyer:         seckill.Actor{ID: "100", Role: seckill.Buyer},
 		OtherBuyer:    seckill.Actor{ID: "101", Role: seckill.Buyer},

@@ -17,7 +17,9 @@ import (
 
 // TestInstallation runs tests that each use sales of their own on one installation.
 func TestInstallation(t *testing.T) {
-	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2})
+	r := installation.Start(t, suite, installation.Options{
+		APIs: 2, Consumers: 2, Env: []string{"SECKILL_PAYMENT_SECRET=" + paymentSecret},
+	})
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *installation.Installation)

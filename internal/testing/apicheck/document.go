@@ -3,6 +3,7 @@ package apicheck
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,6 +110,50 @@ func Page(path string) bool {
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
+
+// Call is one call of the document.
+type Call struct {
+	Method, Path string // the path as the document has it
+	Operation    *openapi3.Operation
+}
+
+// Calls returns the document's calls by their operationId.
+func (d *Document) Calls() map[string]Call {
+	all := map[string]Call{}
+	for _, c := range d.calls {
+		for method, operation := range c.item.Operations() {
+			all[operation.OperationID] = Call{method, c.path, operation}
+		}
+	}
+	return all
+}
+
+// OperationID returns the operationId of a request's call, "" if the document has no such call.
+func (d *Document) OperationID(method, path string) string {
+	route, _ := d.find(method, path)
+	if route == nil {
+		return ""
+	}
+	return route.Operation.OperationID
+}
+
+// Fields returns the fields that a request's call has in its query and in its JSON body.
+func (d *Document) Fields(method, path string) (query, body []string) {
+	route, _ := d.find(method, path)
+	if route == nil {
+		return nil, nil
+	}
+	for _, p := range slices.Concat(route.PathItem.Parameters, route.Operation.Parameters) {
+		if p.Value.In == openapi3.ParameterInQuery {
+			query = append(query, p.Value.Name)
+		}
+	}
+	if b := route.Operation.RequestBody; b != nil {
+		schema := b.Value.Content["application/json"].Schema.Value
+		body = slices.Sorted(maps.Keys(schema.Properties))
+	}
+	return query, body
+}
 
 // find returns the document's call for a request and its path parameters. It returns nil if the
 // document has no such call.

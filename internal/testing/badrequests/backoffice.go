@@ -52,6 +52,8 @@ func (t *table) otherCalls() []call {
 func (t *table) backOffice() {
 	wrong := []string{"null", "true", "{}", "[]", "1", `"\ud800"`, "\"\xff\""}
 	number := []string{"null", "true", "{}", "[]", `"1"`, "0", "-1", "1.5", "1e2", "9223372036854775808"}
+	float := []string{"null", "true", `"1"`, "1e999", "[]", "{}"}
+	whole := []string{"null", "true", `"1"`, "1.5", "[]", "{}", "9223372036854775808"}
 	ship := post("/admin/orders/"+t.OrderSn+"/ship", t.merchant)
 	hook := post("/admin/webhooks", t.merchant)
 	patch := call{http.MethodPatch, "/admin/webhooks/" + noUUID, t.merchant, ""}
@@ -74,13 +76,24 @@ func (t *table) backOffice() {
 			`["order.paid,order.created"]`, `[["order.paid"]]`,
 		}},
 		{hook, "maxBatch", `"url":"https://example.org/"`, append([]string{"501"}, number...)},
-		{hook, "maxPerSecond", `"url":"https://example.org/"`, append([]string{"1001"}, number...)},
+		{hook, "maxPerSecond", `"url":"https://example.org/"`, append([]string{"101"}, number...)},
+		{patch, "eventTypes", "", []string{"null", "{}", "1", `"order.paid"`, `["order"]`, `[null]`}},
+		{patch, "maxBatch", "", append([]string{"501"}, number...)},
+		{patch, "maxPerSecond", "", append([]string{"101"}, number...)},
 		{patch, "enabled", "", []string{"null", "1", `"true"`, "[]", "{}"}},
 		{patch, "rotateSecret", "", []string{"null", "1", `"true"`, "[]", "{}"}},
 		{limiter, "permitsPerSecond", "", []string{"null", "true", `"1"`, "-1", "1e999", "[]", "{}"}},
 		{limiter, "algorithm", "", append([]string{`"bucket"`, `""`}, wrong...)},
-		{limiter, "burst", "", []string{"null", "true", `"1"`, "1.5", "[]", "{}", "9223372036854775808"}},
+		{limiter, "burst", "", whole},
 		{limiter, "nodelay", "", []string{"null", "1", `"true"`, "[]"}},
+		{limiter, "maxBurstSeconds", "", float},
+		{limiter, "intervalSeconds", "", float},
+		{limiter, "warmupSeconds", "", float},
+		{limiter, "coldFactor", "", float},
+		{limiter, "maxWaitMillis", "", whole},
+		{limiter, "delay", "", whole},
+		{limiter, "limit", "", whole},
+		{limiter, "parts", "", whole},
 	} {
 		for _, v := range c.values {
 			others := c.others
@@ -100,10 +113,15 @@ func (t *table) backOffice() {
 	}
 	t.bad("state", get("/admin/webhooks/"+noUUID+"/deliveries?state=gone", t.merchant), "state")
 	t.bad("action", get("/admin/audit?action=gone", t.merchant), "action")
+	for _, v := range badIDs() {
+		t.bad("goodsId "+v, get("/admin/audit?goodsId="+url.QueryEscape(v), t.merchant), "goodsId")
+	}
 	for _, c := range []call{
 		get("/admin/webhooks", t.merchant), get("/admin/refunds", t.operator),
 		get("/admin/dead-letters", t.operator), get("/admin/audit", t.merchant),
 		get("/admin/rebuilds", t.operator), get("/admin/api-keys", t.merchant),
+		get("/admin/limiters", t.operator), get("/admin/sales/"+t.goods+"/audit", t.merchant),
+		get("/admin/webhooks/"+noUUID+"/deliveries", t.merchant),
 	} {
 		for _, v := range []string{"", "0", "MQ", "bm90LWEtdXVpZA", "ZDAxYTFmYzE1", "not a cursor"} {
 			t.bad("cursor "+v, join(c, "cursor="+url.QueryEscape(v)), "cursor")

@@ -8,8 +8,9 @@ import (
 
 // bodies adds invalid bodies and field names for every call that reads a body.
 func (t *table) bodies() {
-	public := []call{get("/sales", ""), get("/sales/"+t.goods, "")}
+	public := []call{get("/sales", ""), get("/sales/"+t.goods, ""), get("/openapi.yaml", "")}
 	for _, c := range slices.Concat(t.calls(), t.otherCalls(), public) {
+		t.fields(c)
 		t.bad("unknown in the query", join(c, "x=1"), "x")
 		t.bad("unknown in the query, not UTF-8", join(c, "%ff=1"), "\uFFFD")
 		t.bad("a semicolon in the query", join(c, "limit=1;cursor=2"), "query")
@@ -45,6 +46,21 @@ func (t *table) bodies() {
 	t.bad("in query and body", join(decr, goods), "goodsId")
 	t.bad("doubled in the query", post("/randomPath?"+goods+"&"+goods, t.buyer), "goodsId")
 	t.form("doubled in the form", goods+"&"+goods, "goodsId")
+}
+
+// fields adds text that is not UTF-8 for each field that the document lists for a call.
+func (t *table) fields(c call) {
+	path, _, _ := strings.Cut(c.target, "?")
+	query, body := t.document.Fields(c.method, path)
+	for _, field := range query {
+		with := c
+		with.target = path + "?" + field + "=%ff"
+		t.bad("not UTF-8 in the query", with, field)
+	}
+	for _, field := range body {
+		c.body = "{\"" + field + "\":\"\xff\"}"
+		t.bad("not UTF-8 in "+field, c, field)
+	}
 }
 
 // badBodies returns bodies of decrStock by the field that the response must name.

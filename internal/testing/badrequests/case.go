@@ -16,6 +16,7 @@ import (
 // Fixture is the state that the cases need: two goods and an order, with their owners.
 type Fixture struct {
 	Secret        []byte        // the server's SECKILL_JWT_SECRET
+	PaymentSecret []byte        // the server's SECKILL_PAYMENT_SECRET
 	Buyer         seckill.Actor // owns OrderSn and Path
 	OtherBuyer    seckill.Actor
 	Merchant      seckill.Actor // owns GoodsID and OtherGoods

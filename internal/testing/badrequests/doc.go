@@ -6,5 +6,6 @@
 // in the response. No case may change any state, so tests compare the ledger before and after the
 // table.
 //
-// Only tests may import this package. It imports seckill and auth.
+// Only tests may import this package. It imports seckill, auth, the signature
+// of payments and the document.
 package badrequests

@@ -64,6 +64,7 @@ func badSales() map[string][]string {
 		}),
 		"externalId": slices.Concat(wrong, []string{"1", text(65), `"a b"`, `"é"`}),
 		"currency":   slices.Concat(wrong, []string{"1", `"EURO"`, `"eur"`, `"ZZZ"`, `"E1R"`}),
+		"admission":  slices.Concat(wrong, []string{"1", `""`, `"Rate"`, `"both"`}),
 		"accessCode": slices.Concat(wrong, []string{"1", `""`, `"Shared"`, `"both"`}),
 		"metadata": {
 			"null", "true", "1", "[]", `"x"`, `{"":"x"}`, `{"a b":"x"}`, `{"` + text(41)[1:] + `:"x"}`, pairs(21),

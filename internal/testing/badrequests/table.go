@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // table collects cases for a fixture.
@@ -19,6 +20,7 @@ type table struct {
 	goods, otherGoods, noGoods         string
 	buyer, otherBuyer, merchant, other string // Authorization headers
 	operator                           string // the same
+	document                           *apicheck.Document
 	cases                              []Case
 }
 
@@ -28,6 +30,11 @@ func Cases(f Fixture) ([]Case, error) {
 		Fixture: f, goods: strconv.FormatInt(f.GoodsID, 10),
 		otherGoods: strconv.FormatInt(f.OtherGoods, 10), noGoods: strconv.FormatInt(f.NoGoods, 10),
 	}
+	document, err := apicheck.Load()
+	if err != nil {
+		return nil, err
+	}
+	t.document = document
 	if err := t.sign(); err != nil {
 		return nil, err
 	}
@@ -40,10 +47,11 @@ func Cases(f Fixture) ([]Case, error) {
 	t.changes()
 	t.apiKeys()
 	t.backOffice()
+	t.sessions()
 	t.pages()
 	t.strangers()
 	t.routes()
-	return t.cases, nil
+	return t.cases, t.callbacks()
 }
 
 func (t *table) sign() error {

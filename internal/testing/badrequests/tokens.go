@@ -95,7 +95,10 @@ func everywhere() []string {
 
 func (t *table) tokens() {
 	all := BadTokens(t.Secret)
-	for _, c := range t.calls() {
+	for _, c := range append(t.calls(), t.otherCalls()...) {
+		if c.who == "" {
+			continue
+		}
 		for _, name := range everywhere() {
 			t.withToken(name, c, all[name])
 		}
