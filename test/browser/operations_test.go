@@ -3,7 +3,9 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,4 +71,62 @@ func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 		ops.fitsEverybody("discarding")
 		ops.press("#discard [value='']")
 	}
+}
+
+// TestOperations_ResolveStoppedRefunds puts two refunds that stopped into the database. An operator
+// settles one and tries the other again, which the refunder then makes. The audit log has both.
+func TestOperations_ResolveStoppedRefunds(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{title: kettle, price: 1250})
+	api := h.client(t, seckill.Operator, 4)
+	for i, d := range []device{desktop, narrow.at(true)} {
+		settled, again := fmt.Sprintf("pi_settled_%d", i), fmt.Sprintf("pi_again_%d", i)
+		for _, payment := range []string{settled, again} {
+			h.exec(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason,
+				attempts, received_at, refund_since, refund_tried_at, refund_problem)
+				VALUES (?, ?, ?, 1250, 'refunding', 'CANCELLED', 7, 1760000000000, 1760000000000,
+					1760250000000, 'charge_disputed')`, payment, goods, "sn-"+payment)
+		}
+		ops := visit(t, h.base, d)
+		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))
+		ops.open("/console/operations")
+		for _, text := range []string{"¥12.50", "Stopped", "charge_disputed", "7 attempts", settled, again} {
+			ops.sees("#refunds", text)
+		}
+		ops.fitsEverybody("operations with stopped refunds")
+
+		ops.press(refundRow(settled, "settle"))
+		ops.fitsEverybody("settling")
+		ops.press("#settle [value='']")
+		ops.sees("#refunds", settled)
+		ops.press(refundRow(settled, "settle"))
+		ops.press("#settle [value=yes]")
+		ops.sees("#refunds-say", "The refund is settled.")
+		ops.becomes("removed", `!document.getElementById('refunds').innerText.includes('`+settled+`')`)
+		require.Contains(t, ops.text("#refunds"), again)
+
+		ops.press(refundRow(again, "retry"))
+		ops.sees("#refunds-say", "The refund is tried again.")
+		require.Eventually(t, func() bool {
+			var open json.RawMessage
+			require.NoError(t, api.Do(t.Context(), "GET", "/admin/refunds", nil, &open))
+			return !strings.Contains(string(open), "pi_")
+		}, time.Minute, 50*time.Millisecond, "the refunder returns the money")
+		ops.open("/console/operations")
+		ops.sees("#refunds-none", "No refund is waiting.")
+
+		for payment, action := range map[string]string{settled: "settleRefund", again: "retryRefund"} {
+			var entries json.RawMessage
+			require.NoError(t, api.Do(t.Context(), "GET", "/admin/audit?limit=1&action="+action, nil,
+				&entries))
+			require.Contains(t, string(entries), `"paymentId":"`+payment+`"`)
+			require.Contains(t, string(entries), `"actorId":"4"`)
+		}
+	}
+}
+
+// refundRow selects a button of a refund. Its label ends with the order's number.
+func refundRow(payment, button string) string {
+	return `#refunds [data-part=` + button + `][aria-label$="sn-` + payment + `"]`
 }
