@@ -91,15 +91,21 @@ const (
 	AuditActionChangeWebhook AuditAction = "changeWebhook"
 	AuditActionClose         AuditAction = "close"
 	AuditActionCreate        AuditAction = "create"
+	AuditActionCreateAPIKey  AuditAction = "createApiKey"
 	AuditActionCreateWebhook AuditAction = "createWebhook"
 	AuditActionDelete        AuditAction = "delete"
+	AuditActionDeleteLimiter AuditAction = "deleteLimiter"
 	AuditActionDeleteWebhook AuditAction = "deleteWebhook"
+	AuditActionDiscardOrder  AuditAction = "discardOrder"
 	AuditActionExpose        AuditAction = "expose"
 	AuditActionRefundOrder   AuditAction = "refundOrder"
+	AuditActionRequeueOrder  AuditAction = "requeueOrder"
 	AuditActionRetryDelivery AuditAction = "retryDelivery"
 	AuditActionRetryRefund   AuditAction = "retryRefund"
 	AuditActionRevealOrder   AuditAction = "revealOrder"
+	AuditActionRevokeAPIKey  AuditAction = "revokeApiKey"
 	AuditActionRotateSecret  AuditAction = "rotateSecret"
+	AuditActionSetLimiter    AuditAction = "setLimiter"
 	AuditActionSettleRefund  AuditAction = "settleRefund"
 	AuditActionShipOrder     AuditAction = "shipOrder"
 )
@@ -117,15 +123,23 @@ func (e AuditAction) Valid() bool {
 		return true
 	case AuditActionCreate:
 		return true
+	case AuditActionCreateAPIKey:
+		return true
 	case AuditActionCreateWebhook:
 		return true
 	case AuditActionDelete:
 		return true
+	case AuditActionDeleteLimiter:
+		return true
 	case AuditActionDeleteWebhook:
+		return true
+	case AuditActionDiscardOrder:
 		return true
 	case AuditActionExpose:
 		return true
 	case AuditActionRefundOrder:
+		return true
+	case AuditActionRequeueOrder:
 		return true
 	case AuditActionRetryDelivery:
 		return true
@@ -133,7 +147,11 @@ func (e AuditAction) Valid() bool {
 		return true
 	case AuditActionRevealOrder:
 		return true
+	case AuditActionRevokeAPIKey:
+		return true
 	case AuditActionRotateSecret:
+		return true
+	case AuditActionSetLimiter:
 		return true
 	case AuditActionSettleRefund:
 		return true
@@ -949,7 +967,7 @@ type AuditList struct {
 	Items []struct {
 		Action AuditAction `json:"action"`
 
-		// ActorID Empty where the system itself did it.
+		// ActorID Empty where the system itself did it, and for `seckillctl`.
 		ActorID   string                  `json:"actorId"`
 		ActorRole AuditListItemsActorRole `json:"actorRole"`
 
@@ -961,7 +979,7 @@ type AuditList struct {
 		At   Time                   `json:"at"`
 		From map[string]interface{} `json:"from"`
 
-		// GoodsID The sale; absent for a webhook.
+		// GoodsID The sale; absent for a webhook, an API key, and a limiter of no sale.
 		GoodsID *ID                    `json:"goodsId,omitempty"`
 		ID      openapi_types.UUID     `json:"id"`
 		To      map[string]interface{} `json:"to"`
@@ -2511,10 +2529,12 @@ type ClientInterface interface {
 	// Corresponds with DELETE /admin/api-keys/{id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAuditTrail The audit log of all my sales and webhooks, newest first
+	// ListAuditTrail The audit log of all my sales, webhooks and API keys, newest first
 	//
-	// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
-	// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+	// Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
+	// Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
+	// API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
+	// limiter is written before the change, all others in the transaction that makes it.
 	//
 	// Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
 	ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3091,10 +3111,12 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// ListAuditTrail The audit log of all my sales and webhooks, newest first
+// ListAuditTrail The audit log of all my sales, webhooks and API keys, newest first
 //
-// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
-// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+// Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
+// Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
+// API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
+// limiter is written before the change, all others in the transaction that makes it.
 //
 // Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
 func (c *Client) ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7089,10 +7111,12 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /admin/api-keys/{id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKeyWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*RevokeAPIKeyResponse, error)
 
-	// ListAuditTrailWithResponse The audit log of all my sales and webhooks, newest first
+	// ListAuditTrailWithResponse The audit log of all my sales, webhooks and API keys, newest first
 	//
-	// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
-	// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+	// Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
+	// Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
+	// API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
+	// limiter is written before the change, all others in the transaction that makes it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16519,10 +16543,12 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, id s
 	return ParseRevokeAPIKeyResponse(rsp)
 }
 
-// ListAuditTrailWithResponse The audit log of all my sales and webhooks, newest first
+// ListAuditTrailWithResponse The audit log of all my sales, webhooks and API keys, newest first
 //
-// Merchants see what was done with their sales, orders and webhooks, whoever did it, and what they did themselves. Operators
-// see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only.
+// Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
+// Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
+// API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
+// limiter is written before the change, all others in the transaction that makes it.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -475,14 +475,14 @@ export type SaleChange = {
   currency?: string;
 };
 
-export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "retryRefund" | "settleRefund" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery";
+export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "retryRefund" | "settleRefund" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery" | "createApiKey" | "revokeApiKey" | "setLimiter" | "deleteLimiter" | "requeueOrder" | "discardOrder";
 
 export type AuditList = {
   items: Array<{
     id: string;
-    /** The sale; absent for a webhook. */
+    /** The sale; absent for a webhook, an API key, and a limiter of no sale. */
     goodsId?: Id;
-    /** Empty where the system itself did it. */
+    /** Empty where the system itself did it, and for `seckillctl`. */
     actorId: string;
     actorRole: "" | "buyer" | "merchant" | "operator";
     /** The API key of the merchant that made the change, with its name; absent for a person. */

@@ -41,7 +41,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	timeout, health := cfg.Program.ShutdownTimeout, limitservice.NewHealth(client)
-	web := httpapi.Server(limitservice.NewHTTP(limits.Book, limits.Gate, limits.Admin(nil),
+	web := httpapi.Server(limitservice.NewHTTP(limits.Book, limits.Gate, limits.Admin(nil, nil),
 		httpapi.Probes(health.Ready, log), log), cfg.HTTP.Addr, log)
 	web.RegisterOnShutdown(limits.Gate.Drain)
 	rpc := limitservice.NewGRPC(limitservice.NewEnvoy(limits.Book, limits.Gate), grpcListener,

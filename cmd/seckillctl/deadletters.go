@@ -106,7 +106,7 @@ type requeueDeadLetterCmd struct {
 // Run prints the number and the status of the written order.
 func (c *requeueDeadLetterCmd) Run(s *session) error {
 	return c.with(s, func(service *deadletter.Service) error {
-		o, err := service.Requeue(s.ctx, c.ID)
+		o, err := service.Requeue(s.ctx, anOperator(), c.ID)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,8 @@ func (c *discardDeadLetterCmd) Run(s *session) error {
 		return err
 	}
 	return c.with(s, func(store *sqlstore.Store) error {
-		if err := store.RemoveDeadLetter(s.ctx, c.ID); err != nil {
+		service := &deadletter.Service{Store: store}
+		if err := service.Discard(s.ctx, anOperator(), c.ID); err != nil {
 			return err
 		}
 		return s.print(map[string]string{"discarded": c.ID}, "discarded %s", c.ID)

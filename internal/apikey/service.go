@@ -17,7 +17,7 @@ const MaxKeys = 100
 
 // Store keeps API keys.
 type Store interface {
-	// AddAPIKey stores a new key.
+	// AddAPIKey stores a new key, for the context's actor.
 	AddAPIKey(ctx context.Context, k Key) error
 	// APIKeys lists at most limit keys, newest first, with ids below before (empty: from the
 	// newest), of one merchant or (empty) of all.
@@ -26,7 +26,7 @@ type Store interface {
 	APIKeysByID(ctx context.Context, ids []string) ([]Key, error)
 	// CountAPIKeys returns the number of a merchant's valid keys.
 	CountAPIKeys(ctx context.Context, merchantID string) (int, error)
-	// RevokeAPIKey revokes a key. A key that is revoked keeps its time and its revoker.
+	// RevokeAPIKey revokes a key, for the context's actor. A key that is revoked keeps its time and its revoker.
 	RevokeAPIKey(ctx context.Context, id, by string, now time.Time) error
 }
 
@@ -94,7 +94,7 @@ func (s *Service) Create(
 		ID: id, MerchantID: n.MerchantID, Name: n.Name, Scopes: inOrder(n.Scopes),
 		Hash: hashOf(secret), CreatedBy: by.ID, CreatedAt: s.Now().UTC().Truncate(time.Millisecond),
 	}
-	return k, text, unreachable(s.Store.AddAPIKey(ctx, k))
+	return k, text, unreachable(s.Store.AddAPIKey(seckill.WithActor(ctx, by), k))
 }
 
 // inOrder returns the scopes in the order of Scopes.
@@ -127,7 +127,7 @@ func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key,
 	case !by.MayManage(k.MerchantID):
 		return Key{}, seckill.NewError(seckill.Forbidden, "this is another merchant's key")
 	}
-	if err := s.Store.RevokeAPIKey(ctx, id, by.ID, s.Now()); err != nil {
+	if err := s.Store.RevokeAPIKey(seckill.WithActor(ctx, by), id, by.ID, s.Now()); err != nil {
 		return Key{}, unreachable(err)
 	}
 	return s.find(ctx, id)

@@ -115,7 +115,8 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Purchases: services.Purchases,
 		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
-		LimiterAdmin: limits.Admin(saleRates(services.Catalog)), Payments: services.Payments,
+		LimiterAdmin: limits.Admin(saleRates(services.Catalog), auditLimiters(p.Store)),
+		Payments:     services.Payments,
 		Shipping: &shipping.Service{
 			Orders: services.Orders, Store: p.Store, Sealer: auth.Addresses{Keys: phones},
 		},

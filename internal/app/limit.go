@@ -50,9 +50,9 @@ func NewLimits(
 }
 
 // Admin reads and changes limits. own returns the limit that belongs to a key itself, such as a
-// sale's rate; nil means that no key has one.
-func (l *Limits) Admin(own rules.OwnLimit) *rules.Admin {
-	return rules.NewAdmin(l.Book, l.sync, l.store, own)
+// sale's rate; nil means that no key has one. audit records changes; nil records none.
+func (l *Limits) Admin(own rules.OwnLimit, audit rules.Audit) *rules.Admin {
+	return rules.NewAdmin(l.Book, l.sync, l.store, own, audit)
 }
 
 // Run runs both workers until ctx ends, and then waits for the refunds in flight.

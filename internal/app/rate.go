@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
+	"reflect"
 	"strconv"
 
 	"flashsale.dev/seckill/internal/httpapi"
@@ -10,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/sqlstore"
 )
 
 // CheckRate returns a BadRequest that names the field of a sale's rate that no limiter accepts.
@@ -36,4 +40,46 @@ func saleRates(sales *catalog.Catalog) rules.OwnLimit {
 		v, err := sales.Sale(ctx, goodsID)
 		return httpapi.LimitOfRate(v.Rate), err == nil
 	}
+}
+
+// auditLimiters records operators' changes of limiters in the audit log, with the fields that differ.
+// The entry of a sale's limiter belongs to the sale, so that its merchant sees it.
+func auditLimiters(store *sqlstore.Store) rules.Audit {
+	return func(
+		ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit,
+	) error {
+		now, err := store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		action, from, to := salechange.ActDeleteLimiter, limitFields(was), map[string]any{}
+		if became != nil {
+			action, to = salechange.ActSetLimiter, limitFields(*became)
+		}
+		for name, value := range from {
+			if to[name] == value {
+				delete(from, name)
+				delete(to, name)
+			}
+		}
+		to["limiter"] = rule + "/" + key
+		goodsID := int64(0)
+		if id, err := strconv.ParseInt(key, 10, 64); err == nil && rule == httpapi.PathRule {
+			goodsID = max(id, 0)
+		}
+		return store.AuditLimiter(ctx, action, goodsID, from, to, now)
+	}
+}
+
+// limitFields returns the fields of a limit that are not zero, by their API names.
+func limitFields(l ratelimit.Limit) map[string]any {
+	all := map[string]any{
+		"algorithm": string(l.Algorithm), "permitsPerSecond": l.PermitsPerSecond,
+		"maxBurstSeconds": l.MaxBurstSeconds, "maxWaitMillis": l.MaxWaitMillis, "burst": l.Burst,
+		"delay": l.Delay, "nodelay": l.NoDelay, "limit": l.Limit,
+		"intervalSeconds": l.IntervalSeconds, "parts": l.Parts, "warmupSeconds": l.WarmupSeconds,
+		"coldFactor": l.ColdFactor,
+	}
+	maps.DeleteFunc(all, func(_ string, v any) bool { return reflect.ValueOf(v).IsZero() })
+	return all
 }

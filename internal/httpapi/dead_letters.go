@@ -90,7 +90,7 @@ func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, erro
 	if err != nil {
 		return response{}, err
 	}
-	o, err := a.DeadLetters.Requeue(ctx, id)
+	o, err := a.DeadLetters.Requeue(ctx, r.actor, id)
 	return ok(a.newMaskedOrderResponse(ctx, o)), err
 }
 
@@ -100,7 +100,7 @@ func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, erro
 	if err != nil {
 		return response{}, err
 	}
-	return ok(nil), a.DeadLetters.Discard(ctx, id)
+	return ok(nil), a.DeadLetters.Discard(ctx, r.actor, id)
 }
 
 // deadLetterID checks the role first: other roles must not learn which dead letters exist.

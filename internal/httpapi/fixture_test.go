@@ -81,7 +81,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	phones := must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t)
 	h := &fixture{t: t, Deps: httpapi.Deps{
 		Sales: s.Sales, Catalog: s.Catalog, Rooms: s.Rooms, Limiter: httpapi.NewRuleLimiter(book, g),
-		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil),
+		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil, nil),
 		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
 		Callbacks: must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
 		Phones:    phones,

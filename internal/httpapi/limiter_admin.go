@@ -62,7 +62,7 @@ func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
 		return response{}, err
 	}
-	s, err := a.LimiterAdmin.Set(ctx, rule, key, change)
+	s, err := a.LimiterAdmin.Set(seckill.WithActor(ctx, r.actor), rule, key, change)
 	return ok(s), limiterError(err)
 }
 
@@ -72,7 +72,8 @@ func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
 		return response{}, err
 	}
-	return ok(nil), limiterError(a.LimiterAdmin.Delete(ctx, rule, key))
+	err := a.LimiterAdmin.Delete(seckill.WithActor(ctx, r.actor), rule, key)
+	return ok(nil), limiterError(err)
 }
 
 // requireOperator refuses other roles, after NOT_FOUND for an unknown limiter.

@@ -185,7 +185,7 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	require.EqualValues(t, 1, o.Quantity, "the message completes the row of the tombstone")
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "the late message is stored once as a dead letter")
-	revived := must.Get(h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID))(t)
+	revived := must.Get(h.DeadLetters.Requeue(t.Context(), seckill.Actor{}, deadLetters[0].ID))(t)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }

@@ -3,10 +3,14 @@ package sqlstore
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
+
 	"flashsale.dev/seckill/internal/apikey"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // apiKeyRow is a key without its secret.
@@ -40,16 +44,33 @@ func (r apiKeyRow) key() apikey.Key {
 	return k
 }
 
-// AddAPIKey stores a new key.
+// AddAPIKey stores a new key, in one transaction with its entry in the audit log.
 func (s *Store) AddAPIKey(ctx context.Context, k apikey.Key) error {
 	scopes := make([]string, len(k.Scopes))
 	for i, scope := range k.Scopes {
 		scopes[i] = string(scope)
 	}
-	return wrapError("add an API key", s.read(ctx).Create(&apiKeyRow{
+	row := apiKeyRow{
 		ID: k.ID, MerchantID: k.MerchantID, Name: k.Name, Scopes: strings.Join(scopes, " "),
 		Hash: hex.EncodeToString(k.Hash), CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt.UnixMilli(),
-	}).Error)
+	}
+	return s.inTx(ctx, "add an API key", func(tx *gorm.DB) error {
+		if err := tx.Create(&row).Error; err != nil {
+			return err
+		}
+		e := apiKeyEntry(tx, salechange.ActCreateAPIKey, row, k.CreatedAt)
+		e.Became["scopes"] = scopes
+		return tx.Create(e).Error
+	})
+}
+
+// apiKeyEntry is an entry of the audit log about an API key, by the context's actor.
+func apiKeyEntry(
+	tx *gorm.DB, action salechange.Action, row apiKeyRow, now time.Time,
+) *auditRow {
+	e := newAuditEntry(tx, action, 0, now)
+	e.Became["apiKeyId"], e.Became["ownerId"], e.Became["name"] = row.ID, row.MerchantID, row.Name
+	return e
 }
 
 // APIKeys lists at most limit keys, newest first, with ids below before (empty: from the newest),
@@ -89,9 +110,24 @@ func (s *Store) UseAPIKeys(ctx context.Context, ids []string, at time.Time) erro
 	return wrapError("write the use of API keys", err)
 }
 
-// RevokeAPIKey revokes a key. A key that is revoked keeps its time and its revoker.
+var errNoAPIKey = errors.New("there is no such valid API key")
+
+// RevokeAPIKey revokes a key, in one transaction with its entry in the audit log. A key that is
+// revoked keeps its time and its revoker.
 func (s *Store) RevokeAPIKey(ctx context.Context, id, by string, now time.Time) error {
-	err := s.read(ctx).Exec(`UPDATE api_keys SET revoked_at = ?, revoked_by = ?
-		WHERE id = ? AND revoked_at IS NULL`, now.UnixMilli(), by, id).Error
-	return wrapError("revoke an API key", err)
+	return s.inTx(ctx, "revoke an API key", func(tx *gorm.DB) error {
+		row, err := take[apiKeyRow](locked(tx).Where("id = ? AND revoked_at IS NULL", id), errNoAPIKey)
+		if errors.Is(err, errNoAPIKey) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = updateOne(tx.Exec("UPDATE api_keys SET revoked_at = ?, revoked_by = ? WHERE id = ?",
+			now.UnixMilli(), by, id))
+		if err != nil {
+			return err
+		}
+		return tx.Create(apiKeyEntry(tx, salechange.ActRevokeAPIKey, row, now)).Error
+	})
 }

@@ -50,6 +50,49 @@ func (h fixture) TestAPIKeys_RevokeOnce(t *testing.T) {
 	require.Zero(t, must.Get(h.CountAPIKeys(ctx, "70"))(t))
 }
 
+// TestAudit_HasAPIKeys checks that the owner finds a key's creation and its one revocation in the
+// audit log, also by an operator, and that another merchant does not.
+func (h fixture) TestAudit_HasAPIKeys(t *testing.T) {
+	k := h.addAPIKey("audited", "erp", today)
+	by := seckill.WithActor(t.Context(), seckill.Actor{ID: "1", Role: seckill.Operator})
+	for range 2 {
+		require.NoError(t, h.RevokeAPIKey(by, k.ID, "1", today))
+	}
+	of := func(merchant string) []salechange.AuditEntry {
+		return must.Get(h.AuditTrail(t.Context(), salechange.AuditFilter{MerchantID: merchant}, "", 9))(t)
+	}
+	log := of("audited")
+	require.Len(t, log, 2)
+	for i, action := range []salechange.Action{salechange.ActRevokeAPIKey, salechange.ActCreateAPIKey} {
+		require.Equal(t, action, log[i].Action)
+		require.Equal(t, k.ID, log[i].Became["apiKeyId"])
+		require.Equal(t, "erp", log[i].Became["name"])
+	}
+	require.Equal(t, "1", log[0].ActorID)
+	require.Empty(t, of("audite"))
+}
+
+// TestAuditLimiter_BelongsToTheSale checks that the merchant of a limited sale sees the operator's
+// entry, and that the entry of another limiter is the operators' own.
+func (h fixture) TestAuditLimiter_BelongsToTheSale(t *testing.T) {
+	sale := h.exposed(9, 5)
+	by := seckill.WithActor(t.Context(), seckill.Actor{ID: "1", Role: seckill.Operator})
+	was, became := map[string]any{"burst": 1.0}, map[string]any{"limiter": "x/y"}
+	for _, goodsID := range []int64{sale.GoodsID, 0} {
+		require.NoError(t, h.AuditLimiter(by, salechange.ActSetLimiter, goodsID, was, became, today))
+	}
+	for merchant, n := range map[string]int{"": 2, sale.MerchantID: 1, "nobody": 0} {
+		log := must.Get(h.AuditTrail(t.Context(), salechange.AuditFilter{
+			MerchantID: merchant, Action: salechange.ActSetLimiter,
+		}, "", 9))(t)
+		require.Len(t, log, n, merchant)
+		for _, e := range log {
+			require.Equal(t, was, e.Was)
+			require.Equal(t, became, e.Became)
+		}
+	}
+}
+
 // TestAPIKeys_LastUseNeverGoesBack checks that a node whose clock lags does not undo a later use.
 func (h fixture) TestAPIKeys_LastUseNeverGoesBack(t *testing.T) {
 	ctx, k := t.Context(), h.addAPIKey("70", "erp", today)

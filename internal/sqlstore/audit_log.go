@@ -100,6 +100,19 @@ func newAuditEntry(
 	}
 }
 
+// AuditLimiter records an operator's change of a limiter by the context's actor. The limiter itself
+// is in Redis, so the caller records a change before it is made: the log has no gaps, and may have an
+// entry of a change that failed. goodsID is 0 for a limiter of no sale.
+func (s *Store) AuditLimiter(
+	ctx context.Context, action salechange.Action, goodsID int64, was, became map[string]any,
+	now time.Time,
+) error {
+	tx := s.read(ctx)
+	e := newAuditEntry(tx, action, goodsID, now)
+	e.Was, e.Became = was, became
+	return wrapError("record a change of a limiter", tx.Create(e).Error)
+}
+
 // difference returns the changed fields before and after.
 func difference(was, became saleRow) (from, to map[string]any) {
 	from, to = audited(was), audited(became)

@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // WriteFailed writes one order that WriteBatch cannot write as failed, with its dead letter and the
@@ -94,11 +95,30 @@ func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, er
 	return row.deadLetter(), wrapError("read a dead letter", err)
 }
 
-// RemoveDeadLetter deletes a dead letter. It returns order.ErrNoSuchDeadLetter if there is none, so
-// that one of two concurrent callers gets the error.
-func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
-	res := s.read(ctx).Where("id = ?", id).Delete(&deadLetterRow{})
-	return wrapError("remove a dead letter", requireRows(res, 1, order.ErrNoSuchDeadLetter))
+// RemoveDeadLetter deletes a dead letter, in one transaction with its entry in the audit log. It
+// returns order.ErrNoSuchDeadLetter if there is none, so that one of two concurrent callers gets the
+// error.
+func (s *Store) RemoveDeadLetter(ctx context.Context, id string, now time.Time) error {
+	return s.inTx(ctx, "remove a dead letter", func(tx *gorm.DB) error {
+		row, err := take[deadLetterRow](locked(tx).Where("id = ?", id), order.ErrNoSuchDeadLetter)
+		if err != nil {
+			return err
+		}
+		res := tx.Where("id = ?", id).Delete(&deadLetterRow{})
+		if err := requireRows(res, 1, order.ErrNoSuchDeadLetter); err != nil {
+			return err
+		}
+		return auditDeadLetter(tx, salechange.ActDiscardOrder, row.GoodsID, row.OrderSn, id, now)
+	})
+}
+
+// auditDeadLetter records an operator's decision about a dead letter.
+func auditDeadLetter(
+	tx *gorm.DB, action salechange.Action, goodsID int64, orderSn, id string, now time.Time,
+) error {
+	e := orderEntry(tx, action, goodsID, orderSn, now)
+	e.Became["deadLetterId"] = id
+	return tx.Create(e).Error
 }
 
 // deadLetterOf returns the dead letter of one order of a batch.

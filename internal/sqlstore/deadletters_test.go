@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -78,8 +79,12 @@ func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
 	require.Len(t, second, 1)
 	require.Len(t, second[0].Body, 1<<20)
 
-	require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID))
-	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID), order.ErrNoSuchDeadLetter)
+	require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today))
+	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID, today), order.ErrNoSuchDeadLetter)
+	discarded := must.Get(h.AuditTrail(t.Context(),
+		salechange.AuditFilter{Action: salechange.ActDiscardOrder}, "", 9))(t)
+	require.Len(t, discarded, 1, "a repetition discards nothing")
+	require.Equal(t, unreadable.ID, discarded[0].Became["deadLetterId"])
 	_, err := h.DeadLetter(t.Context(), unreadable.ID)
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
 	require.NotErrorIs(t, err, order.ErrTryAgain)
@@ -118,6 +123,11 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
 	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 	require.ErrorIs(t, err, order.ErrTryAgain, "the scheduled release is gone")
+	log := must.Get(h.AuditTrail(t.Context(), salechange.AuditFilter{
+		GoodsID: sale.GoodsID, Action: salechange.ActRequeueOrder,
+	}, "", 9))(t)
+	require.Len(t, log, 1)
+	require.Equal(t, map[string]any{"orderSn": l.OrderSn, "deadLetterId": deadLetter.ID}, log[0].Became)
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 

@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // MovesOfOrder lists an order's unreleased moves.
@@ -51,7 +52,7 @@ func (s *Store) ScheduleRelease(
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
-// dead letter and the scheduled move, in one transaction. It does not change an order in another
+// dead letter and the scheduled move, in one transaction with its entry in the audit log. It does not change an order in another
 // state. The error is Conflict where stock or limit do not allow it. It is order.ErrTryAgain, with
 // nothing written, where the move's epoch is over or the move is already released.
 func (s *Store) RestoreOrder(
@@ -69,6 +70,11 @@ func (s *Store) RestoreOrder(
 					return order.Order{}, order.ErrTryAgain
 				}
 				if err := restore(tx, sale, &row, now, payBy); err != nil {
+					return order.Order{}, err
+				}
+				err = auditDeadLetter(tx, salechange.ActRequeueOrder, row.GoodsID, row.OrderSn,
+					deadLetterID, now)
+				if err != nil {
 					return order.Order{}, err
 				}
 			}

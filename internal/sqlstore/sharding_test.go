@@ -21,7 +21,8 @@ import (
 // calls.
 func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, at most once a second: an index on each shard"
-	const byKey = "the keys live on shards of their own (id)"
+	const byKey = "the keys live on shards of their own (id); a change writes its entry of the audit " +
+		"log on one shard more"
 	const forget = "once a minute, on each shard"
 	const hook = "webhooks live on shards of their own, by their ids, with their deliveries; a change " +
 		"writes its entry of the audit log on one shard more"

@@ -22,8 +22,8 @@ type Store interface {
 	DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
 	// DeadLetter reads one; ErrNoSuchDeadLetter if there is none.
 	DeadLetter(ctx context.Context, id string) (order.DeadLetter, error)
-	// RemoveDeadLetter deletes one; ErrNoSuchDeadLetter if there is none.
-	RemoveDeadLetter(ctx context.Context, id string) error
+	// RemoveDeadLetter deletes one for the context's actor; ErrNoSuchDeadLetter if there is none.
+	RemoveDeadLetter(ctx context.Context, id string, now time.Time) error
 	// MovesOfOrder lists an order's stock moves that are not marked as applied.
 	MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error)
 	// ScheduleRelease writes the stock move that returns an order's units at a later moment,
@@ -32,7 +32,7 @@ type Store interface {
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
-	// return. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
+	// return, for the context's actor. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
 	RestoreOrder(
 		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 	) (order.Order, error)
@@ -68,17 +68,24 @@ func (s *Service) List(ctx context.Context, after string, limit int) ([]order.De
 	return deadLetters, storeError(err)
 }
 
-// Discard deletes a dead letter. The order keeps the status failed.
-func (s *Service) Discard(ctx context.Context, id string) error {
-	return storeError(s.Store.RemoveDeadLetter(ctx, id))
+// Discard deletes a dead letter for an operator. The order keeps the status failed.
+func (s *Service) Discard(ctx context.Context, by seckill.Actor, id string) error {
+	now, err := s.Store.Now(ctx)
+	if err == nil {
+		err = s.Store.RemoveDeadLetter(seckill.WithActor(ctx, by), id, now)
+	}
+	return storeError(err)
 }
 
-// Requeue reserves a failed order's units again and writes the order as created. It returns
+// Requeue reserves a failed order's units again and writes the order as created, for an operator. It returns
 // Conflict if too few units are left, if the buyer has reached the limit, or if the dead letter
 // holds no valid order. Concurrent and repeated calls write the order once. After a crash the
 // planned return releases the units back (ADR 0031).
-func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
+func (s *Service) Requeue(
+	ctx context.Context, by seckill.Actor, id string,
+) (order.Order, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requeueDeadline)
+	ctx = seckill.WithActor(ctx, by)
 	defer cancel()
 	deadLetter, err := s.Store.DeadLetter(ctx, id)
 	if err != nil {

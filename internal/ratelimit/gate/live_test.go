@@ -36,7 +36,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	g := newGate(t, b, store, gate.Options{Nodes: s.Nodes, Deadline: unhurried})
-	return node{g, rules.NewAdmin(b, s, store, nil), s}
+	return node{g, rules.NewAdmin(b, s, store, nil, nil), s}
 }
 
 const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`

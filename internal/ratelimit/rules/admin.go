@@ -29,15 +29,22 @@ type Admin struct {
 	sync  *Sync
 	store *redislimit.Store
 	own   OwnLimit
+	audit Audit
 }
 
 // OwnLimit returns the limit that a key itself has, such as a sale's rate; false if
 // it has none.
 type OwnLimit func(ctx context.Context, rule, key string) (ratelimit.Limit, bool)
 
-// NewAdmin makes an Admin of the rules in book. own may be nil.
-func NewAdmin(book *Rulebook, sync *Sync, store *redislimit.Store, own OwnLimit) *Admin {
-	return &Admin{book: book, sync: sync, store: store, own: own}
+// Audit records an operator's change before it is made: of the limit that applied to a key, and of
+// the new one, or nil where the operator's limit is removed. The change is not made after an error.
+type Audit func(ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit) error
+
+// NewAdmin makes an Admin of the rules in book. own and audit may be nil.
+func NewAdmin(
+	book *Rulebook, sync *Sync, store *redislimit.Store, own OwnLimit, audit Audit,
+) *Admin {
+	return &Admin{book: book, sync: sync, store: store, own: own, audit: audit}
 }
 
 // maxAdminKey bounds what a mistyped key can occupy in Redis, where an override never expires.
@@ -128,7 +135,7 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 			return Setting{}, err
 		}
 	}
-	if err := a.change(ctx, name, key, &limit); err != nil {
+	if err := a.change(ctx, name, key, held.Limit(), &limit); err != nil {
 		return Setting{}, err
 	}
 	return a.setting(ctx, rule, key)
@@ -141,7 +148,11 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.change(ctx, name, key, nil); err != nil {
+	if err := a.sync.RunOnce(ctx); err != nil {
+		return err
+	}
+	held, _ := a.effective(ctx, rule, key)
+	if err := a.change(ctx, name, key, held.Limit(), nil); err != nil {
 		return err
 	}
 	if key == AnyKey || rule.Scope != ScopeGlobal {
@@ -152,9 +163,16 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
-// change stores a limit and reads it back at once, so that the same operator gets the changed limit
-// on this node.
-func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.Limit) error {
+// change records a change, stores the limit and reads it back at once, so that the same operator
+// gets the changed limit on this node.
+func (a *Admin) change(
+	ctx context.Context, name, key string, was ratelimit.Limit, limit *ratelimit.Limit,
+) error {
+	if a.audit != nil {
+		if err := a.audit(ctx, name, key, was, limit); err != nil {
+			return err
+		}
+	}
 	if err := a.sync.set(ctx, name, key, limit); err != nil {
 		return err
 	}

@@ -30,6 +30,16 @@ const (
 	ActRotateSecret  Action = "rotateSecret"
 	ActDeleteWebhook Action = "deleteWebhook"
 	ActRetryDelivery Action = "retryDelivery"
+	// An API key, with goods id 0. The entry has the key's id and name, and its owner's id.
+	ActCreateAPIKey Action = "createApiKey"
+	ActRevokeAPIKey Action = "revokeApiKey"
+	// An operator's limit. The entry has the rule's name and the key, and the goods id of a sale's
+	// limit.
+	ActSetLimiter    Action = "setLimiter"
+	ActDeleteLimiter Action = "deleteLimiter"
+	// An operator's decision about a dead letter. The entry has its id and the order's number.
+	ActRequeueOrder Action = "requeueOrder"
+	ActDiscardOrder Action = "discardOrder"
 )
 
 // Actions lists all actions.
@@ -38,13 +48,15 @@ func Actions() []Action {
 		ActCreate, ActChange, ActExpose, ActClose, ActDelete, ActCancelOrder, ActRefundOrder,
 		ActShipOrder, ActRevealOrder, ActRetryRefund, ActSettleRefund, ActCreateWebhook,
 		ActChangeWebhook, ActRotateSecret, ActDeleteWebhook, ActRetryDelivery,
+		ActCreateAPIKey, ActRevokeAPIKey, ActSetLimiter, ActDeleteLimiter, ActRequeueOrder,
+		ActDiscardOrder,
 	}
 }
 
 // AuditFilter selects entries of the audit log. A zero field selects all.
 type AuditFilter struct {
-	// MerchantID selects the entries of a merchant: of the merchant's sales and webhooks, whoever
-	// made the change, and of everything that the merchant did.
+	// MerchantID selects the entries of a merchant: of the merchant's sales, webhooks and API
+	// keys, whoever made the change, and of everything that the merchant did.
 	MerchantID string
 	GoodsID    int64
 	Action     Action

@@ -1,4 +1,5 @@
-// The audit trail: who has changed what, of all sales and webhooks that the user may see.
+// The audit trail: who has changed what, of all sales, webhooks, API keys and limits
+// that the user may see.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
 import './expired.js';
@@ -59,8 +60,8 @@ function row(entry) {
   if (href) part(li, 'what').href = href;
   put(part(li, 'at'), moment(Date.parse(entry.at), now()));
   part(li, 'at').dateTime = entry.at;
-  put(part(li, 'who'), entry.actorId ? `${t(`role.${entry.actorRole}`)} ${entry.actorId}` : t('audit.system'));
-  const names = [...new Set([...Object.keys(entry.from), ...Object.keys(entry.to)])].filter((name) => !['orderSn', 'webhookId', 'ownerId'].includes(name));
+  put(part(li, 'who'), entry.actorRole ? `${t(`role.${entry.actorRole}`)} ${entry.actorId}` : t('audit.system'));
+  const names = [...new Set([...Object.keys(entry.from), ...Object.keys(entry.to)])].filter((name) => !['orderSn', 'webhookId', 'ownerId', 'apiKeyId', 'limiter', ...(entry.to.apiKeyId ? ['name'] : [])].includes(name));
   part(li, 'values').hidden = !names.length;
   part(li, 'list').append(...names.map((name) => valueRow(name, entry, sale)));
   return li;
@@ -68,6 +69,8 @@ function row(entry) {
 
 /** What an entry is about: its text, and its page if there is one. */
 function subject({goodsId, to, from}, sale) {
+  if (to.apiKeyId) return [t('audit.apiKey', {name: to.name}), '/console/keys'];
+  if (to.limiter) return [t('audit.limiter', {key: sale ? sale.title : to.limiter}), sale ? `/console/sales/${goodsId}` : ''];
   if (to.orderSn) return [t('audit.order', {sn: to.orderSn}), `/console/orders/${to.orderSn}`];
   if (to.webhookId) return [t('audit.webhook', {url: to.url ?? from.url ?? to.webhookId}), `/console/webhooks/${to.webhookId}`];
   return sale ? [sale.title, `/console/sales/${goodsId}`] : [from.title ?? to.title ?? t('orders.goods', {id: goodsId}), ''];
