@@ -196,6 +196,6 @@ type Line struct {
 
 // ReadLine reads the public status of a waiting room.
 func ReadLine(ctx context.Context, c apiclient.Client, goodsID string) (line Line, err error) {
-	err = c.Do(ctx, http.MethodGet, "/sales/"+goodsID+"/waiting-room", nil, &line)
+	err = apiclient.ReadInto("read a waiting room", &line)(c.API().ShowWaitingRoom(ctx, goodsID, nil))
 	return line, err
 }
