@@ -764,6 +764,7 @@ const (
 	RefundReasonAMOUNT    RefundReason = "AMOUNT"
 	RefundReasonCANCELLED RefundReason = "CANCELLED"
 	RefundReasonCURRENCY  RefundReason = "CURRENCY"
+	RefundReasonDISPUTE   RefundReason = "DISPUTE"
 	RefundReasonEXPIRED   RefundReason = "EXPIRED"
 	RefundReasonFAILED    RefundReason = "FAILED"
 	RefundReasonMERCHANT  RefundReason = "MERCHANT"
@@ -778,6 +779,8 @@ func (e RefundReason) Valid() bool {
 	case RefundReasonCANCELLED:
 		return true
 	case RefundReasonCURRENCY:
+		return true
+	case RefundReasonDISPUTE:
 		return true
 	case RefundReasonEXPIRED:
 		return true

@@ -250,7 +250,7 @@ export type Refund = {
   /** ISO 4217, of amount. */
   currency: string;
   /** Why the order can't keep the money. */
-  reason: "EXPIRED" | "CANCELLED" | "FAILED" | "PAID" | "AMOUNT" | "MERCHANT" | "CURRENCY";
+  reason: "EXPIRED" | "CANCELLED" | "FAILED" | "PAID" | "AMOUNT" | "MERCHANT" | "CURRENCY" | "DISPUTE";
   /** Since the first one or the last retry. */
   attempts: number;
   /** No attempt follows without an operator. */

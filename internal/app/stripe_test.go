@@ -440,6 +440,80 @@ func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 	require.Equal(t, "ignored", h.webhook(h.stripe.Event("customer.created", fakestripe.Object{})))
 }
 
+// TestStripe_LostDisputeCancelsTheOrder disputes payments. Both reports come twice, in the wrong
+// order, and before that of the payment. A lost dispute of the whole payment cancels the order, whose
+// units are on sale again.
+func TestStripe_LostDisputeCancelsTheOrder(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	goods, who := h.exposed("5", "5"), buyer(7)
+	pays := func() (sn, session string) {
+		sn = h.buys(who, goods, "1")
+		page, session := h.checkout(who, sn)
+		must.Get(h.stripe.Pay(page))(t)
+		return sn, session
+	}
+	keeps := func(session string) {
+		require.Equal(t, "kept", h.webhook(h.stripe.Webhook(completed, session, nil)))
+	}
+	closes := func(session string, amount int64, status string) {
+		opened, openedSign := h.stripe.Dispute(h.stripe.Intent(session), amount)
+		closed, closedSign := h.stripe.CloseDispute(h.stripe.Intent(session), status)
+		for range 2 {
+			require.Equal(t, "recorded", h.webhook(closed, closedSign))
+			require.Equal(t, "recorded", h.webhook(opened, openedSign))
+		}
+	}
+	lost, session := pays()
+	closes(session, 1999, "lost")
+	h.agrees(who, lost, "cancelled", 0)
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "refunded", h.webhook(body, sign))
+	h.exact(goods, 5, 5, 0)
+	shown := h.does(merchant(), "GET", "/admin/orders?orderSn="+lost, "").raw
+	require.Contains(t, shown, `"amount":1999,"currency":"EUR","state":"lost"`)
+	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw,
+		`"actorId":"","actorRole":"","action":"refundOrder"`)
+
+	// A part, and a dispute that the merchant won, leave the order paid.
+	for status, kept := range map[string]int64{"lost": 1499, "won": 1999} {
+		sn, session := pays()
+		keeps(session)
+		closes(session, 500, status)
+		h.agrees(who, sn, "paid", kept)
+	}
+	// The goods of a shipped order do not come back with the money.
+	shipped, session := pays()
+	keeps(session)
+	h.does(merchant(), "POST", "/admin/orders/"+shipped+"/ship", `{"carrier":"UPS"}`)
+	closes(session, 1999, "lost")
+	h.becomes(who, shipped, "paid")
+	h.exact(goods, 5, 2, 3)
+	require.Contains(t, h.does(merchant(), "GET", "/admin/orders?orderSn="+shipped, "").raw,
+		`"state":"lost"`)
+	require.Zero(t, h.stripe.Calls("POST /v1/refunds"), "the money is returned already")
+}
+
+// TestStripe_LostDisputeEndsTheRefund refunds a payment that is disputed, which Stripe refuses. The
+// lost dispute returns the money, so that no operator has to.
+func TestStripe_LostDisputeEndsTheRefund(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	who := buyer(7)
+	sn, page, session := h.buysToPay(who)
+	must.Get(h.stripe.Pay(page))(t)
+	body, sign := h.stripe.Webhook(completed, session, nil)
+	require.Equal(t, "kept", h.webhook(body, sign))
+	require.Equal(t, "recorded", h.webhook(h.stripe.Dispute(h.stripe.Intent(session), 1999)))
+	h.does(merchant(), "POST", "/admin/orders/"+sn+"/refund", "")
+	h.becomes(who, sn, "cancelled")
+	h.eventually(func() bool {
+		return strings.Contains(h.onlyRefund().Problem, "charge_disputed")
+	}, "never tried")
+	require.Equal(t, "recorded", h.webhook(h.stripe.CloseDispute(h.stripe.Intent(session), "lost")))
+	h.agrees(who, sn, "cancelled", 0)
+	require.Contains(t, h.does(operator(), "GET", "/admin/refunds", "").raw, `"items":[]`)
+	require.Equal(t, "refunded", h.webhook(body, sign))
+}
+
 // TestStripe_ManyOrdersAgree takes orders through every pair of a buyer's act and a fate of the
 // webhook. The money and the order agree in each.
 func TestStripe_ManyOrdersAgree(t *testing.T) {

@@ -232,13 +232,13 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 	second.ID = "pi_3"
 	must.Get(h.receiveOne(second, now))(t)
 	for _, p := range []payment.Payment{second, shipped} {
-		c := must.Get(h.CancelReturned(ctx, p, nil, now))(t)
+		c := must.Get(h.CancelReturned(ctx, p, nil, payment.RefundByMerchant, now))(t)
 		require.Nil(t, c.Move)
 		require.Equal(t, order.Paid, c.Order.Status)
 	}
 	unknown := returned
 	unknown.ID = "pi_4"
-	_, err := h.CancelReturned(ctx, unknown, nil, now)
+	_, err := h.CancelReturned(ctx, unknown, nil, payment.RefundByMerchant, now)
 	require.ErrorIs(t, err, payment.ErrNoSuchPayment)
 	require.NotErrorIs(t, err, order.ErrTryAgain, "a report that came early is not repeated for this")
 	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
@@ -246,17 +246,21 @@ func (h fixture) TestCancelReturned_CancelsOnce(t *testing.T) {
 		PaymentID: returned.ID, Amount: returned.Amount, State: "failed", Closed: true, Failed: true,
 		At: now,
 	}, now))
-	failed := must.Get(h.CancelReturned(ctx, returned, []string{"re_0", "re_1"}, now))(t)
+	failed := must.Get(h.CancelReturned(ctx, returned, []string{"re_0", "re_1"},
+		payment.RefundByMerchant, now))(t)
 	require.Nil(t, failed.Move, "a refund has failed meanwhile")
 	require.Equal(t, order.Paid, failed.Order.Status)
 	for n := range 2 {
-		c := must.Get(h.CancelReturned(ctx, returned, []string{"re_2"}, now))(t)
+		c := must.Get(h.CancelReturned(ctx, returned, []string{"re_2"}, payment.RefundDispute, now))(t)
 		require.Equal(t, n == 0, c.Move != nil)
 		require.Equal(t, order.Cancelled, c.Order.Status)
 	}
 	r := must.Get(h.receiveOne(returned, now))(t)
 	require.Equal(t, payment.Refunded, r.State)
-	require.Equal(t, payment.RefundByMerchant, r.Reason)
+	require.Equal(t, payment.RefundDispute, r.Reason)
+	r = must.Get(h.receiveOne(second, now))(t)
+	require.Equal(t, payment.Refunded, r.State, "the refunder has nothing to return")
+	require.Equal(t, payment.RefundSecond, r.Reason)
 }
 
 // TestReceive_RefundsAnotherCurrency checks that an order keeps no payment of another currency.

@@ -50,7 +50,8 @@ func (s *Store) endForMerchant(
 			action := salechange.ActCancelOrder
 			if from == order.Paid {
 				action = salechange.ActRefundOrder
-				if err := returnPayment(tx, rows[0], rows[0].Amount == 0, now); err != nil {
+				err := returnPayment(tx, rows[0], rows[0].Amount == 0, payment.RefundByMerchant, now)
+				if err != nil {
 					return payment.Cancellation{}, err
 				}
 			}
@@ -73,7 +74,9 @@ func endOrder(
 
 // returnPayment marks the payment that an order kept for the refunder, which returns the money, or
 // as refunded: nothing was paid, or the provider has returned it.
-func returnPayment(tx *gorm.DB, row orderRow, returned bool, now time.Time) error {
+func returnPayment(
+	tx *gorm.DB, row orderRow, returned bool, reason payment.RefundReason, now time.Time,
+) error {
 	state, due, done := payment.Refunding, millis(now), (*int64)(nil)
 	if returned {
 		state, due, done = payment.Refunded, nil, millis(now)
@@ -81,7 +84,7 @@ func returnPayment(tx *gorm.DB, row orderRow, returned bool, now time.Time) erro
 	err := requireRows(tx.Exec(`UPDATE payments
 		SET state = ?, reason = ?, kept = NULL, refund_at = ?, refunded_at = ?
 		WHERE goods_id = ? AND order_sn = ? AND kept = 1`,
-		state, payment.RefundByMerchant, due, done, row.GoodsID, row.OrderSn), 1, errNoPayment)
+		state, reason, due, done, row.GoodsID, row.OrderSn), 1, errNoPayment)
 	return err
 }
 

@@ -139,10 +139,12 @@ func (s *Store) changeRefund(
 }
 
 // CancelReturned cancels the paid order that keeps a payment, and records the payment as refunded,
-// in one transaction. A shipped order stays paid: its goods do not come back with the money. So does
-// an order if one of the refunds has failed: another process has recorded that meanwhile.
+// in one transaction. A payment that waits for the refunder needs no refund any more. A shipped order
+// stays paid: its goods do not come back with the money. So does an order if one of the refunds has
+// failed: another process has recorded that meanwhile.
 func (s *Store) CancelReturned(
-	ctx context.Context, p payment.Payment, refunds []string, now time.Time,
+	ctx context.Context, p payment.Payment, refunds []string, reason payment.RefundReason,
+	now time.Time,
 ) (payment.Cancellation, error) {
 	return inSaleTx(ctx, s, "cancel an order whose payment was returned", p.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (none payment.Cancellation, err error) {
@@ -157,11 +159,14 @@ func (s *Store) CancelReturned(
 			}
 			paid, err := take[paymentRow](
 				tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID), payment.ErrNoSuchPayment)
+			if err == nil && paid.State == payment.Refunding {
+				err = markRefunded(tx, p, now).Error
+			}
 			if err != nil || paid.State != payment.Kept || rows[0].Status != order.Paid ||
 				rows[0].ShippedAt != nil {
 				return payment.Cancellation{Order: rows[0].order()}, err
 			}
-			if err := returnPayment(tx, rows[0], true, now); err != nil {
+			if err := returnPayment(tx, rows[0], true, reason, now); err != nil {
 				return none, err
 			}
 			return endOrder(tx, sale, rows, order.Paid, salechange.ActRefundOrder, now)

@@ -77,8 +77,8 @@ func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 	return r, query.ChangeError(err)
 }
 
-// reverse records a refund or a dispute. If the merchant returned the whole payment at the provider,
-// it cancels the order. The report of such a payment may still be on its way; the order would keep
+// reverse records a refund or a dispute. If the whole payment went back, by the merchant at the
+// provider or by a lost dispute, it cancels the order. The report of such a payment may still be on its way; the order would keep
 // money that it does not have.
 func (s *Service) reverse(ctx context.Context, e Event) error {
 	s.log.InfoContext(ctx, "payment reversal reported", "kind", e.Reversal.Kind,
@@ -91,19 +91,25 @@ func (s *Service) reverse(ctx context.Context, e Event) error {
 	if err != nil || e.Returned == nil {
 		return err
 	}
-	err = s.cancelReturned(ctx, e)
+	reason := RefundByMerchant
+	if e.Reversal.Kind == ReversalDispute {
+		reason = RefundDispute
+	}
+	err = s.cancelReturned(ctx, e, reason)
 	if errors.Is(err, ErrNoSuchPayment) {
 		if _, err = s.receiveReported(ctx, *e.Returned); err == nil {
-			err = s.cancelReturned(ctx, e)
+			err = s.cancelReturned(ctx, e, reason)
 		}
 	}
 	return err
 }
 
-func (s *Service) cancelReturned(ctx context.Context, e Event) (err error) {
+func (s *Service) cancelReturned(
+	ctx context.Context, e Event, reason RefundReason,
+) (err error) {
 	var done Cancellation
 	err = order.Change(ctx, s.store, func(ctx context.Context, now time.Time) error {
-		done, err = s.store.CancelReturned(ctx, *e.Returned, e.Refunds, now)
+		done, err = s.store.CancelReturned(ctx, *e.Returned, e.Refunds, reason, now)
 		return err
 	})
 	_, err = s.cancelled(ctx, done, err)

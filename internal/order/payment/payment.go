@@ -42,6 +42,7 @@ const (
 	RefundAmount     RefundReason = "AMOUNT"    // the amount was not the order's
 	RefundByMerchant RefundReason = "MERCHANT"  // the merchant or an operator returned it
 	RefundCurrency   RefundReason = "CURRENCY"  // the currency was not the order's
+	RefundDispute    RefundReason = "DISPUTE"   // the buyer's bank returned it: a lost dispute
 )
 
 // Receipt is the outcome of a payment and the state of its order.

@@ -79,7 +79,8 @@ type Event struct {
 	Payment *Payment
 	// Reversal is a refund or a dispute, or nil.
 	Reversal *Reversal
-	// Returned is the payment of a reversal if refunds return it whole; otherwise nil.
+	// Returned is the payment of a reversal if refunds and lost disputes return it whole; otherwise
+	// nil.
 	Returned *Payment
 	// Refunds are the IDs of the refunds that return it.
 	Refunds []string

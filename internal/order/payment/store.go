@@ -57,11 +57,12 @@ type Store interface {
 	// progress.
 	SettleRefund(ctx context.Context, paymentID, note string, now time.Time) (Refund, error)
 	// CancelReturned cancels the paid order whose payment was returned at the provider, and records
-	// the payment as refunded. A shipped order, and an order that does not keep this payment, stay
-	// as they are, and so does one of whose refunds any is recorded as failed; the Move is nil then.
-	// It returns ErrNoSuchPayment if the payment is not recorded.
+	// the payment as refunded for a reason. A payment that is to be refunded is refunded then, with
+	// its own reason. A shipped order, and an order that does not keep this payment, stay as they
+	// are, and so does one of whose refunds any is recorded as failed; the Move is nil then. It
+	// returns ErrNoSuchPayment if the payment is not recorded.
 	CancelReturned(
-		ctx context.Context, p Payment, refunds []string, now time.Time,
+		ctx context.Context, p Payment, refunds []string, reason RefundReason, now time.Time,
 	) (Cancellation, error)
 	// ReversalsOf lists the refunds and disputes of an order, in the order of their ids.
 	ReversalsOf(ctx context.Context, goodsID int64, orderSn string) ([]Reversal, error)

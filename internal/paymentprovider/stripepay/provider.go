@@ -263,22 +263,27 @@ func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
 	return nil
 }
 
-// returns are the refunds of a payment, in Stripe's unit.
+// returns are the refunds and the lost disputes of a payment, in Stripe's unit.
 type returns struct {
 	charge *stripe.Charge
-	amount int64    // of those that have not failed
-	ids    []string // of those that have not failed
+	amount int64    // of refunds that have not failed
+	ids    []string // of those
 	failed int      // how many have
+	lost   int64    // the amount of lost disputes
 }
 
 // whole reports whether nothing of the payment is left. Stripe does not document what a charge says
 // after a refund of it has failed.
 func (r returns) whole() bool {
-	return r.charge != nil &&
-		(r.failed == 0 && r.charge.Refunded || r.failed > 0 && r.amount >= r.charge.Amount)
+	if r.charge == nil {
+		return false
+	}
+	return r.failed == 0 && r.charge.Refunded ||
+		(r.failed > 0 || r.lost > 0) && r.amount+r.lost >= r.charge.Amount
 }
 
-// returned reads a payment and its refunds.
+// returned reads a payment, its refunds and its disputes. Stripe returns the money of a lost dispute
+// to the buyer's bank, and refuses every refund of it.
 func (p *Provider) returned(
 	ctx context.Context, id string,
 ) (*stripe.PaymentIntent, returns, error) {
@@ -298,6 +303,19 @@ func (p *Provider) returned(
 			r.failed++
 		default:
 			r.amount, r.ids = r.amount+refund.Amount, append(r.ids, refund.ID)
+		}
+	}
+	if r.charge == nil || !r.charge.Disputed {
+		return intent, r, nil
+	}
+	disputes := &stripe.DisputeListParams{PaymentIntent: stripe.String(id)}
+	for dispute, err := range p.client.V1Disputes.List(ctx, disputes).All(ctx) {
+		if err != nil {
+			return nil, r, fmt.Errorf("list disputes: %w", readable(err))
+		}
+		// The bank may dispute in a currency of its own. Such an amount can't be compared.
+		if dispute.Status == stripe.DisputeStatusLost && dispute.Currency == r.charge.Currency {
+			r.lost += dispute.Amount
 		}
 	}
 	return intent, r, nil

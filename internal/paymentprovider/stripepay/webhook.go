@@ -111,7 +111,7 @@ func (p *Provider) reversal(
 	}
 	r.PaymentID, r.Currency = paid.ID, strings.ToUpper(r.Currency)
 	e := payment.Event{Reversal: &r}
-	if r.Kind == payment.ReversalRefund && returns.whole() {
+	if returns.whole() {
 		returned := p.payment(paid.ID, paid.Metadata, paid.Amount, paid.Currency)
 		returned.GoodsID, returned.OrderSn = r.GoodsID, r.OrderSn
 		e.Returned, e.Refunds = &returned, returns.ids

@@ -42,6 +42,7 @@ type Server struct {
 	sessions map[string]Object
 	intents  map[string]Object
 	refunds  map[string][]Object // by payment
+	disputes map[string][]Object // the same
 	replies  map[string]reply    // by idempotency key
 	lose     map[string]int      // answers to lose, by path prefix
 	broken   map[string]int      // requests to fail, by method and path
@@ -60,7 +61,7 @@ type reply struct {
 func Start(tb testing.TB) *Server {
 	s := &Server{
 		run: rand.Text()[:8], sessions: map[string]Object{}, intents: map[string]Object{},
-		refunds: map[string][]Object{},
+		refunds: map[string][]Object{}, disputes: map[string][]Object{},
 		replies: map[string]reply{}, lose: map[string]int{}, broken: map[string]int{},
 		calls: map[string]int{},
 	}
@@ -157,6 +158,10 @@ func (s *Server) call(method string, parts []string, form url.Values) (int, Obje
 	case path == "GET v1/refunds":
 		return 200, Object{
 			"object": "list", "has_more": false, "data": s.refunds[form.Get("payment_intent")],
+		}
+	case path == "GET v1/disputes":
+		return 200, Object{
+			"object": "list", "has_more": false, "data": s.disputes[form.Get("payment_intent")],
 		}
 	case len(parts) == 4 && method == "GET" && parts[2] == "sessions":
 		if session, ok := s.sessions[parts[3]]; ok {
@@ -262,6 +267,11 @@ func (s *Server) refund(form url.Values) (int, Object) {
 	if charge["refunded"] == true {
 		return 400, refusal("invalid_request_error", "charge_already_refunded", "")
 	}
+	for _, dispute := range s.disputes[form.Get("payment_intent")] {
+		if dispute["status"] != "won" {
+			return 400, refusal("invalid_request_error", "charge_disputed", "")
+		}
+	}
 	left := charge["amount"].(int64) - charge["amount_refunded"].(int64)
 	return 200, s.makeRefund(intent, left)
 }
@@ -302,6 +312,31 @@ func (s *Server) FailRefund(intent string) (body, header string) {
 	return s.Event("refund.failed", object)
 }
 
+// Dispute disputes a part of a payment, as the buyer's bank does, and returns the event of it.
+func (s *Server) Dispute(intent string, amount int64) (body, header string) {
+	s.mu.Lock()
+	paid := s.intents[intent]
+	paid["latest_charge"].(Object)["disputed"] = true
+	dispute := Object{
+		"id": s.id("dp"), "object": "dispute", "status": "needs_response", "amount": amount,
+		"currency": paid["currency"], "payment_intent": intent,
+	}
+	s.disputes[intent] = append(s.disputes[intent], dispute)
+	object := maps.Clone(dispute)
+	s.mu.Unlock()
+	return s.Event("charge.dispute.created", object)
+}
+
+// CloseDispute closes the last dispute of a payment as won or lost, and returns the event of it.
+func (s *Server) CloseDispute(intent, status string) (body, header string) {
+	s.mu.Lock()
+	dispute := s.disputes[intent][len(s.disputes[intent])-1]
+	dispute["status"] = status
+	object := maps.Clone(dispute)
+	s.mu.Unlock()
+	return s.Event("charge.dispute.closed", object)
+}
+
 // Pay pays the session of a URL in full. It fails like Stripe's page if the session is not open.
 func (s *Server) Pay(pageURL string) (session string, err error) {
 	s.mu.Lock()
@@ -325,7 +360,8 @@ func (s *Server) take(session Object) {
 		"amount": session["amount_total"], "currency": session["currency"],
 		"metadata": session["metadata"], "latest_charge": Object{
 			"id": s.id("ch"), "object": "charge", "amount": session["amount_total"],
-			"amount_refunded": int64(0), "refunded": false,
+			"amount_refunded": int64(0), "refunded": false, "disputed": false,
+			"currency": session["currency"],
 		},
 	}
 }
@@ -374,8 +410,8 @@ func (s *Server) Status(session string) string {
 	return s.sessions[session]["status"].(string)
 }
 
-// Money returns what the payments of an order sum up to, less refunds, and the number of its open
-// sessions.
+// Money returns what the payments of an order sum up to, less refunds and lost disputes, and the
+// number of its open sessions.
 func (s *Server) Money(orderSn string) (kept int64, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,10 +420,15 @@ func (s *Server) Money(orderSn string) (kept int64, open int) {
 			open++
 		}
 	}
-	for _, intent := range s.intents {
+	for id, intent := range s.intents {
 		charge := intent["latest_charge"].(Object)
 		if intent["metadata"].(Object)["orderSn"] == orderSn {
 			kept += charge["amount"].(int64) - charge["amount_refunded"].(int64)
+			for _, dispute := range s.disputes[id] {
+				if dispute["status"] == "lost" {
+					kept -= dispute["amount"].(int64)
+				}
+			}
 		}
 	}
 	return kept, open
