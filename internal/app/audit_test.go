@@ -22,11 +22,11 @@ func TestAudit_HasKeysLimitersAndDeadLetters(t *testing.T) {
 	h.does(operator(), "PATCH", limiter, `{"maxBurstSeconds":2}`)
 	h.does(operator(), "DELETE", limiter, "")
 	h.does(operator(), "PUT", "/admin/limiters/session/*", `{"permitsPerSecond":7}`)
-	const letter = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
+	const id = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
 	require.NoError(t, h.Store.AddDeadLetter(t.Context(), order.DeadLetter{
-		ID: letter, Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: time.Now(), Origin: "q",
+		ID: id, Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: time.Now(), Origin: "q",
 	}))
-	h.does(operator(), "DELETE", "/admin/dead-letters/"+letter, "")
+	h.does(operator(), "DELETE", "/admin/dead-letters/"+id, "")
 	// A refused change is none.
 	for _, body := range []string{`{"permitsPerSecond":-1}`, `{"x":1}`} {
 		require.Equal(t, "BAD_REQUEST", h.as(operator(), "PUT", limiter, body).Reason)
@@ -42,7 +42,7 @@ func TestAudit_HasKeysLimitersAndDeadLetters(t *testing.T) {
 	}
 	name := "randomPath/" + goods
 	want := []entry{
-		{"1", "operator", "discardOrder", nil, map[string]any{"orderSn": "", "deadLetterId": letter}},
+		{"1", "operator", "discardOrder", nil, map[string]any{"orderSn": "", "deadLetterId": id}},
 		{"1", "operator", "setLimiter", map[string]any{"permitsPerSecond": 20.0}, map[string]any{
 			"limiter": "session/*", "permitsPerSecond": 7.0,
 		}},

@@ -474,6 +474,11 @@ func TestStripe_LostDisputeCancelsTheOrder(t *testing.T) {
 	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw,
 		`"actorId":"","actorRole":"","action":"refundOrder"`)
 
+	h.eventually(func() bool {
+		return strings.Contains(h.does(merchant(), "GET", "/admin/events", "").raw,
+			`"type":"order.cancelled"`)
+	}, "no program hears of it")
+
 	// A part, and a dispute that the merchant won, leave the order paid.
 	for status, kept := range map[string]int64{"lost": 1499, "won": 1999} {
 		sn, session := pays()
