@@ -15,13 +15,20 @@ func TestAudit_IsFilteredAndPaged(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
 	goods := h.sells(t, sale{title: kettle, price: 5000})
-	h.sells(t, sale{title: "Reading lamp"})
+	lamp := h.sells(t, sale{title: "Reading lamp"})
 	operator := h.client(t, seckill.Operator, 4)
 	for limit := range 18 {
 		body := map[string]int{"perBuyerLimit": limit + 2}
 		require.NoError(t, operator.Do(t.Context(), "PATCH", "/admin/sales/"+goods, body,
 			&json.RawMessage{}))
 	}
+	var key struct{ ID string }
+	require.NoError(t, operator.Do(t.Context(), "POST", "/admin/api-keys",
+		map[string]any{"name": "erp", "scopes": []string{"sales:read"}, "merchantId": "1"}, &key))
+	require.NoError(t, operator.Do(t.Context(), "DELETE", "/admin/api-keys/"+key.ID, nil,
+		&json.RawMessage{}))
+	require.NoError(t, operator.Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+lamp,
+		map[string]int{"permitsPerSecond": 7}, &json.RawMessage{}))
 	sn := h.won(t, 5, goods, 1)
 	merchant := h.client(t, seckill.Merchant, 1)
 	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/orders/"+sn+"/cancel", nil,
@@ -56,5 +63,13 @@ func TestAudit_IsFilteredAndPaged(t *testing.T) {
 		mei.press("#choose button")
 		mei.sees("#w-goods", "You have no sale with this number.")
 		mei.fitsEverybody("an audit trail of no sale")
+		mei.fill("#a-goods", "")
+		mei.fill("#a-action", "revokeApiKey")
+		mei.sees("#entries > li:first-child", "API key revoked API key erp")
+		mei.fill("#a-action", "setLimiter")
+		mei.sees("#entries > li:first-child", "Rate limit set by hand Rate limit Reading lamp")
+		mei.press("#entries > li:first-child summary")
+		mei.sees("#entries > li:first-child", "Admission rate, buyers per second: 1,000 → 7")
+		mei.fitsEverybody("an audit trail with a limit")
 	}
 }
