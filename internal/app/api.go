@@ -115,7 +115,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Purchases: services.Purchases,
 		Orders:    services.Orders, Notifier: notifier,
 		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
-		LimiterAdmin: limits.Admin(saleRates(services.Catalog), auditLimiters(p.Store)),
+		LimiterAdmin: limits.Admin(saleRates(services.Catalog), auditLimiters(p.Store, p.Log)),
 		Payments:     services.Payments,
 		Shipping: &shipping.Service{
 			Orders: services.Orders, Store: p.Store, Sealer: auth.Addresses{Keys: phones},

@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"reflect"
 	"strconv"
+	"time"
 
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -42,16 +44,17 @@ func saleRates(sales *catalog.Catalog) rules.OwnLimit {
 	}
 }
 
+// auditTimeout bounds how long a change of a limiter waits for MySQL.
+const auditTimeout = 2 * time.Second
+
 // auditLimiters records operators' changes of limiters in the audit log, with the fields that differ.
-// The entry of a sale's limiter belongs to the sale, so that its merchant sees it.
-func auditLimiters(store *sqlstore.Store) rules.Audit {
+// The entry of a sale's limiter belongs to the sale, so that its merchant sees it. A change that
+// MySQL cannot record is made all the same and goes to the log: an operator must be able to limit
+// callers while MySQL is down.
+func auditLimiters(store *sqlstore.Store, log *slog.Logger) rules.Audit {
 	return func(
 		ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit,
-	) error {
-		now, err := store.Now(ctx)
-		if err != nil {
-			return err
-		}
+	) {
 		action, from, to := salechange.ActDeleteLimiter, limitFields(was), map[string]any{}
 		if became != nil {
 			action, to = salechange.ActSetLimiter, limitFields(*became)
@@ -67,7 +70,17 @@ func auditLimiters(store *sqlstore.Store) rules.Audit {
 		if id, err := strconv.ParseInt(key, 10, 64); err == nil && rule == httpapi.PathRule {
 			goodsID = max(id, 0)
 		}
-		return store.AuditLimiter(ctx, action, goodsID, from, to, now)
+		ctx, cancel := context.WithTimeout(ctx, auditTimeout)
+		defer cancel()
+		now, err := store.Now(ctx)
+		if err == nil {
+			err = store.AuditLimiter(ctx, action, goodsID, from, to, now)
+		}
+		if err != nil {
+			log.WarnContext(ctx, "the audit log lacks a change of a limiter, because MySQL does not "+
+				"answer", "action", action, "actor", seckill.ActorOf(ctx).ID, "from", from, "to", to,
+				"err", err)
+		}
 	}
 }
 

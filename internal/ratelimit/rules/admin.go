@@ -36,9 +36,9 @@ type Admin struct {
 // it has none.
 type OwnLimit func(ctx context.Context, rule, key string) (ratelimit.Limit, bool)
 
-// Audit records an operator's change before it is made: of the limit that applied to a key, and of
-// the new one, or nil where the operator's limit is removed. The change is not made after an error.
-type Audit func(ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit) error
+// Audit records an operator's change that was made: the limit that applied to a key before, and the
+// new one, or nil where the operator's limit is removed.
+type Audit func(ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit)
 
 // NewAdmin makes an Admin of the rules in book. own and audit may be nil.
 func NewAdmin(
@@ -163,18 +163,16 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
-// change records a change, stores the limit and reads it back at once, so that the same operator
-// gets the changed limit on this node.
+// change stores a limit, records the change, and reads the limit back at once, so that the same
+// operator gets the changed limit on this node.
 func (a *Admin) change(
 	ctx context.Context, name, key string, was ratelimit.Limit, limit *ratelimit.Limit,
 ) error {
-	if a.audit != nil {
-		if err := a.audit(ctx, name, key, was, limit); err != nil {
-			return err
-		}
-	}
 	if err := a.sync.set(ctx, name, key, limit); err != nil {
 		return err
+	}
+	if a.audit != nil {
+		a.audit(ctx, name, key, was, limit)
 	}
 	if err := a.sync.RunOnce(ctx); err != nil {
 		return fmt.Errorf(
