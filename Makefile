@@ -21,8 +21,10 @@ services: ## install what the tests need on Debian or Ubuntu; starts no daemon
 test: ## run all tests with -race on real servers; installs what is missing
 	@GO=$(GO) scripts/test
 
+ORDERS ?=
+# ORDERS=100000 measures the lists with 500 sales alone: run it on a machine that does nothing else.
 test-browser: services ## test the pages in a real browser, with standalone and with real servers
-	$(GO) test -race -count=1 -timeout 15m ./test/browser
+	$(GO) test -race -count=1 -timeout 15m $(if $(ORDERS),-v -run ListsManySales) ./test/browser $(if $(ORDERS),-browser.orders=$(ORDERS))
 
 # The packages fonts-inter and fonts-noto-cjk give the fonts of the pictures in the repository.
 shots: services ## test-browser, and write new screenshots to docs/img

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
@@ -24,16 +28,18 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 	everywhere := map[string]func(*testing.T, fixture){
 		"by keyboard alone": byKeyboard, "the card follows the order": theCardFollowsTheOrder,
 		"a session that ended": aSessionThatEnded, "a page of its own": aPageOfItsOwn,
-		"to the receipt": toTheReceipt,
+		"to the receipt": toTheReceipt, "for nothing": withoutPayment, "in Chinese": inChinese,
+		"a clock that is wrong": aWrongClock, "unknown addresses": unknownAddresses,
+		"without scripts": withoutScripts,
 	}
 	onPhones := map[string]func(*testing.T, fixture){
 		"pressed many times": pressedManyTimes, "a response is lost": aResponseIsLost,
 		"rate limited": isRateLimited, "too many at once": tooMany,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
-		"an expired attempt": anExpiredAttempt, "another tab is buying": anotherTabIsBuying, "a clock that is wrong": aWrongClock,
-		"in Chinese": inChinese, "signed out": signedOut, "in the line": inTheLine,
-		"cancelled on its page": cancelsOnItsPage, "for nothing": withoutPayment,
-		"with a code": withACode, "a reminder": remindsOfTheStart,
+		"an expired attempt": anExpiredAttempt, "another tab is buying": anotherTabIsBuying,
+		"signed out": signedOut, "in the line": inTheLine,
+		"cancelled on its page": cancelsOnItsPage,
+		"with a code":           withACode, "a reminder": remindsOfTheStart,
 	}
 	maps.Copy(onPhones, everywhere)
 	for screen, tests := range map[device]map[string]func(*testing.T, fixture){
@@ -299,8 +305,19 @@ func aSessionThatEnded(t *testing.T, h fixture) {
 func TestCard_FollowsAnOrderThatExpires(t *testing.T) {
 	t.Parallel()
 	h := standalone(t, "SECKILL_PAYMENT_TIMEOUT=3s")
+	for i, screen := range []device{phone, desktop} {
+		t.Run(screen.name, func(t *testing.T) {
+			t.Parallel()
+			on := h
+			on.screen = screen
+			expires(t, on, int64(160+i))
+		})
+	}
+}
+
+func expires(t *testing.T, h fixture, buyer int64) {
 	goods := h.sells(t, sale{title: "A thing that is not paid in time", stock: 1})
-	v := h.buyer(t, 160, `const every = window.setInterval; // the page asks for unpaid orders each 15 s
+	v := h.buyer(t, buyer, `const every = window.setInterval; // the page asks for unpaid orders each 15 s
 		window.setInterval = (step, ms) => every(step, ms === 15e3 ? 1e3 : ms);`)
 	v.open("/s/" + goods)
 	v.buys(goods, won)
@@ -320,6 +337,36 @@ func withoutPayment(t *testing.T, h fixture) {
 	v.sees(card(goods)+" .say", "Paid. It’s yours.")
 	v.sees(order+" [data-part=say]", "Confirmed. There is nothing to pay.")
 	v.becomes("paid", `document.querySelector('`+order+`').dataset.status === 'paid'`)
+}
+
+// unknownAddresses opens what does not exist. Each address has a page that leads back, not JSON.
+func unknownAddresses(t *testing.T, h fixture) {
+	v := h.visits(t)
+	for _, path := range []string{"/nothing", "/s/999999", "/s/lamp", "/s/1/nothing", "/console/nothing"} {
+		v.open(path)
+		v.sees("h1", "There is no such page")
+		v.becomes("a way back", `document.querySelector('main a[href="/"]').checkVisibility()`)
+	}
+	v.fitsEverybody("an unknown address")
+}
+
+// withoutScripts opens pages in a browser that runs no scripts. Each says what it needs.
+func withoutScripts(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing to read about"})
+	v := h.visits(t)
+	v.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	})
+	for _, path := range []string{
+		"/", "/s/" + goods, "/session", "/console", "/console/sales/" + goods, "/console/audit",
+	} {
+		v.open(path)
+		v.sees(".noscript", "JavaScript")
+		require.True(t, v.is(`document.querySelector('.noscript').checkVisibility()`), path)
+	}
 }
 
 // inTheLine checks the line of a sale with one unit. The second buyer keeps the place over a reload

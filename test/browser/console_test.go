@@ -1,6 +1,8 @@
 package browser
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -199,4 +201,28 @@ func TestConsole_EndedSessionOffersSignIn(t *testing.T) {
 	mei.fill("#token", h.token(t, seckill.Merchant, 1, "Mei"))
 	mei.press("#enter button")
 	mei.becomes("back", `location.pathname === '/console/audit'`)
+}
+
+// TestShop_HasItsOwnNameAndLogo sets both, as an operator does. Buyers and merchants see them, on a
+// phone and a desktop.
+func TestShop_HasItsOwnNameAndLogo(t *testing.T) {
+	t.Parallel()
+	logo := filepath.Join(t.TempDir(), "logo.svg")
+	require.NoError(t, os.WriteFile(logo, []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="40"
+		height="20"><rect width="40" height="20" fill="#b8321a"/></svg>`), 0o600))
+	h := standalone(t, "SECKILL_SHOP_NAME=Ann & Daughters, since 1998", "SECKILL_SHOP_LOGO="+logo)
+	for _, d := range []device{desktop, narrow} {
+		v := visit(t, h.base, d)
+		for _, path := range []string{"/", "/session", "/console"} {
+			if path == "/console" {
+				v.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+			}
+			v.open(path)
+			v.sees(".brand", "Ann & Daughters")
+			v.becomes("the logo is drawn", `document.querySelector('.brand img').naturalWidth === 40`)
+			require.Contains(t, ask[string](v, `document.title`), "Ann & Daughters, since 1998")
+		}
+		v.sees("main", "The shop is called “Ann & Daughters, since 1998”.")
+		v.fitsEverybody("a console with a name and a logo")
+	}
 }

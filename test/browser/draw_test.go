@@ -29,7 +29,7 @@ func (v drawPage) computes(draw *waitingroom.Draw, number int64) {
 	counted := message.NewPrinter(language.English)
 	said := counted.Sprintf("Number %d has position %d of %d.", number, draw.Position(number), draw.Size())
 	if number > int64(draw.Size()) {
-		said = counted.Sprintf("Number %d joined after the draw of %d numbers, so its position is %d.",
+		said = counted.Sprintf("Number %d joined after the draw, whose size is %d, so its position is %d.",
 			number, draw.Size(), number)
 	}
 	v.sees("#say", said)
@@ -41,7 +41,10 @@ func (v drawPage) computes(draw *waitingroom.Draw, number int64) {
 // commitment is public.
 func TestDraw_PageRecomputesPositions(t *testing.T) {
 	t.Parallel()
-	h := standalone(t)
+	recomputesADraw(t, standalone(t)).computesOthers()
+}
+
+func recomputesADraw(t *testing.T, h fixture) drawPage {
 	goods := h.sells(t, sale{
 		title: "A thing to draw for", stock: 1, admission: string(seckill.ByWaitingRoom),
 		start: 15 * time.Second, end: time.Hour,
@@ -76,7 +79,7 @@ func TestDraw_PageRecomputesPositions(t *testing.T) {
 	v.fitsEverybody("a position that was computed")
 	v.light("the page of a draw")
 	v.refusesWrongValues(public)
-	v.computesOthers()
+	return v
 }
 
 // refusesWrongValues changes one digit of the seed, and then enters what no value can be.

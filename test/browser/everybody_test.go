@@ -54,10 +54,19 @@ const (
 // widths are the screens that no page may overflow.
 var widths = []device{narrow, {width: 390, height: 844, scale: 2, phone: true}, desktop}
 
+// fitting are the pages that have passed, so that standalone and real servers, whose pages are the
+// same, do not check them twice.
+var fitting sync.Map
+
 // fitsEverybody checks the open page: axe-core in the visitor's own scheme of colours, contrast in
-// the other one too, and the width on three screens.
+// the other one too, and the width on three screens. It checks each page and device once: what must
+// name one state of one page.
 func (v *visitor) fitsEverybody(what string) {
 	v.t.Helper()
+	passed := fmt.Sprintf("%s %+v", what, v.device)
+	if _, found := fitting.Load(passed); found {
+		return
+	}
 	if !v.is(`window.axe`) {
 		v.run(must.Get(axeCore())(v.t) + "; undefined")
 	}
@@ -80,10 +89,11 @@ func (v *visitor) fitsEverybody(what string) {
 	}
 	v.do(v.device.hold)
 	require.Empty(v.t, wrong, "%s, %+v", what, v.device)
+	fitting.Store(passed, true)
 }
 
-// light checks a page's size, and logs its load time.
-func (v *visitor) light(what string) {
+// light checks and returns a page's size, and logs its load time.
+func (v *visitor) light(what string) (bytes int) {
 	v.t.Helper()
 	type load struct {
 		Bytes, Files int
@@ -99,6 +109,7 @@ func (v *visitor) light(what string) {
 	require.Less(v.t, l.Bytes, 100_000, "%s is too large, uncompressed", what)
 	v.t.Logf("%s: %d bytes uncompressed in %d files, the page itself after %.1f ms",
 		what, l.Bytes, l.Files, l.Millis)
+	return l.Bytes
 }
 
 // TestPages_AreAccessibleAndLight opens every page and dialog as a buyer, a merchant and an

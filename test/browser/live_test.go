@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/buyers"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // TestPages_OnRealServers runs tests that share real servers and a node of each program: first those
@@ -21,9 +23,17 @@ func TestPages_OnRealServers(t *testing.T) {
 	t.Run("tour", func(t *testing.T) { tour(t, h, false, phone, desktop) })
 	t.Run("rush", func(t *testing.T) { stayLiveDuringARush(t, h) })
 	t.Run("ledger", func(t *testing.T) { showARedLedger(t, h) })
+	t.Run("operations", func(t *testing.T) { showsOperations(t, h, narrow.at(true)) })
 	for name, test := range map[string]func(*testing.T, fixture){
 		"receipt": toTheReceipt, "cancelled": cancelsOnItsPage, "line": inTheLine,
-		"code": withACode, "webhooks": usesWebhooks,
+		"code": withACode, "webhooks": usesWebhooks, "figures": showsTheSalesFigures,
+		"audit": func(t *testing.T, h fixture) { filtersTheAudit(t, h, desktop) },
+		"draw":  func(t *testing.T, h fixture) { recomputesADraw(t, h) },
+		"sign-in": func(t *testing.T, h fixture) {
+			provider, settings := issuer(t, freeAddr(t))
+			node := h.joins(t, settings...)
+			signsInAndOut(t, node.base, provider)
+		},
 		"orders": func(t *testing.T, h fixture) { managesOrders(t, h, narrow, 100) },
 		"key":    func(t *testing.T, h fixture) { makesAKey(t, h, desktop, 20) },
 		"line of two tabs": func(t *testing.T, h fixture) {
@@ -34,6 +44,72 @@ func TestPages_OnRealServers(t *testing.T) {
 			t.Parallel()
 			test(t, h)
 		})
+	}
+}
+
+// joins starts another node of the API, which the installation's other tests do not use.
+func (h fixture) joins(t *testing.T, settings ...string) node {
+	t.Helper()
+	// The first node's addresses are its own.
+	env := slices.DeleteFunc(slices.Clone(h.installation.APIs[0].Env), func(pair string) bool {
+		return strings.HasPrefix(pair, "SECKILL_HTTP_ADDR=") || strings.HasPrefix(pair, "SECKILL_OPS_ADDR=")
+	})
+	env = append(env, settings...)
+	p := installation.StartProgram(t, "api", "SECKILL_HTTP_ADDR", env)
+	h.base = "http://" + p.Addr
+	return node{h, p}
+}
+
+// node is a fixture whose base is one node of the installation.
+type node struct {
+	fixture
+	program *installation.Program
+}
+
+// refuses lets buyers ask for a sale that is sold out.
+func (n node) refuses(t *testing.T, goods string, buyers ...int64) {
+	t.Helper()
+	for _, id := range buyers {
+		answer, err := n.client(t, seckill.Buyer, id).Call(t.Context(), "POST",
+			"/randomPath?goodsId="+goods, nil)
+		require.NoError(t, err)
+		require.Equal(t, "SOLD_OUT", answer.Reason)
+	}
+}
+
+// showsTheSalesFigures opens a sale on one node while another node refuses buyers, restarts, and
+// refuses more. The page shows the figures of the sale: they count all nodes and never fall. The only
+// figure of a node says so.
+func showsTheSalesFigures(t *testing.T, h fixture) {
+	const seller = 41
+	goods := h.sells(t, sale{title: "A thing of two nodes", stock: 1, merchant: seller})
+	other := h.joins(t)
+	other.won(t, 700, goods, 1)
+	other.refuses(t, goods, 701, 702, 703)
+	var pages []*visitor
+	for _, d := range []device{desktop, phone.in("zh-CN")} {
+		mei := visit(t, h.base, d)
+		mei.before(`window.seen = []; const Real = window.EventSource;
+			window.EventSource = class extends Real { constructor(url) { super(url);
+				this.addEventListener('picture', (e) => setTimeout(() => window.seen.push(
+					Number(document.querySelector('#reasons b')?.innerText ?? 0)))); } };`)
+		mei.signIn(h.token(t, seckill.Merchant, seller, "Mei"))
+		mei.sees("#found", map[bool]string{true: "Sales: 1 of 1", false: "1 个活动中的 1 个"}[d == desktop])
+		mei.open("/console/sales/" + goods)
+		mei.sees("#reasons b", "3")
+		mei.sees("[data-part=sold]", "1")
+		mei.sees(".tiles", map[bool]string{
+			true: "99 of 100 purchases at this server within", false: "本服务器",
+		}[d == desktop])
+		pages = append(pages, mei)
+	}
+	require.NoError(t, other.program.Stop())
+	other.program.Start(t)
+	other.refuses(t, goods, 704, 705)
+	for _, mei := range pages {
+		mei.becomes("all refusals", `window.seen.at(-1) === 5`)
+		seen := ask[[]int](mei, "window.seen")
+		require.IsNonDecreasing(t, seen)
 	}
 }
 

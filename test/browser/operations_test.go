@@ -17,7 +17,11 @@ import (
 // that is being rebuilt is invented: a real rebuild is over before a page shows it.
 func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 	t.Parallel()
-	h := standalone(t)
+	showsOperations(t, standalone(t), desktop, narrow.at(true))
+}
+
+// showsOperations is for an installation without other dead letters and limits.
+func showsOperations(t *testing.T, h fixture, devices ...device) {
 	goods := h.sells(t, sale{title: kettle, price: 1250})
 	const sn = "1EHPB7qRzSW21NiMXIuidLmrO7yYrHNO5CU"
 	body := fmt.Sprintf(`{"goodsId":"%s","orders":[{"orderSn":"%s","buyerId":"42","quantity":2,`+
@@ -28,7 +32,7 @@ func TestOperations_ShowFailedOrdersAndOverrides(t *testing.T) {
 			'seckill.orders.1', ?)`, sn, goods, []byte(body))
 	api := h.client(t, seckill.Operator, 4)
 
-	for _, d := range []device{desktop, narrow.at(true)} {
+	for _, d := range devices {
 		limit := map[string]float64{"permitsPerSecond": 7, "maxBurstSeconds": 2}
 		for _, limiter := range []string{"randomPath/" + goods, "randomPath/*"} {
 			require.NoError(t, api.Do(t.Context(), "PUT", "/admin/limiters/"+limiter, limit,

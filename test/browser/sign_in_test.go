@@ -23,7 +23,10 @@ import (
 func TestSignIn_AtAnIdentityProvider(t *testing.T) {
 	t.Parallel()
 	provider, h := withIssuer(t)
-	base := h.base
+	signsInAndOut(t, h.base, provider)
+}
+
+func signsInAndOut(t *testing.T, base string, provider *servers.OIDCServer) {
 	merchant, buyer := visit(t, base, desktop), visit(t, base, phone)
 	merchant.leadsTo(provider.Issuer())
 	merchant.chooses(provider, "/console/sales/7", "shop")
@@ -41,21 +44,33 @@ func TestSignIn_AtAnIdentityProvider(t *testing.T) {
 // withIssuer starts a provider, and a standalone whose users it signs in.
 func withIssuer(t *testing.T) (*servers.OIDCServer, fixture) {
 	t.Helper()
-	provider := servers.OIDC(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr, data := listener.Addr().String(), t.TempDir()
-	require.NoError(t, listener.Close())
-	base := "http://" + addr
+	addr, data := freeAddr(t), t.TempDir()
+	provider, settings := issuer(t, addr)
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", settings, "-data", data)
+	require.Equal(t, addr, p.Addr)
+	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
+	return provider, fixture{base: "http://" + addr, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
+}
+
+// issuer starts a provider, and returns the settings of a program at addr whose users it signs in.
+func issuer(t *testing.T, addr string) (*servers.OIDCServer, []string) {
+	t.Helper()
+	provider, base := servers.OIDC(t), "http://"+addr
 	provider.SetRedirect(t, base+"/session/callback")
-	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", []string{
+	return provider, []string{
 		"SECKILL_HTTP_ADDR=" + addr,
 		"SECKILL_OIDC_ISSUER=" + provider.Issuer(), "SECKILL_OIDC_AUDIENCE=" + servers.OIDCClient,
 		"SECKILL_OIDC_ROLE_CLAIM=realm.roles", "SECKILL_PUBLIC_URL=" + base,
-	}, "-data", data)
-	require.Equal(t, addr, p.Addr)
-	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
-	return provider, fixture{base: base, tokens: must.Get(auth.New(secret, 0, time.Now))(t)}
+	}
+}
+
+// freeAddr returns an address that no program listens on.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // TestSignIn_KeysRotateAndAreWithdrawnDuringRequests rotates and withdraws keys of the provider

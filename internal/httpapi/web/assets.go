@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,11 +26,12 @@ type Asset struct {
 type assets struct {
 	version string
 	byName  map[string]Asset
+	modules map[string][]string // by page: its script and all that it imports, to preload them at once
 }
 
-// loadAssets reads the static files. It adds a script module, such as words-en.js, for each group
-// and language of texts. Only console pages load the console's group. A logo is an asset too.
-func loadAssets(groups map[string]map[Lang]Words, brand Brand) (*assets, error) {
+// loadAssets reads the static files. It adds a script module, such as shop-words-en.js, for each page
+// and language, with the texts that the page's scripts use. A logo is an asset too.
+func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) {
 	bodies := make(map[string][]byte)
 	if brand.logo != "" {
 		bodies[brand.logo] = brand.body
@@ -38,40 +40,51 @@ func loadAssets(groups map[string]map[Lang]Words, brand Brand) (*assets, error) 
 	if err != nil {
 		return nil, fmt.Errorf("assets: %w", err)
 	}
-	var scripts strings.Builder
 	for _, f := range static {
 		body, err := files.ReadFile("static/" + f.Name())
 		if err != nil {
 			return nil, fmt.Errorf("assets: %w", err)
 		}
-		if path.Ext(f.Name()) == ".js" {
+		switch path.Ext(f.Name()) {
+		case ".js", ".css":
 			body = withoutComments(body)
-			scripts.Write(body)
 		}
 		bodies[f.Name()] = body
 	}
-	for group, words := range groups {
+	modules := make(map[string][]string)
+	for name, words := range byPage {
+		modules[name] = modulesOf(bodies, name+".js")
+		var scripts strings.Builder
+		for _, module := range modules[name] {
+			scripts.Write(bodies[module])
+		}
 		for l, w := range words {
 			text, err := json.Marshal(w.usedBy(scripts.String()))
 			if err != nil {
-				return nil, fmt.Errorf("assets: %s of %s: %w", group, l, err)
+				return nil, fmt.Errorf("assets: words of %s in %s: %w", name, l, err)
 			}
-			bodies[group+"-"+string(l)+".js"] = slices.Concat([]byte("export default "), text,
-				[]byte(";\n"))
+			bodies[wordsFile(name, l)] = slices.Concat([]byte("export default "), text, []byte(";\n"))
 		}
 	}
-	return pack(bodies)
+	a, err := pack(bodies)
+	if err != nil {
+		return nil, err
+	}
+	a.modules = modules
+	return a, nil
 }
 
-// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts.
-// No text of a script has several lines.
-func withoutComments(script []byte) []byte {
+// comment is the beginning of a line that is a comment, or a part of one. A line of a style sheet may
+// begin with the selector "*, ".
+var comment = regexp.MustCompile(`^ *(//|/\*|\*/|\*( |$))`)
+
+// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts. No
+// text of a script has several lines.
+func withoutComments(source []byte) []byte {
 	var out bytes.Buffer
-	for line := range bytes.Lines(script) {
-		line = bytes.TrimLeft(line, " ")
-		if !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) &&
-			!bytes.HasPrefix(line, []byte("*")) {
-			out.Write(line)
+	for line := range bytes.Lines(source) {
+		if !comment.Match(bytes.TrimSuffix(line, []byte("\n"))) {
+			out.Write(bytes.TrimLeft(line, " "))
 		}
 	}
 	return out.Bytes()
@@ -128,9 +141,8 @@ func compress(body []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// modules returns a script and all scripts that it imports, so that a page can preload them at
-// once.
-func (a *assets) modules(entry string) []string {
+// modulesOf returns a script and all scripts that it imports.
+func modulesOf(bodies map[string][]byte, entry string) []string {
 	found, open := []string{}, []string{entry}
 	for len(open) > 0 {
 		name := open[0]
@@ -139,9 +151,11 @@ func (a *assets) modules(entry string) []string {
 			continue
 		}
 		found = append(found, name)
-		for line := range strings.Lines(string(a.byName[name].Body)) {
-			if _, from, ok := strings.Cut(line,
-				" from './"); ok && strings.HasPrefix(line, "import ") {
+		for line := range strings.Lines(string(bodies[name])) {
+			if !strings.HasPrefix(line, "import ") {
+				continue
+			}
+			if _, from, ok := strings.Cut(line, "'./"); ok {
 				next, _, _ := strings.Cut(from, "'")
 				open = append(open, next)
 			}

@@ -75,25 +75,25 @@ func (p Page) Asset(name string) string { return AssetPath + p.site.assets.versi
 // InConsole reports whether the page is one of the console.
 func (p Page) InConsole() bool { return strings.HasPrefix(p.Path, "/console") }
 
-// Groups are the groups of texts that the page's scripts load.
-func (p Page) Groups() string {
+// Styles are the page's style sheets.
+func (p Page) Styles() []string {
 	switch {
+	case p.Name == "shop" || p.Name == "item":
+		return []string{"style.css", "shop.css"}
 	case p.InConsole():
-		return shared + " " + ofConsole
-	case p.Name == "draw":
-		return shared + " " + ofDraw
+		return []string{"style.css", "form.css", "console.css"}
 	}
-	return shared
+	return []string{"style.css", "form.css"}
 }
+
+// WordsFile is the script module with the texts of the page's scripts.
+func (p Page) WordsFile() string { return wordsFile(p.Name, p.Lang) }
 
 // Modules returns the addresses of the page's script and of all its imports, for preloading.
 func (p Page) Modules() []string {
-	names := p.site.assets.modules(p.Name + ".js")
-	for group := range strings.FieldsSeq(p.Groups()) {
-		names = append(names, group+"-"+string(p.Lang)+".js")
-	}
-	for i, n := range names {
-		names[i] = p.Asset(n)
+	names := []string{p.Asset(p.WordsFile())}
+	for _, n := range p.site.assets.modules[p.Name] {
+		names = append(names, p.Asset(n))
 	}
 	return names
 }

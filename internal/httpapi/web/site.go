@@ -24,42 +24,65 @@ type Site struct {
 	brand  Brand
 }
 
+// pagesOf returns the templates of pages, by the folder with the texts that they have beside the
+// shared ones; "" for none.
+func pagesOf() map[string][]string {
+	return map[string][]string{
+		"":     {"shop", "item", "session", "stop", "purchase"},
+		"draw": {"draw"},
+		"console": {
+			"console", "sale", "operations", "order", "keys", "webhooks", "webhook", "audit",
+		},
+	}
+}
+
+// merge returns the texts of both; the maps stay as they are.
+func merge(a, b Words) Words {
+	both := make(Words, len(a)+len(b))
+	maps.Copy(both, a)
+	maps.Copy(both, b)
+	return both
+}
+
 // New parses the embedded files. Prices are in the given currency (ISO 4217). An unknown currency
 // is an error.
 func New(currency string, brand Brand) (*Site, error) {
-	groups := make(map[string]map[Lang]Words)
-	for group, folder := range map[string]string{
-		shared: "words", ofConsole: "words/console", ofDraw: "words/draw",
-	} {
-		words, err := loadWords(folder)
-		if err != nil {
-			return nil, err
-		}
-		groups[group] = words
+	shared, err := loadWords("words")
+	if err != nil {
+		return nil, err
 	}
 	money, err := moneyOf(currency)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadAssets(groups, brand)
+	all := map[Lang]Words{}
+	byPage := make(map[string]map[Lang]Words)
+	for folder, pages := range pagesOf() {
+		words := shared
+		if folder != "" {
+			if words, err = loadWords("words/" + folder); err != nil {
+				return nil, err
+			}
+		}
+		for _, l := range Langs() {
+			all[l] = merge(all[l], words[l])
+		}
+		for _, name := range pages {
+			byPage[name] = make(map[Lang]Words)
+			for _, l := range Langs() {
+				byPage[name][l] = merge(shared[l], words[l])
+			}
+		}
+	}
+	loaded, err := loadAssets(byPage, brand)
 	if err != nil {
 		return nil, err
 	}
-	words := make(map[Lang]Words)
-	for _, l := range Langs() {
-		words[l] = make(Words)
-		for _, group := range groups {
-			maps.Copy(words[l], group[l])
-		}
-	}
 	s := &Site{
-		words: words, assets: loaded, money: money, code: currency, brand: brand,
+		words: all, assets: loaded, money: money, code: currency, brand: brand,
 		pages: make(map[string]*template.Template),
 	}
-	for _, name := range []string{
-		"shop", "item", "session", "console", "sale", "operations", "order", "keys", "webhooks",
-		"webhook", "audit", "stop", "purchase", "draw",
-	} {
+	for name := range byPage {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {

@@ -17,17 +17,25 @@ func TestAssets_AreWithoutCommentsAndTextsOfTemplates(t *testing.T) {
 		require.True(t, found, name)
 		return string(a.Body)
 	}
-	words := get("words-en.js")
+	words := get("shop-words-en.js")
 	for _, name := range []string{
-		"reason.SOLD_OUT", "card.buy", "failure.LOST", "orders.pay.going", "remind.off", "status.paid",
-		"purchase.thanks", "address.wrong.email",
+		"reason.SOLD_OUT", "card.buy", "failure.LOST", "orders.pay.going", "remind.due", "status.paid",
 	} {
 		require.Contains(t, words, `"`+name+`"`)
 	}
 	require.NotContains(t, words, "stop.missing")
-	require.NotContains(t, words, "draw.position")
-	require.Contains(t, get("draw-words-en.js"), `"draw.position"`)
-	require.Contains(t, get("console-words-zh.js"), `"gate.SHUT"`)
+	for _, name := range []string{"draw.position", "address.wrong.email", "purchase.thanks", "gate.SHUT"} {
+		require.NotContains(t, words, `"`+name+`"`)
+	}
+	for file, name := range map[string]string{
+		"draw-words-en.js": "draw.position", "purchase-words-en.js": "address.wrong.email",
+		"operations-words-zh.js": "gate.SHUT", "audit-words-en.js": "reason.NETWORK.console",
+		"item-words-zh.js": "remind.off",
+	} {
+		require.Contains(t, get(file), `"`+name+`"`, file)
+	}
+	require.NotContains(t, get("shop.css"), "/*")
+	require.Contains(t, get("style.css"), "\n*, ::before, ::after { box-sizing: border-box; }\n")
 	for line := range strings.Lines(get("counter.js")) {
 		require.NotRegexp(t, `^\s*(//|/\*|\* )`, line)
 	}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,6 +84,22 @@ func TestWords_OfTheConsoleAndTheShop(t *testing.T) {
 		require.NotEmpty(t, s.Words(Chinese)[name])
 		require.NotEqual(t, want, s.Words(Chinese)[name])
 	}
+}
+
+// plural is a number followed by an English plural, which is wrong for 1: "1 attempts".
+var plural = regexp.MustCompile(`\{(n|found|size|all|most)\} (are\b|[a-z]{3,}s\b)`)
+
+// TestWords_FitEveryNumber checks that no text has a noun or a verb whose form depends on a number.
+// Chinese has no such forms, but each of its texts must show the same values.
+func TestWords_FitEveryNumber(t *testing.T) {
+	s := must.Get(New("CNY", Brand{}))(t)
+	value := regexp.MustCompile(`\{\w+\}`)
+	values := func(text string) []string { return slices.Sorted(slices.Values(value.FindAllString(text, -1))) }
+	for name, text := range s.Words(English) {
+		require.NotRegexp(t, plural, text, name)
+		require.Equal(t, values(text), values(s.Words(Chinese)[name]), name)
+	}
+	require.Regexp(t, plural, "{n} attempts, the last {when}")
 }
 
 func TestWordsFormat_ShowsMissingNames(t *testing.T) {

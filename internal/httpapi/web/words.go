@@ -9,12 +9,8 @@ import (
 // Words are the texts of one language by name. A text may have {placeholders}.
 type Words map[string]string
 
-// Groups of texts. A page loads the shared group, and at most one other.
-const (
-	shared    = "words"
-	ofConsole = "console-words"
-	ofDraw    = "draw-words"
-)
+// wordsFile is the name of the script module with a page's texts in a language.
+func wordsFile(page string, l Lang) string { return page + "-words-" + string(l) + ".js" }
 
 // loadWords parses the texts of all languages in a folder.
 func loadWords(folder string) (map[Lang]Words, error) {
@@ -40,7 +36,7 @@ func (w Words) usedBy(scripts string) Words {
 	for name, text := range w {
 		found := strings.Contains(scripts, "'"+name+"'")
 		for i, c := range name {
-			found = found || c == '.' && (strings.Contains(scripts, "'"+name[:i]+"'") ||
+			found = found || c == '.' && (strings.Contains(scripts, "oneOf('"+name[:i]+"'") ||
 				strings.Contains(scripts, "`"+name[:i]+".${"))
 		}
 		if found {

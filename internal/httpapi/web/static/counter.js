@@ -229,7 +229,7 @@ export class Counter {
     onEnd(this.sale.goodsId, () => this.endElsewhere(place), ended.signal);
     const left = () => {
       if (this.place !== place) ended.abort();
-      if (this.place !== place || this.busy && part(this.card, 'steps').dataset.at) return;
+      if (this.place !== place || this.busy && part(this.card, 'steps')?.dataset.at) return;
       if (this.turn()) {
         this.say('yes', t('room.turn', {time: length(Date.parse(place.admittedUntil) - now())}));
         setTimeout(left, 500);
@@ -316,7 +316,12 @@ export class Counter {
 
   /** Shows the attempt's progress; null hides it. */
   step(name) {
-    const steps = part(this.card, 'steps');
+    let steps = part(this.card, 'steps');
+    if (!steps) {
+      if (!name) return;
+      steps = document.getElementById('steps').content.firstElementChild.cloneNode(true);
+      part(this.card, 'say').before(steps);
+    }
     steps.hidden = !name;
     for (const li of steps.children) {
       if (li.dataset.step === name) li.setAttribute('aria-current', 'step');

@@ -204,7 +204,7 @@ function showReasons(refusals, all, since) {
     let li = list.children[i];
     if (!li) {
       li = document.createElement('li');
-      li.innerHTML = '<span></span><b class="figure"></b><svg class="bar" aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none"><rect class="all" width="100" height="6"/><rect class="left" height="6"/></svg>';
+      li.innerHTML = '<span></span><b class="figure"></b><svg class="bar" aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none"><rect class="left" height="6"/></svg>';
       list.append(li);
     }
     put(li.querySelector('span'), t(`refused.${reason}`));

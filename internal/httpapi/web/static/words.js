@@ -1,8 +1,7 @@
 // The page's texts in its language, and the format of numbers, money and times.
 const page = document.documentElement.dataset;
 const inConsole = location.pathname.startsWith('/console');
-const groups = page.groups.split(' ');
-const words = Object.assign({}, ...(await Promise.all(groups.map((g) => import(`./${g}-${page.lang}.js`)))).map((m) => m.default));
+const {default: words} = await import(`./${page.words}`);
 
 /** A text with its {placeholders} filled in. An unknown name is returned as it is. */
 export function t(name, values = {}) {
