@@ -344,7 +344,7 @@ func unknownAddresses(t *testing.T, h fixture) {
 	v := h.visits(t)
 	for _, path := range []string{"/nothing", "/s/999999", "/s/lamp", "/s/1/nothing", "/console/nothing"} {
 		v.open(path)
-		v.sees("h1", "There is no such page")
+		v.sees("h1", "There is no such")
 		v.becomes("a way back", `document.querySelector('main a[href="/"]').checkVisibility()`)
 	}
 	v.fitsEverybody("an unknown address")
