@@ -34,7 +34,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 	}
 	onPhones := map[string]func(*testing.T, fixture){
 		"pressed many times": pressedManyTimes, "a response is lost": aResponseIsLost,
-		"rate limited": isRateLimited, "too many at once": tooMany,
+		"rate limited": isRateLimited, "a node is late": aNodeIsLate, "too many at once": tooMany,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft,
 		"an expired attempt": anExpiredAttempt, "another tab is buying": anotherTabIsBuying,
 		"signed out": signedOut, "in the line": inTheLine,
@@ -147,6 +147,24 @@ func isRateLimited(t *testing.T, h fixture) {
 	v.sees(card(goods)+" .say", "We ask again for you in 1 s")
 	v.sees(card(goods)+" .say", won)
 	require.GreaterOrEqual(t, ask[float64](v, "window.at[1] - window.at[0]"), 1990.0)
+}
+
+// aNodeIsLate refuses the first request of a buyer who presses at the start: the node that answers
+// believes that the sale begins a moment later. The page asks again, and gives up at the third time.
+func aNodeIsLate(t *testing.T, h fixture) {
+	goods := h.sells(t, sale{title: "A thing that has just begun", perBuyer: 5})
+	v := h.buyer(t, 125, `window.late = 1; window.meddle = (path) =>
+		path.includes('randomPath') && window.late-- > 0 ? new Response(
+			'{"code":409,"reason":"NOT_STARTED","message":"","data":{},"requestId":"x"}',
+			{status: 409}) : null;`)
+	v.open("/s/" + goods)
+	v.press(card(goods) + " .buy")
+	v.sees(card(goods)+" .say", "The sale begins now. We ask again for you in 1 s.")
+	v.sees(card(goods)+" .say", won)
+	require.Len(t, v.calls("/randomPath"), 2)
+	v.run(`window.late = 9; window.calls = []`)
+	v.buys(goods, "This sale has not started.")
+	require.Len(t, v.calls("/randomPath"), 3)
 }
 
 func tooMany(t *testing.T, h fixture) {

@@ -1,7 +1,7 @@
 // One purchase attempt: a random path, and the purchase with it. A repeated request with the same
 // path returns the same order, so the path is stored until the outcome is known. An attempt
 // continues when the page is opened again.
-import {call, callWithRetry} from './net.js';
+import {call, callWithRetry, countdown} from './net.js';
 import {now} from './clock.js';
 
 const user = document.documentElement.dataset.user;
@@ -60,10 +60,16 @@ export async function buy(goodsId, quantity, code, say, signal) {
   }
 }
 
-function path(goodsId, code, say, signal) {
+/** Asks again while a node whose clock is behind the page's says that the sale has not started. */
+async function path(goodsId, code, say, signal) {
   say('path');
   const body = code ? {code} : null;
-  return callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {body, signal, waiting: (answer, left) => say('wait', {answer, left, step: 'path'})});
+  const waiting = (answer, left) => say('wait', {answer, left, step: 'path'});
+  for (let asked = 1; ; asked++) {
+    const answer = await callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {body, signal, waiting});
+    if (answer.reason !== 'NOT_STARTED' || asked === 3) return answer;
+    if (!await countdown(1, (left) => waiting(answer, left), signal)) return {...answer, reason: 'STOPPED'};
+  }
 }
 
 /** Repeats the purchase until it has a definite answer; unsure where the time ran out first. */
