@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -129,8 +130,11 @@ func (c *discardDeadLetterCmd) Run(s *session) error {
 		return err
 	}
 	return c.with(s, func(store *sqlstore.Store) error {
-		service := &deadletter.Service{Store: store}
-		if err := service.Discard(s.ctx, anOperator(), c.ID); err != nil {
+		now, err := store.Now(s.ctx)
+		if err == nil {
+			err = store.RemoveDeadLetter(seckill.WithActor(s.ctx, anOperator()), c.ID, now)
+		}
+		if err != nil {
 			return err
 		}
 		return s.print(map[string]string{"discarded": c.ID}, "discarded %s", c.ID)
