@@ -2990,7 +2990,7 @@ type ClientInterface interface {
 	// JoinWaitingRoomWithBody Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type.
@@ -3001,7 +3001,7 @@ type ClientInterface interface {
 	// JoinWaitingRoom Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4122,7 +4122,7 @@ func (c *Client) ShowWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, par
 // JoinWaitingRoomWithBody Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type.
@@ -4143,7 +4143,7 @@ func (c *Client) JoinWaitingRoomWithBody(ctx context.Context, goodsID GoodsIDInP
 // JoinWaitingRoom Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type.
@@ -7646,7 +7646,7 @@ type ClientWithResponsesInterface interface {
 	// JoinWaitingRoomWithBodyWithResponse Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7657,7 +7657,7 @@ type ClientWithResponsesInterface interface {
 	// JoinWaitingRoomWithResponse Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17408,7 +17408,7 @@ func (c *ClientWithResponses) ShowWaitingRoomWithResponse(ctx context.Context, g
 // JoinWaitingRoomWithBodyWithResponse Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -17425,7 +17425,7 @@ func (c *ClientWithResponses) JoinWaitingRoomWithBodyWithResponse(ctx context.Co
 // JoinWaitingRoomWithResponse Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. `SOLD_OUT` and `ENDED` when the room is over. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

@@ -93,8 +93,15 @@ func TestWaitingRoom_Calls(t *testing.T) {
 	h.becomes(buyer(2), sn, "created")
 	h.does(buyer(2), "POST", "/orders/"+sn+"/pay", "")
 	h.eventually(func() bool {
-		return h.as(buyer(4), "POST", target, "").Reason == "SOLD_OUT"
+		return h.as(buyer(4), "POST", target, "").Reason == "SOLD_OUT" ||
+			dataOf[place](t, h.does(buyer(4), "POST", target, "")).State == "over"
 	}, "the room is never over")
+	require.Equal(t, "over", dataOf[place](t, h.does(buyer(1), "POST", target, "")).State)
+	late := int64(5)
+	h.eventually(func() bool { // the status may be a second old
+		late++
+		return h.as(buyer(late), "POST", target, "").Reason == "SOLD_OUT"
+	}, "a room that is over gives places")
 	h.refuses("CONFLICT", merchant(), "PATCH", "/admin/sales/"+goods, `{"admission":"rate"}`)
 	h.refuses("BAD_REQUEST", merchant(), "PATCH", "/admin/sales/"+goods, `{"admission":"luck"}`)
 }

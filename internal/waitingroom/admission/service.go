@@ -158,7 +158,7 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 }
 
 // Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one or
-// shows a ticket. ticket may be empty.
+// shows a ticket. ticket may be empty. A room that is over gives no new place.
 func (s *Service) Join(
 	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
@@ -167,7 +167,11 @@ func (s *Service) Join(
 		return Place{}, err
 	}
 	if status.Phase() == waitingroom.PhaseOver {
-		return Place{}, status.refusal()
+		p, err := s.Find(ctx, goodsID, buyerID, ticket)
+		if seckill.ReasonOf(err) == seckill.NotFound {
+			err = status.refusal()
+		}
+		return p, err
 	}
 	p, err := s.visit(ctx, goodsID, Join, s.newVisit(status, buyerID, ticket))
 	if err == nil && p.State == Missed {
