@@ -26,7 +26,8 @@ type Store interface {
 	APIKeysByID(ctx context.Context, ids []string) ([]Key, error)
 	// CountAPIKeys returns the number of a merchant's valid keys.
 	CountAPIKeys(ctx context.Context, merchantID string) (int, error)
-	// RevokeAPIKey revokes a key, for the context's actor. A key that is revoked keeps its time and its revoker.
+	// RevokeAPIKey revokes a key, for the context's actor. A key that is revoked keeps its time and
+	// its revoker.
 	RevokeAPIKey(ctx context.Context, id, by string, now time.Time) error
 }
 

@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 )
 
-// Ops is the handler of the operations address: /metrics, /livez, /readyz and /debug/pprof. It has no authentication, so the address must be private.
+// Ops is the handler of the operations address: /metrics, /livez, /readyz and /debug/pprof. It has
+// no authentication, so the address must be private.
 func Ops(metrics http.Handler, ready httpapi.Readiness, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)

@@ -47,10 +47,10 @@ func saleRates(sales *catalog.Catalog) rules.OwnLimit {
 // auditTimeout bounds how long a change of a limiter waits for MySQL.
 const auditTimeout = 2 * time.Second
 
-// auditLimiters records operators' changes of limiters in the audit log, with the fields that differ.
-// The entry of a sale's limiter belongs to the sale, so that its merchant sees it. A change that
-// MySQL cannot record is made all the same and goes to the log: an operator must be able to limit
-// callers while MySQL is down.
+// auditLimiters records operators' changes of limiters in the audit log, with the fields that
+// differ. The entry of a sale's limiter belongs to the sale, so that its merchant sees it. A change
+// that MySQL cannot record is made all the same and goes to the log: an operator must be able to
+// limit callers while MySQL is down.
 func auditLimiters(store *sqlstore.Store, log *slog.Logger) rules.Audit {
 	return func(
 		ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit,

@@ -441,8 +441,8 @@ func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 }
 
 // TestStripe_LostDisputeCancelsTheOrder disputes payments. Both reports come twice, in the wrong
-// order, and before that of the payment. A lost dispute of the whole payment cancels the order, whose
-// units are on sale again.
+// order, and before that of the payment. A lost dispute of the whole payment cancels the order,
+// whose units are on sale again.
 func TestStripe_LostDisputeCancelsTheOrder(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)
 	goods, who := h.exposed("5", "5"), buyer(7)

@@ -101,7 +101,7 @@ func TestWaitingRoom_Calls(t *testing.T) {
 	h.eventually(func() bool { // the status may be a second old
 		late++
 		return h.as(buyer(late), "POST", target, "").Reason == "SOLD_OUT"
-	}, "a room that is over gives places")
+	}, "a room that is over hands out places")
 	h.refuses("CONFLICT", merchant(), "PATCH", "/admin/sales/"+goods, `{"admission":"rate"}`)
 	h.refuses("BAD_REQUEST", merchant(), "PATCH", "/admin/sales/"+goods, `{"admission":"luck"}`)
 }

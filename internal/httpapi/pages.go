@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// salesOnPage is how many sales the shop page shows at once. Rows of two, three and four cards are
-	// then complete, and the page stays below 85 KB, which phones load fast.
+	// salesOnPage is how many sales the shop page shows at once. Rows of two, three and four cards
+	// are then complete, and the page stays below 85 KB, which phones load fast.
 	salesOnPage = 12
 	// maxSearch limits the text of a search, in bytes. Titles are shorter.
 	maxSearch = 500

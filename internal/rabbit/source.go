@@ -38,9 +38,9 @@ func (s *Source) Shards() int { return s.opt.Shards }
 
 // Open connects to an address that answers, declares the shard's queue and consumes it. The first
 // address that it tries differs from shard to shard. The broker delivers to one consumer of the
-// shard, and to the next when that connection ends. Open reports a queue as new that it has made, or
-// that has no mark: no publisher notices a queue that vanishes while nobody publishes. Open returns
-// within seconds.
+// shard, and to the next when that connection ends. Open reports a queue as new that it has made,
+// or that has no mark: no publisher notices a queue that vanishes while nobody publishes. Open
+// returns within seconds.
 func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 	if shard < 0 || shard >= s.opt.Shards {
 		return nil, fmt.Errorf("open shard %d of %d: no such shard", shard, s.opt.Shards)

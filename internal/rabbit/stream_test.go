@@ -104,8 +104,8 @@ func TestStream_EndsWithADeletedQueue(t *testing.T) {
 }
 
 // TestStream_ReportsAQueueThatVanishedWithoutPublishes deletes a queue while nobody publishes. The
-// consumer, or another program, declares it again. The consumer's process must then publish what the
-// queue had.
+// consumer, or another program, declares it again. The consumer's process must then publish what
+// the queue had.
 func TestStream_ReportsAQueueThatVanishedWithoutPublishes(t *testing.T) {
 	reported := make(queueReports, 64)
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}, OnNewQueue: reported.add}

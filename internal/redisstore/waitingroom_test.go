@@ -191,8 +191,9 @@ func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {
 	require.NotZero(t, s.visit(admission.Find, 3)[0].Until)
 }
 
-// TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought, one
-// whose order was cancelled afterwards, and the latter after another admission that was not used.
+// TestJoin_UsedAdmissionIsNotMissed checks buyers who could buy another unit: one who has bought,
+// one whose order was cancelled afterwards, and the latter after another admission that was not
+// used.
 func (s fixture) TestJoin_UsedAdmissionIsNotMissed(t *testing.T) {
 	s.openRoom(10, 2)
 	s.visit(admission.Join, 1, 2)

@@ -101,8 +101,7 @@ func newAuditEntry(
 }
 
 // AuditLimiter records an operator's change of a limiter by the context's actor. The limiter itself
-// is in Redis, so the caller records a change before it is made: the log has no gaps, and may have an
-// entry of a change that failed. goodsID is 0 for a limiter of no sale.
+// is in Redis, so no transaction holds both. goodsID is 0 for a limiter of no sale.
 func (s *Store) AuditLimiter(
 	ctx context.Context, action salechange.Action, goodsID int64, was, became map[string]any,
 	now time.Time,

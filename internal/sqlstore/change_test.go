@@ -200,8 +200,8 @@ func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
 	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key expires after a day")
 }
 
-// TestChange_KeepsLongestMetadata changes the metadata to the longest that a sale may have. The audit
-// log and the idempotency key have it as a JSON text within JSON, which escapes it twice.
+// TestChange_KeepsLongestMetadata changes the metadata to the longest that a sale may have. The
+// audit log and the idempotency key have it as a JSON text within JSON, which escapes it twice.
 func (h fixture) TestChange_KeepsLongestMetadata(t *testing.T) {
 	sale := h.draft(1, 10, 5)
 	pairs := map[string]string{}

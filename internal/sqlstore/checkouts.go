@@ -107,8 +107,8 @@ func (s *Store) SaveCheckout(ctx context.Context, c payment.Checkout) error {
 	})
 }
 
-// EndCheckout ends a page, which the next attempt then follows. A page without an id is named by its
-// attempt.
+// EndCheckout ends a page, which the next attempt then follows. A page without an id is named by
+// its attempt.
 func (s *Store) EndCheckout(ctx context.Context, c payment.Checkout) error {
 	return s.inTx(ctx, "end a checkout", func(tx *gorm.DB) error {
 		if _, err := findOrder(locked(tx), c.GoodsID, c.OrderSn); err != nil {
@@ -235,8 +235,9 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time
 
 // refundAgain makes the payment of a failed refund due again, after the pause of a failed attempt,
 // or leaves it to an operator. It changes no payment that its order keeps, because then the merchant
-// began the refund at the provider, and none whose money an operator has returned in another way. While the refund's answer is not recorded, it returns an error,
-// so that the provider reports again: the refunder would otherwise record the failed refund as done.
+// began the refund at the provider, and none whose money an operator has returned in another way.
+// While the refund's answer is not recorded, it returns an error, so that the provider reports
+// again: the refunder would otherwise record the failed refund as done.
 func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	paid, err := take[paymentRow](
 		tx.Where("goods_id = ? AND payment_id = ?", r.GoodsID, r.PaymentID), errNoPayment)

@@ -96,8 +96,8 @@ func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, er
 }
 
 // RemoveDeadLetter deletes a dead letter, in one transaction with its entry in the audit log. It
-// returns order.ErrNoSuchDeadLetter if there is none, so that one of two concurrent callers gets the
-// error.
+// returns order.ErrNoSuchDeadLetter if there is none, so that one of two concurrent callers gets
+// the error.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id string, now time.Time) error {
 	return s.inTx(ctx, "remove a dead letter", func(tx *gorm.DB) error {
 		row, err := take[deadLetterRow](locked(tx).Where("id = ?", id), order.ErrNoSuchDeadLetter)

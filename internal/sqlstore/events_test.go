@@ -124,8 +124,8 @@ func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
 	require.Equal(t, minutes(2), found[8].At)
 }
 
-// TestEvents_RestoredOrderIsPaidAfterItsCreation pays an order by a clock that is behind that of the
-// program which restored it.
+// TestEvents_RestoredOrderIsPaidAfterItsCreation pays an order by a clock that is behind that of
+// the program which restored it.
 func (h fixture) TestEvents_RestoredOrderIsPaidAfterItsCreation(t *testing.T) {
 	sale := h.exposed(4, 5)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 1)

@@ -139,9 +139,9 @@ func (s *Store) changeRefund(
 }
 
 // CancelReturned cancels the paid order that keeps a payment, and records the payment as refunded,
-// in one transaction. A payment that waits for the refunder needs no refund any more. A shipped order
-// stays paid: its goods do not come back with the money. So does an order if one of the refunds has
-// failed: another process has recorded that meanwhile.
+// in one transaction. A payment that waits for the refunder needs no refund any more. A shipped
+// order stays paid: its goods do not come back with the money. So does an order if one of the
+// refunds has failed: another process has recorded that meanwhile.
 func (s *Store) CancelReturned(
 	ctx context.Context, p payment.Payment, refunds []string, reason payment.RefundReason,
 	now time.Time,

@@ -52,9 +52,10 @@ func (s *Store) ScheduleRelease(
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
-// dead letter and the scheduled move, in one transaction with its entry in the audit log. It does not change an order in another
-// state. The error is Conflict where stock or limit do not allow it. It is order.ErrTryAgain, with
-// nothing written, where the move's epoch is over or the move is already released.
+// dead letter and the scheduled move, in one transaction with its entry in the audit log. It does
+// not change an order in another state. The error is Conflict where stock or limit do not allow it.
+// It is order.ErrTryAgain, with nothing written, where the move's epoch is over or the move is
+// already released.
 func (s *Store) RestoreOrder(
 	ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 ) (order.Order, error) {

@@ -245,8 +245,8 @@ func (s *Store) RetryDelivery(
 func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Error }
 
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-// longest unserved first. Each has new events, or a delivery to send again. A lease does not count if it
-// was taken before the server's clock was set back.
+// longest unserved first. Each has new events, or a delivery to send again. A lease does not count
+// if it was taken before the server's clock was set back.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
 ) ([]webhook.Endpoint, error) {

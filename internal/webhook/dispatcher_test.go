@@ -110,7 +110,8 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 }
 
 // TestDispatcher_DeadAfterADay checks that each delivery is dead after a day of its own, that dead
-// ones are sent again on demand with one attempt, and that the endpoint is disabled after five days.
+// ones are sent again on demand with one attempt, and that the endpoint is disabled after five
+// days.
 func TestDispatcher_DeadAfterADay(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)

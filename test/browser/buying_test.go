@@ -150,7 +150,8 @@ func isRateLimited(t *testing.T, h fixture) {
 }
 
 // aNodeIsLate refuses the first request of a buyer who presses at the start: the node that answers
-// believes that the sale begins a moment later. The page asks again, and gives up at the third time.
+// believes that the sale begins a moment later. The page asks again, and gives up at the third
+// time.
 func aNodeIsLate(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing that has just begun", perBuyer: 5})
 	v := h.buyer(t, 125, `window.late = 1; window.meddle = (path) =>

@@ -78,8 +78,8 @@ func (n node) refuses(t *testing.T, goods string, buyers ...int64) {
 }
 
 // showsTheSalesFigures opens a sale on one node while another node refuses buyers, restarts, and
-// refuses more. The page shows the figures of the sale: they count all nodes and never fall. The only
-// figure of a node says so.
+// refuses more. The page shows the figures of the sale: they count all nodes and never fall. The
+// only figure of a node says so.
 func showsTheSalesFigures(t *testing.T, h fixture) {
 	const seller = 41
 	goods := h.sells(t, sale{title: "A thing of two nodes", stock: 1, merchant: seller})

@@ -61,10 +61,10 @@ func (p pathAsker) set(limit map[string]any) {
 	}
 }
 
-// TestLimiter_ChangedRateKeepsPermitsOnLiveAPIs lowers and raises the rate of a drained limiter whose
-// burst is in permits, while two APIs use it: by a hundred with a burst of 100, and by fifty with one
-// of 40 and back. Nobody gets a second burst. The rates are so low that the test's time adds no permit,
-// and the bound counts those that a very slow machine adds.
+// TestLimiter_ChangedRateKeepsPermitsOnLiveAPIs lowers and raises the rate of a drained limiter
+// whose burst is in permits, while two APIs use it: by a hundred with a burst of 100, and by fifty
+// with one of 40 and back. Nobody gets a second burst. The rates are so low that the test's time
+// adds no permit, and the bound counts those that a very slow machine adds.
 func TestLimiter_ChangedRateKeepsPermitsOnLiveAPIs(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1})
 	client := r.RedisNode(t)
@@ -92,9 +92,9 @@ func TestLimiter_ChangedRateKeepsPermitsOnLiveAPIs(t *testing.T) {
 	}
 }
 
-// TestLimiter_LeavingClientsOpenNoWindowOnLiveAPIs has seven clients of two APIs take all places of a
-// queue: one permit in 10 s, and a wait of up to a minute. All leave but the last one. It stands on
-// the places before it, so new clients get no place, but for those that have drained meanwhile.
+// TestLimiter_LeavingClientsOpenNoWindowOnLiveAPIs has seven clients of two APIs take all places of
+// a queue: one permit in 10 s, and a wait of up to a minute. All leave but the last one. It stands
+// on the places before it, so new clients get no place, but for those that have drained meanwhile.
 func TestLimiter_LeavingClientsOpenNoWindowOnLiveAPIs(t *testing.T) {
 	const rate, places, again = 0.1, 7, 20
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1})

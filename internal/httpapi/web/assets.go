@@ -29,8 +29,8 @@ type assets struct {
 	modules map[string][]string // by page: its script and all that it imports, to preload them at once
 }
 
-// loadAssets reads the static files. It adds a script module, such as shop-words-en.js, for each page
-// and language, with the texts that the page's scripts use. A logo is an asset too.
+// loadAssets reads the static files. It adds a script module, such as shop-words-en.js, for each
+// page and language, with the texts that the page's scripts use. A logo is an asset too.
 func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) {
 	bodies := make(map[string][]byte)
 	if brand.logo != "" {
@@ -74,12 +74,12 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 	return a, nil
 }
 
-// comment is the beginning of a line that is a comment, or a part of one. A line of a style sheet may
-// begin with the selector "*, ".
+// comment is the beginning of a line that is a comment, or a part of one. A line of a style sheet
+// may begin with the selector "*, ".
 var comment = regexp.MustCompile(`^ *(//|/\*|\*/|\*( |$))`)
 
-// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts. No
-// text of a script has several lines.
+// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts.
+// No text of a script has several lines.
 func withoutComments(source []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(source) {

@@ -32,7 +32,8 @@ type Store interface {
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
-	// return, for the context's actor. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
+	// return, for the context's actor. Conflict if stock or limit do not allow it, ErrTryAgain if
+	// the epoch has changed.
 	RestoreOrder(
 		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 	) (order.Order, error)
@@ -77,10 +78,10 @@ func (s *Service) Discard(ctx context.Context, by seckill.Actor, id string) erro
 	return storeError(err)
 }
 
-// Requeue reserves a failed order's units again and writes the order as created, for an operator. It returns
-// Conflict if too few units are left, if the buyer has reached the limit, or if the dead letter
-// holds no valid order. Concurrent and repeated calls write the order once. After a crash the
-// planned return releases the units back (ADR 0031).
+// Requeue reserves a failed order's units again and writes the order as created, for an operator. It
+// returns Conflict if too few units are left, if the buyer has reached the limit, or if the
+// dead letter holds no valid order. Concurrent and repeated calls write the order once. After a crash
+// the planned return releases the units back (ADR 0031).
 func (s *Service) Requeue(
 	ctx context.Context, by seckill.Actor, id string,
 ) (order.Order, error) {

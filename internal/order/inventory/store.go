@@ -40,8 +40,8 @@ type Store interface {
 	EndCut(
 		ctx context.Context, c StockCut, result order.MoveResult, now time.Time,
 	) (StockCut, seckill.Sale, error)
-	// OpenCuts lists open cuts that were begun at a moment or earlier, or before the database's clock
-	// was set back, oldest first, after an id ("": from the oldest).
+	// OpenCuts lists open cuts that were begun at a moment or earlier, or before the database's
+	// clock was set back, oldest first, after an id ("": from the oldest).
 	OpenCuts(ctx context.Context, before time.Time, after string, limit int) ([]StockCut, error)
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)

@@ -78,8 +78,8 @@ func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 }
 
 // reverse records a refund or a dispute. If the whole payment went back, by the merchant at the
-// provider or by a lost dispute, it cancels the order. The report of such a payment may still be on its way; the order would keep
-// money that it does not have.
+// provider or by a lost dispute, it cancels the order. The report of such a payment may still be on
+// its way; the order would keep money that it does not have.
 func (s *Service) reverse(ctx context.Context, e Event) error {
 	s.log.InfoContext(ctx, "payment reversal reported", "kind", e.Reversal.Kind,
 		"reversal_id", e.Reversal.ID, "payment_id", e.Reversal.PaymentID,
@@ -179,8 +179,8 @@ func (p *Poller) runOnce(ctx context.Context) {
 	}
 }
 
-// askAll asks about pages, in an order of this process' own: other pollers have read the same pages.
-// It returns how many questions it has claimed.
+// askAll asks about pages, in an order of this process' own: other pollers have read the same
+// pages. It returns how many questions it has claimed.
 func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 	var claims atomic.Int64
@@ -267,8 +267,8 @@ func (p *Poller) order(ctx context.Context, c Checkout) (order.Order, error) {
 	return found[0], nil
 }
 
-// receive records a payment whose webhook got lost. It repeats a transaction that failed at once, and
-// at the same time: the next question may be after the end of the time to pay.
+// receive records a payment whose webhook got lost. It repeats a transaction that failed at once,
+// and at the same time: the next question may be after the end of the time to pay.
 func (p *Poller) receive(ctx context.Context, paid Payment, now time.Time) error {
 	var receipts []Receipt
 	err := order.RetryTransaction(ctx, func() (err error) {

@@ -136,8 +136,8 @@ func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 	require.Equal(t, 2, f.refunds)
 }
 
-// TestRefunder_RecordsThatTheProviderDoesNotAnswer checks that an operator reads why an attempt that
-// took all its time has failed.
+// TestRefunder_RecordsThatTheProviderDoesNotAnswer checks that an operator reads why an attempt
+// that took all its time has failed.
 func TestRefunder_RecordsThatTheProviderDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeRefund{slow: true}

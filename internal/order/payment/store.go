@@ -99,7 +99,7 @@ type CheckoutStore interface {
 	ClaimCheckout(ctx context.Context, c Checkout, next time.Time) (bool, error)
 	// RecordReversal records the latest state of a refund or a dispute. A repeated or an older
 	// state changes nothing, and neither does any state after one that is closed. The first report
-	// that a refund failed makes its payment due again if it was refunded and not settled, after the
-	// pause of a failed attempt.
+	// that a refund failed makes its payment due again if it was refunded and not settled, after
+	// the pause of a failed attempt.
 	RecordReversal(ctx context.Context, r Reversal, now time.Time) error
 }

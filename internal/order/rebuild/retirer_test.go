@@ -95,8 +95,8 @@ func TestRetirer_RemovesByTheDatabasesClock(t *testing.T) {
 }
 
 // TestRetirer_RemovesWhatNobodyRemoved checks that rounds cover all sales that no round before has
-// removed: those of the time without a consumer, and those of a master that was down. Only one round
-// an hour reads the old ones.
+// removed: those of the time without a consumer, and those of a master that was down. Only one
+// round an hour reads the old ones.
 func TestRetirer_RemovesWhatNobodyRemoved(t *testing.T) {
 	store, redis := &retiringStore{}, &retiringRedis{}
 	retirer := Retirer{Store: store, Redis: redis, Log: slog.New(slog.DiscardHandler)}

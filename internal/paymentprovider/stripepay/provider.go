@@ -282,8 +282,8 @@ func (r returns) whole() bool {
 		(r.failed > 0 || r.lost > 0) && r.amount+r.lost >= r.charge.Amount
 }
 
-// returned reads a payment, its refunds and its disputes. Stripe returns the money of a lost dispute
-// to the buyer's bank, and refuses every refund of it.
+// returned reads a payment, its refunds and its disputes. Stripe returns the money of a lost
+// dispute to the buyer's bank, and refuses every refund of it.
 func (p *Provider) returned(
 	ctx context.Context, id string,
 ) (*stripe.PaymentIntent, returns, error) {

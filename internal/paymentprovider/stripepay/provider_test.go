@@ -103,8 +103,8 @@ func TestOpen_RefusalsAreDefinite(t *testing.T) {
 	require.NotContains(t, err.Error(), fakestripe.Key)
 }
 
-// TestOpen_ErrorOfStripeEndsTheAttempt checks that the next attempt opens a page. Stripe would answer
-// the same error to the same key for a day.
+// TestOpen_ErrorOfStripeEndsTheAttempt checks that the next attempt opens a page. Stripe would
+// answer the same error to the same key for a day.
 func TestOpen_ErrorOfStripeEndsTheAttempt(t *testing.T) {
 	s := fakestripe.Start(t)
 	stripe := providerAt(t, s.URL, "EUR")

@@ -128,7 +128,8 @@ func (g *Gate) Take(
 	return res, err
 }
 
-// decide decides the request of a result, which is large and would otherwise be copied several times.
+// decide decides the request of a result, which is large and would otherwise be copied several
+// times.
 func (g *Gate) decide(ctx context.Context, rule *rules.Compiled, res *Result) error {
 	req := &res.request
 	if err := req.Validate(); err != nil {

@@ -122,8 +122,8 @@ func TestGate_CachesDenials(t *testing.T) {
 	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods has a bucket of its own")
 }
 
-// TestResult_ResetIsNotBeforeRetryAfter checks t of the RateLimit field of a denial, for every order
-// of the two times: a client that waits until t is not denied again for coming early.
+// TestResult_ResetIsNotBeforeRetryAfter checks t of the RateLimit field of a denial, for every
+// order of the two times: a client that waits until t is not denied again for coming early.
 func TestResult_ResetIsNotBeforeRetryAfter(t *testing.T) {
 	g := inMemory(t, hotRule, nil)
 	out := decide(t, g, "own", rules.Attributes{User: "1"})

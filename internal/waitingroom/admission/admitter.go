@@ -36,7 +36,8 @@ const (
 	endedInterval = 10 * time.Second // between two steps of a line that has ended
 	// failedPause is the time without MySQL after it failed.
 	failedPause = 2 * time.Second
-	// stepDeadline bounds a step and a save; a line that another master serves does not wait for it.
+	// stepDeadline bounds a step and a save; a line that another master serves does not wait for
+	// it.
 	stepDeadline = 2 * time.Second
 	// spareNumbers is how many granted numbers an Admitter keeps ahead of the buyers who join.
 	spareNumbers = grantSize / 2
@@ -97,8 +98,8 @@ func hasLine(sale seckill.Sale) bool {
 	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed
 }
 
-// stepAndKeep moves a line whose lock is held, and then keeps it. A slow MySQL would otherwise delay
-// the offer of the next unit that returns.
+// stepAndKeep moves a line whose lock is held, and then keeps it. A slow MySQL would otherwise
+// delay the offer of the next unit that returns.
 func (a *Admitter) stepAndKeep(ctx context.Context, sale seckill.Sale, l *line) {
 	var state State
 	within(ctx, a.Log, sale.GoodsID, "cannot move a line, retrying",
@@ -129,8 +130,8 @@ func within(
 	}
 }
 
-// step moves a line as far as possible. It returns the state to keep; the zero State if a call failed
-// or the room is not ready.
+// step moves a line as far as possible. It returns the state to keep; the zero State if a call
+// failed or the room is not ready.
 func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State, error) {
 	state, err := a.Redis.Room(ctx, sale.GoodsID)
 	if err != nil {
@@ -164,8 +165,8 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 }
 
 // keep has numbers granted before they are used up, and saves the line. A busy sale has many unpaid
-// orders, and reading them must not be most of MySQL's work. After a failure MySQL is left alone for
-// a moment.
+// orders, and reading them must not be most of MySQL's work. After a failure MySQL is left alone
+// for a moment.
 func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) (err error) {
 	if time.Since(l.failed) < failedPause {
 		return nil

@@ -460,8 +460,8 @@ func (s slowSaves) SaveRoom(context.Context, int64, string, admission.Record) er
 	return nil
 }
 
-// TestAdmitter_LineMovesDuringASave checks that the place of a buyer who leaves is offered to the next
-// one while MySQL saves the line.
+// TestAdmitter_LineMovesDuringASave checks that the place of a buyer who leaves is offered to the
+// next one while MySQL saves the line.
 func TestAdmitter_LineMovesDuringASave(t *testing.T) {
 	h := open(t, 2, time.Second)
 	slow := slowSaves{h.store, make(chan struct{})}

@@ -158,7 +158,7 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 }
 
 // Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one or
-// shows a ticket. ticket may be empty. A room that is over gives no new place.
+// shows a ticket. ticket may be empty. A room that is over has no new places.
 func (s *Service) Join(
 	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
