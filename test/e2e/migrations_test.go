@@ -18,7 +18,11 @@ import (
 func contracts() map[string]string {
 	return map[string]string{
 		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL": "wider: what fitted fits",
-		"DROP INDEX stock_moves_not_given ON stock_moves":       "stock_moves_by_goods serves as well",
+		"ALTER TABLE sale_audit MODIFY was MEDIUMTEXT NOT NULL, " +
+			"MODIFY became MEDIUMTEXT NOT NULL": "longer: what fitted fits",
+		"ALTER TABLE idempotency_keys MODIFY answer MEDIUMTEXT NOT NULL": "longer: what fitted fits",
+		"ALTER TABLE stock_cuts MODIFY wanted MEDIUMTEXT NOT NULL":       "longer: what fitted fits",
+		"DROP INDEX stock_moves_not_given ON stock_moves":                "stock_moves_by_goods serves as well",
 	}
 }
 
