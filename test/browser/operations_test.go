@@ -95,7 +95,7 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 		ops := visit(t, h.base, d)
 		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))
 		ops.open("/console/operations")
-		for _, text := range []string{"¥12.50", "Stopped", "charge_disputed", "7 attempts", settled, again} {
+		for _, text := range []string{"¥12.50", "Stopped", "charge_disputed", "Attempts: 7", settled, again} {
 			ops.sees("#refunds", text)
 		}
 		ops.fitsEverybody("operations with stopped refunds")
