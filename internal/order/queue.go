@@ -93,6 +93,10 @@ const (
 	CutTooLarge       MoveResult = 4 // refused: fewer units are unsold and promised to nobody
 )
 
+// ReturnAfter is how far ahead a requeue dates the return of its units, which it removes again once
+// the order is written. No other move is dated ahead.
+const ReturnAfter = time.Minute
+
 // Done reports whether the move needs no retry.
 func (r MoveResult) Done() bool {
 	return r == MoveAppliedBefore || r == MoveApplied || r == MoveCovered

@@ -107,10 +107,11 @@ func (h fixture) writeFailedOrder(
 func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	sale := h.exposed(10, 3)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 2)
-	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute)))(t)
-	require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), sale.GoodsID,
-		today.Add(59*time.Second), 10))(t),
-		"the releaser ignores the move until its time")
+	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(order.ReturnAfter)))(t)
+	for _, early := range []time.Duration{time.Second, order.ReturnAfter} {
+		require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), sale.GoodsID,
+			undo.MadeAt.Add(-early), 10))(t), "the releaser ignores the move until its time")
+	}
 	_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err),
 		"only one caller at a time restores an order")

@@ -19,7 +19,7 @@ func (s *Store) UnreleasedAfter(
 ) (int64, error) {
 	var next []int64
 	q := s.read(ctx).Model(&moveRow{}).Where("given_at IS NULL AND goods_id > ?", goodsID)
-	err := notLater(q, "made_at", madeBefore, 0).
+	err := notLater(q, "made_at", madeBefore, order.ReturnAfter).
 		Order("goods_id").Limit(1).Pluck("goods_id", &next).Error
 	return append(next, 0)[0], wrapError("find a goods with unreleased moves", err)
 }
@@ -32,7 +32,7 @@ func (s *Store) UnreleasedMoves(
 	ctx context.Context, goodsID int64, madeBefore time.Time, limit int,
 ) ([]order.StockMove, error) {
 	q := notLater(s.read(ctx).Where("given_at IS NULL AND goods_id = ?", goodsID), "made_at",
-		madeBefore, 0)
+		madeBefore, order.ReturnAfter)
 	return list("list unreleased moves", q.Order("made_at, id").Limit(limit), moveRow.move)
 }
 

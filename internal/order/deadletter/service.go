@@ -57,10 +57,8 @@ type Service struct {
 }
 
 const (
-	// requeueDeadline bounds a requeue. returnAfter is the delay of the planned return of its
-	// units. It must exceed requeueDeadline.
+	// requeueDeadline bounds a requeue. It is below order.ReturnAfter.
 	requeueDeadline = 5 * time.Second
-	returnAfter     = time.Minute
 )
 
 // List lists dead letters after an id ("": from the oldest), oldest first.
@@ -154,7 +152,7 @@ func (s *Service) revive(
 	if err != nil {
 		return order.Order{}, err
 	}
-	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
+	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(order.ReturnAfter))
 	if err != nil {
 		return order.Order{}, err
 	}

@@ -48,8 +48,9 @@ func (r LedgerReader) compare(
 	if err != nil {
 		return d, f, err
 	}
-	// A move of the future counts as old: MySQL's clock was set back since.
-	if unreleased > 0 && now.Sub(oldest).Abs() > tolerance {
+	// A move that is dated ahead of every planned return counts as old: MySQL's clock was set back.
+	age := now.Sub(oldest)
+	if unreleased > 0 && (age > tolerance || -age > order.ReturnAfter+tolerance) {
 		d.Unreleased = unreleased
 	}
 	if v.Pending > 0 {
