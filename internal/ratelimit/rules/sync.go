@@ -60,14 +60,17 @@ func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
 func (s *Sync) Nodes() int { return int(s.nodes.Load()) }
 
 // Run syncs every 250 ms until ctx ends, and passes errors to report. Until Redis answers again
-// the last known limits apply.
+// the last known limits apply. Run returns nil.
 func (s *Sync) Run(ctx context.Context, report func(error)) error {
 	_ = workers.Every(ctx, syncEvery, func(ctx context.Context) { // ends with ctx alone
 		if err := s.RunOnce(ctx); err != nil && ctx.Err() == nil {
 			report(err)
 		}
 	})
-	return s.leave(ctx)
+	if err := s.leave(ctx); err != nil {
+		report(err) // Redis removes this node itself after nodeTTL, so the program ends well
+	}
+	return nil
 }
 
 // leave removes this node from the count at once. Otherwise the share of each other node would stay

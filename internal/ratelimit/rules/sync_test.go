@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"context"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -48,4 +49,18 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	require.NoError(t, client.HDel(t.Context(), "ratelimit:{rules}:overrides", "r 1").Err())
 	write("2", valid)
 	require.Equal(t, rule, b.Params(r, "1", nil), "a removed override leaves nothing")
+}
+
+// TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's entry
+// there expires, so the failure is reported and is no error of the program.
+func TestSync_EndsWellWithoutRedis(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var reported []error
+	report := func(err error) { reported = append(reported, err) }
+	require.NoError(t, rules.NewSync(client, book(t, overriddenRule)).Run(ctx, report))
+	require.Len(t, reported, 1)
+	require.ErrorContains(t, reported[0], "leave")
 }
