@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/userid"
 )
@@ -239,11 +240,15 @@ func (s *Store) stageOrders(
 }
 
 // Shut shuts the gate of a sale and makes Redis reject every load of an epoch up to the given one.
-// It returns the lease of the master that did so.
+// It returns the lease of the master that did so. The error is rebuild.ErrFenced, and nothing is
+// changed, where Redis has a newer epoch.
 func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error) {
 	lease, err = s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch, s.lease).Text()
 	if err != nil {
 		return "", fmt.Errorf("shut a sale in redis: %w", err)
+	}
+	if lease == "" {
+		return "", fmt.Errorf("shut a sale in redis: %w", rebuild.ErrFenced)
 	}
 	return lease, nil
 }

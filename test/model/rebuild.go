@@ -170,8 +170,9 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 		if !w.db.up {
 			return false
 		}
+		inRedis := p.host.redis.goods[goods].epoch
 		token := w.db.nextToken(goods)
-		missing, ok := w.shutAndDrain(p, goods, holder, token)
+		missing, ok := w.shutAndDrain(p, goods, holder, token, inRedis)
 		if !ok {
 			w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
 			return false
@@ -188,8 +189,8 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 }
 
 // shutAndDrain shuts the gate, and brings the reservations of the old epoch into MySQL. It returns
-// those that MySQL still lacks.
-func (w *world) shutAndDrain(p *proc, goods, holder, token int) ([]line, bool) {
+// those that MySQL still lacks. inRedis is the epoch that Redis had before the token was taken.
+func (w *world) shutAndDrain(p *proc, goods, holder, token, inRedis int) ([]line, bool) {
 	p.step()
 	if !w.db.up {
 		return nil, false
@@ -200,7 +201,9 @@ func (w *world) shutAndDrain(p *proc, goods, holder, token int) ([]line, bool) {
 	if !s.answers() {
 		return nil, false
 	}
-	s.shutFor(goods, epoch)
+	if !s.shutFor(goods, max(epoch, inRedis)) {
+		return nil, false
+	}
 	w.logf("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
 	if !w.endOpening(p, goods, holder, token, s.replid) || !w.drain(p, goods, token) {
 		return nil, false

@@ -337,11 +337,16 @@ func (s *server) release(m *move) applyResult {
 	return applied
 }
 
-// shutFor is shut.lua. Redis then rejects the load of every epoch that MySQL has begun so far.
-func (s *server) shutFor(goods, epoch int) {
+// shutFor is shut.lua. Redis then rejects the load of every epoch that MySQL has begun so far. It
+// changes nothing where it has a newer epoch.
+func (s *server) shutFor(goods, epoch int) bool {
 	k := s.goods[goods]
+	if k.loaded && k.epoch > epoch {
+		return false
+	}
 	s.writing()
 	k.fence, k.shut, k.ready = max(k.fence, epoch), k.loaded, false
+	return true
 }
 
 // open opens the gate of an epoch whose opening MySQL has recorded.

@@ -25,10 +25,11 @@ const (
 )
 
 // drain writes everything reserved before now to MySQL and returns the reservations that are still
-// missing. The token is taken before the epoch is read. An epoch that began earlier is therefore
-// the one in MySQL, and the shut gate refuses its load.
+// missing. The token is taken before MySQL's epoch is read. An epoch that began earlier is therefore
+// the one in MySQL, and the shut gate refuses its load. inRedis is the epoch that Redis had before
+// the token: if MySQL lost its last epochs in a failover, that gate must be shut too.
 func (r *Rebuilder) drain(
-	ctx context.Context, result *Result, token int64,
+	ctx context.Context, result *Result, token, inRedis int64,
 ) ([]order.Pending, error) {
 	sale, err := r.Store.Sale(ctx, result.GoodsID)
 	if err != nil {
@@ -41,7 +42,7 @@ func (r *Rebuilder) drain(
 		result.openingOver = false
 	}
 	result.Was = sale.Epoch
-	lease, err := r.Redis.Shut(ctx, sale.GoodsID, sale.Epoch)
+	lease, err := r.Redis.Shut(ctx, sale.GoodsID, max(sale.Epoch, inRedis))
 	if err != nil {
 		return nil, err
 	}

@@ -166,11 +166,16 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Res
 // fencing token of its own. drainAll returns the last one.
 func (r *Rebuilder) drainAll(ctx context.Context, result *Result) (int64, error) {
 	for result.Attempts = 1; ; result.Attempts++ {
+		// A rebuild that takes a token after this one loads a newer epoch than either server has.
+		v, err := r.Redis.View(ctx, result.GoodsID)
+		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
+			return 0, fmt.Errorf("read the epoch in Redis: %w", err)
+		}
 		token, err := r.Store.NextRebuildToken(ctx, result.GoodsID)
 		if err != nil {
 			return 0, fmt.Errorf("take a rebuild token: %w", err)
 		}
-		missing, err := r.drain(ctx, result, token)
+		missing, err := r.drain(ctx, result, token, v.Epoch)
 		if err != nil || len(missing) == 0 {
 			return token, err
 		}

@@ -69,7 +69,7 @@ type Redis interface {
 	// View reads the current state of a sale; seckill.ErrNotLoaded, with Now set, if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one. It
-	// returns the lease of the master.
+	// returns the lease of the master. The error is ErrFenced if Redis has a newer epoch.
 	Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error)
 	// Lease reads the lease and the time of the master of a goods, together.
 	Lease(ctx context.Context, goodsID int64) (Lease, error)

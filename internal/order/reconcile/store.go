@@ -47,7 +47,8 @@ type Redis interface {
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
 	// NotHeld returns the numbers of those orders with units that their buyers' holdings lack.
 	NotHeld(ctx context.Context, goodsID int64, orders []order.Held) ([]string, error)
-	// Shut closes the gate of a sale, which the rebuilder then loads again.
+	// Shut closes the gate of a sale, which the rebuilder then loads again. It changes nothing and
+	// returns an error if Redis has a newer epoch than the given one.
 	Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error)
 	// Memory returns the memory use of the fullest master.
 	Memory(ctx context.Context) (Memory, error)

@@ -1,0 +1,108 @@
+package order_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// asleepStore is the store of a process that sleeps after it has read a sale, once.
+type asleepStore struct {
+	*sqlstore.Store
+	meanwhile func()
+}
+
+func (s *asleepStore) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
+	sale, err := s.Store.Sale(ctx, goodsID)
+	if meanwhile := s.meanwhile; meanwhile != nil {
+		s.meanwhile = nil
+		meanwhile()
+	}
+	return sale, err
+}
+
+func (h *fixture) rebuilder(store rebuild.Store) *rebuild.Rebuilder {
+	return &rebuild.Rebuilder{
+		Opener: rebuild.Opener{Store: store, Redis: h.redis, PaymentTimeout: time.Hour},
+		Outbox: &outbox.Publisher{Store: h.redis, Queue: h.queue, Timeout: time.Second},
+		Queue:  h.queue, PublishTimeout: time.Millisecond, Log: h.parts.Log,
+	}
+}
+
+// epochOf requires that the gate of a sale is open, and returns its epoch in Redis.
+func (h *fixture) epochOf(goods int64) int64 {
+	h.t.Helper()
+	v := must.Get(h.redis.View(h.t.Context(), goods))(h.t)
+	require.Equal(h.t, seckill.GateOpen, v.Gate)
+	return v.Epoch
+}
+
+// TestRebuild_AsleepShutsNoNewerEpoch checks that a rebuilder that sleeps before it shuts the gate
+// does not shut the gate of the epoch that another one has opened meanwhile. A gate is shut whose
+// epoch MySQL has lost in a failover.
+func TestRebuild_AsleepShutsNoNewerEpoch(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(10, 5).GoodsID
+	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	asleep := &asleepStore{h.store, func() {
+		require.Eventually(t, func() bool {
+			h.mini.Del(fmt.Sprintf("sk:{%d}:rebuild", goods)) // the lock has ended
+			_, err := h.rebuilder(h.store).Rebuild(t.Context(), goods, "test")
+			return err == nil
+		}, within, tick)
+	}}
+	_, err := h.rebuilder(asleep).Rebuild(t.Context(), goods, "test")
+	require.ErrorIs(t, err, rebuild.ErrFenced)
+	newer := h.epochOf(goods)
+	require.Greater(t, newer, int64(1))
+	h.buy(goods, 7, 1)
+
+	h.exec(`UPDATE sales SET epoch = 1 WHERE goods_id = ?`, goods)
+	require.Eventually(t, func() bool {
+		_, err := h.rebuilder(h.store).Rebuild(t.Context(), goods, "test")
+		return err == nil
+	}, within, tick)
+	require.Greater(t, h.epochOf(goods), newer)
+}
+
+// asleepRedis is the Redis of a process that sleeps after it has looked at a sale.
+type asleepRedis struct {
+	reconcile.Redis
+	meanwhile func()
+}
+
+func (r asleepRedis) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := r.Redis.View(ctx, goodsID)
+	r.meanwhile()
+	return v, err
+}
+
+// TestCompareHoldings_AsleepShutsNoNewerEpoch checks that a reconciler that sleeps before it shuts
+// the gate of a sale that lacks orders does not shut that of the epoch that has them again.
+func TestCompareHoldings_AsleepShutsNoNewerEpoch(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(10, 2).GoodsID
+	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	h.becomes(7, h.buy(goods, 7, 2), order.Created)
+	h.settles(goods, 8, 2)
+	h.mini.HDel(fmt.Sprintf("sk:{%d}:buyers", goods), "7")
+	r := h.reconciler(h.parts.Log)
+	r.Redis = asleepRedis{h.redis, func() {
+		must.Get(h.rebuilder(h.store).Rebuild(t.Context(), goods, "test"))(t)
+	}}
+	err := r.CompareHoldings(t.Context(), must.Get(h.redis.View(t.Context(), goods))(t))
+	require.EqualValues(t, 2, h.epochOf(goods))
+	require.ErrorIs(t, err, rebuild.ErrFenced)
+}
