@@ -160,26 +160,6 @@ func (s *Store) Ended(ctx context.Context, goodsID int64) ([]byte, error) {
 	return bits, nil
 }
 
-// removeRoom deletes the waiting room of a sale that is over.
-func (s *Store) removeRoom(ctx context.Context, k keys) error {
-	if n, err := s.client.Exists(ctx, k.room()).Result(); err != nil || n == 0 {
-		return err
-	}
-	const chunk = 512
-	for from := uint32(0); from < roomBuckets; from += chunk {
-		buckets := make([]string, chunk)
-		for i := range buckets {
-			buckets[i] = k.bucket(from + uint32(i))
-		}
-		if err := s.client.Unlink(ctx, buckets...).Err(); err != nil {
-			return err
-		}
-	}
-	// The room is last, so that a failed call is repeated whole.
-	return s.client.Unlink(ctx, k.turns(), k.done(), k.gap(), k.late(), k.used(),
-		k.room()).Err()
-}
-
 // runRoom runs a script that begins its answer with the state of a room.
 func (s *Store) runRoom(
 	ctx context.Context, script *redis.Script, op string, keys []string, args []any,

@@ -462,13 +462,23 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 9, 1))[0].Code)
 }
 
-// TestRetire_RemovesTheRoom checks that a retired sale leaves no key.
+// TestRetire_RemovesTheRoom checks that a retired sale leaves no key, and that nothing is removed of
+// one that was changed or built again since.
 func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
 	s.openRoom(3, 1)
 	s.visit(admission.Join, buyersUpTo(200)...)
 	s.callNext(aTurn)
 	s.visit(admission.Leave, 100)
-	require.True(t, must.Get(s.Retire(t.Context(), goods, 1))(t))
+	extended := onSale(3, 1)
+	extended.Version = 2
+	require.NoError(t, s.UpdateSale(t.Context(), extended))
+	seats := s.visit(admission.Find, buyersUpTo(200)...)
+	for _, older := range []seckill.Sale{onSale(3, 1), onSaleIn(2, 3, 1)} {
+		require.False(t, must.Get(s.Retire(t.Context(), older))(t))
+		s.requireUnits(3, 0, 0)
+		require.Equal(t, seats, s.visit(admission.Find, buyersUpTo(200)...))
+	}
+	require.True(t, must.Get(s.Retire(t.Context(), extended))(t))
 	require.Empty(t, must.Get(s.client.Keys(t.Context(), "*").Result())(t))
 }
 

@@ -101,7 +101,7 @@ func (r *Retirer) remove(ctx context.Context, now time.Time) (failed error) {
 			return failed
 		}
 		for _, sale := range sales {
-			if _, err := r.Redis.Retire(ctx, sale.GoodsID, sale.Epoch); failed == nil {
+			if _, err := r.Redis.Retire(ctx, sale); failed == nil {
 				failed = err
 			}
 		}

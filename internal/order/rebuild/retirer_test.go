@@ -65,11 +65,11 @@ func (r *retiringRedis) View(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{Epoch: 1}, Gate: seckill.GateOpen}, nil
 }
 
-func (r *retiringRedis) Retire(_ context.Context, goodsID, _ int64) (bool, error) {
-	if goodsID == 1 && !r.up {
+func (r *retiringRedis) Retire(_ context.Context, sale seckill.Sale) (bool, error) {
+	if sale.GoodsID == 1 && !r.up {
 		return false, errDown
 	}
-	r.removed = append(r.removed, goodsID)
+	r.removed = append(r.removed, sale.GoodsID)
 	return true, nil
 }
 

@@ -94,6 +94,7 @@ type Redis interface {
 	Load(
 		ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 	) (bool, error)
-	// Retire removes a sale with this epoch from Redis; false if Redis keeps it.
-	Retire(ctx context.Context, goodsID, epoch int64) (bool, error)
+	// Retire removes a sale from Redis; false if Redis keeps it, because a merchant has changed it
+	// since, or it was built again.
+	Retire(ctx context.Context, sale seckill.Sale) (bool, error)
 }
