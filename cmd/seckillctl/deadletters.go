@@ -56,7 +56,9 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
 	return r.database.with(s, func(store *sqlstore.Store) error {
-		reservations := redisstore.New(client, redisstore.Options{})
+		reservations := redisstore.New(client, redisstore.Options{
+			WaitReplicas: r.WaitReplicas, WaitTimeout: r.WaitTimeout,
+		})
 		log := slog.New(slog.DiscardHandler) // the command's own output reports the result
 		stores := inventory.Stores{Store: store, Redis: reservations, Log: log}
 		return work(&deadletter.Service{

@@ -68,6 +68,10 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	require.Equal(t, first.OrderSn+" is created\n", out)
 	_, err := ctl(requeue...)
 	require.ErrorContains(t, err, "NOT_FOUND")
+	requeue[2] = second.ID
+	t.Setenv("SECKILL_REDIS_WAIT_REPLICAS", "1")
+	_, err = ctl(requeue...)
+	require.ErrorContains(t, err, "UNAVAILABLE", "no replica has the units")
 	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
 	require.ErrorContains(t, err, "not confirmed")
 	discard := []string{"dead-letters", "discard", second.ID, "-yes", "--mysql-dsn", dsn}

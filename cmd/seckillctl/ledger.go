@@ -25,6 +25,8 @@ type redisServer struct {
 	SentinelPassword string `name:"redis-sentinel-password" env:"SECKILL_REDIS_SENTINEL_PASSWORD" help:"Password of the sentinels themselves; none if empty."`
 
 	GateLifetime time.Duration `env:"SECKILL_GATE_LIFETIME" default:"5s" help:"With Sentinel or a cluster: lifetime of a gate without a renewal, the same as on every node."`
+	WaitReplicas int           `name:"redis-wait-replicas" env:"SECKILL_REDIS_WAIT_REPLICAS" default:"0" help:"Replicas that must have the units of a requeued order before it is written; 0 = off; the same as on every node."`
+	WaitTimeout  time.Duration `name:"redis-wait-timeout" env:"SECKILL_REDIS_WAIT_TIMEOUT" default:"500ms" help:"Longest wait for those replicas."`
 }
 
 // settings converts the flags for connect.RedisOf.
@@ -33,7 +35,7 @@ func (r redisServer) settings() config.Redis {
 		Addrs: strings.Split(r.Redis, ","), SentinelMaster: r.Master,
 		SentinelSecret: config.Secret(r.SentinelPassword),
 		Username:       r.RedisUsername, Password: config.Secret(r.RedisPassword), TLS: r.RedisTLS,
-		GateLifetime: r.GateLifetime,
+		GateLifetime: r.GateLifetime, WaitReplicas: r.WaitReplicas, WaitTimeout: r.WaitTimeout,
 	}
 }
 
