@@ -1655,7 +1655,7 @@ type Refund struct {
 	// Stopped No attempt follows without an operator.
 	Stopped bool `json:"stopped"`
 
-	// TriedAt The last attempt.
+	// TriedAt The last attempt, or the report that it failed.
 	TriedAt *Time `json:"triedAt,omitempty"`
 }
 

@@ -257,7 +257,7 @@ export type Refund = {
   stopped: boolean;
   /** The first attempt; absent before it. */
   since?: Time;
-  /** The last attempt. */
+  /** The last attempt, or the report that it failed. */
   triedAt?: Time;
   /** The next attempt; absent if it is stopped or settled. */
   nextAt?: Time;

@@ -249,10 +249,11 @@ func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	case paid.State == payment.Refunding && paid.refund().InProgress(now):
 		return seckill.NewUnavailable("the payment is being refunded; report again", nil)
 	}
+	// DueRefunds recognises by refund_tried_at that the server's clock was set back since.
 	return tx.Exec(`UPDATE payments
-		SET state = ?, refund_at = ?, refunded_at = NULL, refund_problem = ?
+		SET state = ?, refund_at = ?, refund_tried_at = ?, refunded_at = NULL, refund_problem = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ? AND settled_at IS NULL`,
-		payment.Refunding, millis(paid.refund().NextRefund(now)),
+		payment.Refunding, millis(paid.refund().NextRefund(now)), now.UnixMilli(),
 		truncate("refund "+r.ID+" was reported as "+r.State, maxRefundProblem),
 		r.GoodsID, r.PaymentID, payment.Refunded).Error
 }

@@ -60,6 +60,14 @@ func (h fixture) TestClockSetBack_HidesNoRow(t *testing.T) {
 	require.Len(t, due, 1, "tried")
 	require.True(t, must.Get(h.ClaimRefund(ctx, due[0], now))(t))
 	require.Empty(t, must.Get(h.DueRefunds(ctx, now, 10))(t), "it waits for its next attempt")
+	p := due[0].Payment
+	require.NoError(t, h.MarkRefunded(ctx, p, now))
+	require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
+		ID: "re_1", Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
+		PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: today,
+	}, today))
+	require.Empty(t, must.Get(h.DueRefunds(ctx, today, 10))(t), "the pause of a failed attempt")
+	require.Len(t, must.Get(h.DueRefunds(ctx, now, 10))(t), 1)
 
 	sn = h.writeOrder(sale, 3)
 	c := must.Get(h.BeginCheckout(ctx, h.order(sale.GoodsID, sn), today, today.Add(time.Minute)))(t)
@@ -75,4 +83,10 @@ func (h fixture) TestClockSetBack_HidesNoRow(t *testing.T) {
 	require.Len(t, endpoints, 1)
 	h.claim(endpoints[0], "l", now)
 	require.Empty(t, must.Get(h.DueEndpoints(ctx, now, 10))(t), "somebody serves it")
+	e = h.claim(must.Get(h.FindEndpoint(ctx, e.ID))(t), "again", today)
+	e.DueAt = today.Add(time.Second)
+	require.NoError(t, h.SaveProgress(ctx, e, nil))
+	require.NoError(t, h.ReleaseEndpoint(ctx, e.ID, e.Lease))
+	require.Empty(t, must.Get(h.DueEndpoints(ctx, today, 10))(t), "it waits for its next attempt")
+	require.Len(t, must.Get(h.DueEndpoints(ctx, now, 10))(t), 1)
 }

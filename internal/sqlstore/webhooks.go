@@ -245,8 +245,8 @@ func (s *Store) RetryDelivery(
 func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Error }
 
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-// longest unserved first. Each has new events, or a delivery to send again. A lease does not count
-// if it was taken before the server's clock was set back.
+// longest unserved first. Each has new events, or a delivery to send again. If the server's clock was
+// set back since it was served, its lease does not count, and it is due.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
 ) ([]webhook.Endpoint, error) {
@@ -254,7 +254,8 @@ func (s *Store) DueEndpoints(
 	if err != nil {
 		return nil, err
 	}
-	q := s.read(ctx).Where("enabled = 1 AND due_at <= ?", now.UnixMilli()).
+	q := s.read(ctx).Where("enabled = 1 AND (due_at <= ? OR lease_until > ?)", now.UnixMilli(),
+		now.Add(webhook.LeaseTime+clockStep).UnixMilli()).
 		Where("(position < ? OR retries > 0)", head)
 	return list("list due webhooks", notLater(q, "lease_until", now, webhook.LeaseTime).
 		Order("lease_until").Limit(limit), endpointRow.endpoint)

@@ -27,6 +27,8 @@ const (
 	countInterval = 10 * time.Second
 	// storeDeadline bounds what is stored after an attempt, also while the program stops.
 	storeDeadline = 5 * time.Second
+	// clockStep is more than the clocks that two processes have read differ.
+	clockStep = 10 * time.Second
 )
 
 // LeaseTime is longer than a turn and the attempt at its end.
@@ -178,11 +180,21 @@ func (d *Dispatcher) step(ctx context.Context, e Endpoint) (goOn bool, err error
 	if err != nil {
 		return false, err
 	}
-	if next.NextAt.After(now) { // an attempt on demand came before it
+	if next.NextAt.After(now) && !setBackSince(next, now) { // an attempt on demand came before it
 		e.DueAt = next.NextAt
 		return false, d.Store.SaveProgress(ctx, e, nil)
 	}
 	return d.attempt(ctx, e, next, now)
+}
+
+// setBackSince reports whether the database's clock was set back since the last attempt of a delivery,
+// or since the delivery was made. Without that its next attempt would wait longer by the step.
+func setBackSince(next Delivery, now time.Time) bool {
+	last := next.LastAt
+	if next.Attempts == 0 {
+		last = next.CreatedAt
+	}
+	return last.After(now.Add(clockStep))
 }
 
 // newDelivery stores the next delivery before its first attempt, so that every attempt has the same

@@ -109,6 +109,27 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
 }
 
+// TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt is sent at once
+// after the database's clock was set back by an hour, and then waits as ever.
+func TestDispatcher_ClockSetBack(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
+	f.endpoint(r.URL, webhook.Change{})
+	f.orders(f.sale(), 1)
+	d := f.dispatcher(r)
+	attemptsAfter := func(passed time.Duration) int {
+		f.store.pass(passed)
+		f.round(d)
+		return len(r.requests())
+	}
+	require.Equal(t, 1, attemptsAfter(0))
+	require.Equal(t, 1, attemptsAfter(time.Second))
+	require.Equal(t, 2, attemptsAfter(-time.Hour))
+	require.Equal(t, 2, attemptsAfter(time.Second))
+	require.Equal(t, 3, attemptsAfter(time.Minute))
+}
+
 // TestDispatcher_DeadAfterADay checks that each delivery is dead after a day of its own, that dead
 // ones are sent again on demand with one attempt, and that the endpoint is disabled after five
 // days.

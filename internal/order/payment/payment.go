@@ -95,7 +95,7 @@ type Refund struct {
 	Reason   RefundReason
 	Attempts int       // attempts so far
 	Since    time.Time // of the first attempt; zero before it
-	TriedAt  time.Time // of the last attempt; zero before it
+	TriedAt  time.Time // of the last attempt, or of the report that it failed; zero before it
 	NextAt   time.Time // of the next attempt; zero once the refunder has stopped
 	Problem  string    // why the last attempt failed
 }
