@@ -77,7 +77,7 @@ func TestRebuild_AsleepShutsNoNewerEpoch(t *testing.T) {
 	require.Greater(t, h.epochOf(goods), newer)
 }
 
-// asleepRedis is the Redis of a process that sleeps after it has looked at a sale.
+// asleepRedis is the Redis of a process that sleeps after it has viewed a sale.
 type asleepRedis struct {
 	reconcile.Redis
 	meanwhile func()
