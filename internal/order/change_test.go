@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
@@ -64,6 +66,48 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	v := must.Get(h.redis.View(t.Context(), goods))(t)
 	require.Equal(t, seckill.Closed, v.Status)
 	require.EqualValues(t, 1, v.PerBuyerLimit, "closing brings the whole row")
+}
+
+// TestChange_PeriodIsAnsweredOnceBuyersHaveIt checks that a new end is answered 503 while Redis lacks
+// it, and by an API that talks to another master than the one that may have the sale open. The same
+// key brings it to buyers.
+func TestChange_PeriodIsAnsweredOnceBuyersHaveIt(t *testing.T) {
+	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
+	c := salechange.Change{EndAt: &end}
+	key := salechange.IdempotencyKey{ActorID: operator.ID, Key: "k"}
+	ended := func(h *fixture, sales *inventory.SaleService, goods int64) {
+		h.t.Helper()
+		must.Get(sales.Change(h.t.Context(), operator, goods, c, key))(h.t)
+		require.Equal(h.t, end, must.Get(h.redis.View(h.t.Context(), goods))(h.t).EndAt)
+	}
+	refused := func(h *fixture, goods int64) {
+		h.t.Helper()
+		for range 2 {
+			_, err := h.Sales.Change(h.t.Context(), operator, goods, c, key)
+			require.Equal(h.t, seckill.Unavailable, seckill.ReasonOf(err))
+		}
+	}
+	t.Run("Redis is away", func(t *testing.T) {
+		h := newFixture(t)
+		goods := h.exposeSale(10, 2).GoodsID
+		h.mini.SetError("LOADING Redis is loading the dataset in memory")
+		refused(h, goods)
+		h.mini.SetError("")
+		ended(h, h.Sales, goods)
+	})
+	t.Run("another master", func(t *testing.T) {
+		h := newFixture(t)
+		h.failsOver("one", time.Minute)
+		goods := h.exposeSale(10, 2).GoodsID
+		replaced, before := h.Sales, h.redis
+		client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+		t.Cleanup(func() { _ = client.Close() })
+		h.parts.Redis = client
+		h.failsOver("two", time.Minute)
+		refused(h, goods)
+		h.redis = before
+		ended(h, replaced, goods)
+	})
 }
 
 // interrupted is a Redis that runs a step before each load.

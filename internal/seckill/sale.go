@@ -87,9 +87,13 @@ func DefaultRate() Rate {
 
 // SameTerms reports whether what a merchant can change is the same, apart from the stock.
 func (s Sale) SameTerms(as Sale) bool {
-	return s.Status == as.Status && s.Title == as.Title && s.Price == as.Price &&
-		s.PerBuyerLimit == as.PerBuyerLimit &&
-		s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt) && s.Rate == as.Rate
+	return s.SamePeriod(as) && s.Title == as.Title && s.Price == as.Price &&
+		s.PerBuyerLimit == as.PerBuyerLimit && s.Rate == as.Rate
+}
+
+// SamePeriod reports whether both sell at the same time.
+func (s Sale) SamePeriod(as Sale) bool {
+	return s.Status == as.Status && s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt)
 }
 
 // PhaseAt returns the phase at a moment for available units. The window is [StartAt, EndAt).

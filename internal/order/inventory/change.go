@@ -28,6 +28,9 @@ func (s *SaleService) Change(
 	ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
 ) (seckill.Sale, error) {
 	if sale, known, err := s.answered(ctx, key); known || err != nil {
+		if known {
+			err = s.reachBuyers(ctx, goodsID, c)
+		}
 		return sale, err
 	}
 	sale, err := s.Get(ctx, by, goodsID)
@@ -70,11 +73,27 @@ func (s *SaleService) Change(
 	}
 	s.Release(ctx, b.Moves)
 	s.Log.InfoContext(ctx, "sale changed", "goods_id", goodsID, "stock_delta", c.StockDelta)
-	if err := s.syncSale(ctx, goodsID); err != nil {
+	return b.Sale, s.reachBuyers(ctx, goodsID, c)
+}
+
+// reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new period
+// is answered only where nothing is sold outside it.
+func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
+	err := s.syncSale(ctx, goodsID)
+	if c.StartAt != nil || c.EndAt != nil {
+		if err == nil {
+			err = s.requireWhereOpen(ctx, goodsID)
+		}
+		if err != nil {
+			return seckill.NewUnavailable("the change is stored, but buyers may have the old period "+
+				"still; ask again with the same Idempotency-Key", err)
+		}
+	}
+	if err != nil {
 		s.Log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id",
 			goodsID, "err", err)
 	}
-	return b.Sale, nil
+	return nil
 }
 
 // cut finishes a stock cut. It returns a Conflict if Redis had fewer units unsold.

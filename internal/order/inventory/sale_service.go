@@ -145,7 +145,7 @@ func (s *SaleService) Close(
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
 	if err = s.syncSale(ctx, goodsID); err == nil {
-		err = s.requireClosedWhereOpen(ctx, sale)
+		err = s.requireWhereOpen(ctx, goodsID)
 	}
 	if err != nil {
 		return seckill.Sale{}, seckill.NewUnavailable(
@@ -158,19 +158,23 @@ func (s *SaleService) Close(
 // errOpenElsewhere means that a rebuild is under way, or that Redis has failed over.
 var errOpenElsewhere = errors.New("another Redis may have the sale open")
 
-// requireClosedWhereOpen requires the master that MySQL has open for a sale to have its close,
-// where Redis can fail over. Another one may sell without knowing that it was replaced.
-func (s *SaleService) requireClosedWhereOpen(ctx context.Context, sale seckill.Sale) error {
-	if s.Opener.GateLifetime == 0 || sale.Retired {
+// requireWhereOpen requires the master that MySQL has open for a sale to have its period and its
+// close, where Redis can fail over. Another one may sell without knowing that it was replaced.
+func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error {
+	if s.Opener.GateLifetime == 0 {
 		return nil
 	}
-	v, err := s.Redis.View(ctx, sale.GoodsID)
+	sale, err := s.Store.Sale(ctx, goodsID)
+	if err != nil || sale.Status == seckill.Draft || sale.Retired {
+		return err
+	}
+	v, err := s.Redis.View(ctx, goodsID)
 	if err != nil {
 		return err
 	}
-	openOn, err := s.Opener.Store.OpenedOn(ctx, sale.GoodsID)
+	openOn, err := s.Opener.Store.OpenedOn(ctx, goodsID)
 	ofLease := v.Gate == seckill.GateOpen || v.Gate == seckill.GateExpired
-	if err != nil || ofLease && v.Lease == openOn && v.Status == seckill.Closed {
+	if err != nil || ofLease && v.Lease == openOn && v.SamePeriod(sale) {
 		return err
 	}
 	return errOpenElsewhere
