@@ -153,3 +153,25 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 		})
 	}
 }
+
+// TestChange_OfTheStockKeepsNoSaleShut raises and cuts the stock after an epoch has read the sale and
+// before Redis loads it. The load is not refused, and Redis and MySQL agree afterwards.
+func TestChange_OfTheStockKeepsNoSaleShut(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(10, 2).GoodsID
+	must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
+	token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t)
+	_, err := rebuild.Opener{Store: h.store, Redis: interrupted{h.redis, func() {
+		change := func(units int64) error {
+			_, err := h.Sales.Change(t.Context(), operator, goods,
+				salechange.Change{StockDelta: units}, salechange.IdempotencyKey{})
+			return err
+		}
+		require.NoError(t, change(5))
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(change(-1)), "finished later")
+	}}}.Open(t.Context(), goods, token)
+	require.NoError(t, err)
+	h.runWorkers(settings())
+	h.settles(goods, 14, 0)
+	require.EqualValues(t, 2, h.epochOf(goods))
+}

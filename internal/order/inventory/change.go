@@ -77,10 +77,14 @@ func (s *SaleService) Change(
 }
 
 // reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new period
-// is answered only where nothing is sold outside it.
+// is answered only where nothing is sold outside it. Redis refuses every load that lacks the change:
+// merchants who change the stock often must not keep a sale shut that takes long to load.
 func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
+	if !c.ChangesTerms() {
+		return nil
+	}
 	err := s.syncSale(ctx, goodsID)
-	if c.StartAt != nil || c.EndAt != nil {
+	if c.ChangesPeriod() {
 		if err == nil {
 			err = s.requireWhereOpen(ctx, goodsID)
 		}

@@ -34,6 +34,15 @@ type RateChange struct {
 	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
 }
 
+// ChangesPeriod reports whether the sale is to sell at another time.
+func (c Change) ChangesPeriod() bool { return c.StartAt != nil || c.EndAt != nil }
+
+// ChangesTerms reports whether a field changes that Redis has of an exposed sale. Stock moves bring the
+// stock there.
+func (c Change) ChangesTerms() bool {
+	return c.ChangesPeriod() || c.PerBuyerLimit != nil || c.Rate != RateChange{}
+}
+
 // Validate returns a BadRequest for the fields that no sale could accept.
 func (c Change) Validate() error {
 	var p seckill.Problems
