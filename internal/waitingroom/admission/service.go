@@ -42,7 +42,8 @@ type visitKey struct {
 
 // known is what a node remembers of one room.
 type known struct {
-	mu sync.Mutex
+	endAt time.Time // of the sale, when the node first read the room
+	mu    sync.Mutex
 	lastDraw
 	// ended is of the last status, and left and lease are the State's for which it was read. The one
 	// load of a status at a time uses them, without the lock.
@@ -109,7 +110,7 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 // readEnded reads the numbers that wait no more, if one ended since this node read them before it was
 // called.
 func (s *Service) readEnded(ctx context.Context, status *Status) error {
-	k := s.knownOf(status.Sale.GoodsID)
+	k := s.knownOf(status.Sale)
 	if k.left != status.Left || k.lease != status.Lease {
 		ended, err := s.redis.Ended(ctx, status.Sale.GoodsID)
 		if err != nil {
@@ -121,9 +122,18 @@ func (s *Service) readEnded(ctx context.Context, status *Status) error {
 	return nil
 }
 
-// knownOf returns what this node remembers of a room.
-func (s *Service) knownOf(goodsID int64) *known {
-	k, _ := s.known.LoadOrStore(goodsID, &known{})
+// knownOf returns what this node remembers of a room. A new room makes it forget those of the sales
+// that have ended: nobody may ask for the last status of a sale.
+func (s *Service) knownOf(sale seckill.View) *known {
+	k, found := s.known.LoadOrStore(sale.GoodsID, &known{endAt: sale.EndAt})
+	if !found {
+		s.known.Range(func(goodsID, other any) bool {
+			if !sale.Now.Before(other.(*known).endAt) {
+				s.known.Delete(goodsID)
+			}
+			return true
+		})
+	}
 	return k.(*known)
 }
 
@@ -150,7 +160,7 @@ func (s *Service) endedStatus(ctx context.Context, sale seckill.View) (*Status, 
 
 // newStatus returns the status of a state.
 func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
-	k := s.knownOf(sale.GoodsID)
+	k := s.knownOf(sale)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	draw, err := k.of(state)

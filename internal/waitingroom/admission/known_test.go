@@ -1,0 +1,45 @@
+package admission
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// rooms are sales that each begin and end within an hour of their own, with a room in Redis.
+type rooms struct {
+	Redis
+	now time.Time
+}
+
+func (r *rooms) Sale(_ context.Context, goodsID int64) (seckill.View, error) {
+	return seckill.View{Now: r.now, Available: 1, Sale: seckill.Sale{
+		GoodsID: goodsID, Status: seckill.Exposed, Admission: seckill.ByWaitingRoom,
+		StartAt: r.now, EndAt: r.now.Add(time.Minute),
+	}}, nil
+}
+
+func (r *rooms) Room(context.Context, int64) (State, error) {
+	return State{Lease: "a/1", SaleLease: "a/1", DrawSize: NotDrawn, Now: r.now}, nil
+}
+
+func (*rooms) Ended(context.Context, int64) ([]byte, error) { return make([]byte, 100), nil }
+
+// TestService_ForgetsEndedRooms checks that a node does not remember every room that it has ever read,
+// although nobody asks for a room after the end of its sale.
+func TestService_ForgetsEndedRooms(t *testing.T) {
+	r := &rooms{now: time.Now()}
+	s := NewService(r, r, nil, [][]byte{[]byte("a secret of the tests, 32 bytes.")})
+	for goodsID := range int64(50) {
+		r.now = r.now.Add(time.Hour)
+		_, err := s.Status(t.Context(), goodsID+1)
+		require.NoError(t, err)
+	}
+	n := 0
+	s.known.Range(func(any, any) bool { n++; return true })
+	require.Equal(t, 1, n)
+}
