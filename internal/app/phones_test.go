@@ -55,6 +55,7 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	h := openIdle(t, time.Hour)
 	goods := h.exposed("5", "1")
 	ann := buyer(1)
+	ann.Email = "ann." + strings.Repeat("x", 238) + "@example.org" // the longest of a token
 	r := h.tries(ann, goods, "1")
 	require.Equal(t, "UNAVAILABLE", r.Reason, "no worker writes orders yet: %s", r.raw)
 	inRedis, inMessage := h.everything(), h.textOf(h.messages)

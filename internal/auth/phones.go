@@ -100,15 +100,11 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	return p, nil
 }
 
-// maxContact is the most bytes that Seal encrypts: the result fits the 255 characters of the
-// orders' column.
-const maxContact = 154
-
-// Seal encrypts a buyer's number and email address together: printable ASCII of at most 255 bytes.
-// It leaves out an address that is too long for that, and returns "" if there is neither.
+// Seal encrypts a buyer's number and email address together: printable ASCII of at most 1,576 bytes
+// for those of a token, which fits the orders' column. It returns "" if there is neither.
 func (p *Phones) Seal(buyerID, phone, email string) string {
 	text := phone
-	if email != "" && len(phone)+len(contactSeparator)+len(email) <= maxContact {
+	if email != "" {
 		text += contactSeparator + email
 	}
 	if text == "" {

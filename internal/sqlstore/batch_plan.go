@@ -180,7 +180,7 @@ func buyers(lines []reservation.OrderLine) []string {
 const (
 	maxOrderSn = 64
 	maxName    = 255
-	maxPhone   = 255
+	maxPhone   = 1600
 	maxOrigin  = 255
 )
 

@@ -150,7 +150,7 @@ func (h fixture) TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 		require.Zero(t, h.requireBalanced(sale.GoodsID))
 	}
 	longest := h.line(sale, 3, 1)
-	longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 255)
+	longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 1600)
 	h.writeAll(sale.GoodsID, longest)
 	require.Equal(t, longest, h.order(sale.GoodsID, longest.OrderSn).OrderLine)
 }
