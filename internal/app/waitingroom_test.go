@@ -91,6 +91,8 @@ func TestWaitingRoom_Calls(t *testing.T) {
 	}, "the status does not say how long an admission lasts")
 	sn := dataOf[struct{ OrderSn string }](t, bought).OrderSn
 	h.becomes(buyer(2), sn, "created")
+	r = h.refuses("LIMIT_REACHED", buyer(2), "POST", target, "")
+	require.JSONEq(t, `{"orderSns":["`+sn+`"]}`, string(r.Data))
 	h.does(buyer(2), "POST", "/orders/"+sn+"/pay", "")
 	h.eventually(func() bool {
 		return h.as(buyer(4), "POST", target, "").Reason == "SOLD_OUT" ||

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,6 +64,9 @@ func (s *Store) Join(
 	for i := range seats {
 		seats[i] = admission.Seat{
 			Number: r.int(), Until: r.optionalMillis(), Mark: admission.Mark(r.int()),
+		}
+		if seats[i].Mark == admission.OverLimit {
+			seats[i].OrderSns = strings.Fields(r.string())
 		}
 	}
 	return state, seats, r.err

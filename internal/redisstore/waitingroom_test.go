@@ -149,7 +149,9 @@ func (s fixture) TestAdmit_PromisesEachUnitOnce(t *testing.T) {
 	require.EqualValues(t, []int64{3, 1}, []int64{state.Admitted, state.Called}, "the last unit")
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(5, 3, 1))[0].Code)
 	require.EqualValues(t, 3, s.callNext(aTurn).Admitted, "nothing is left")
-	require.Equal(t, admission.OverLimit, s.visit(admission.Join, 1)[0].Mark)
+	seats = s.visit(admission.Join, 5, 1, 6)
+	require.Equal(t, admission.Seat{Mark: admission.OverLimit, OrderSns: []string{"sn2"}}, seats[1])
+	require.Equal(t, []int64{5, 6}, []int64{seats[0].Number, seats[2].Number})
 }
 
 // TestRelease_CutLeavesPromisedUnits checks that a merchant takes off sale only what no admitted

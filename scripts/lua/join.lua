@@ -9,7 +9,8 @@
 --       number or ''
 -- Returns the state (see room); if the room is ready also, for each buyer: number, end of the
 --       admission (Unix ms, 0 = none), mark (0 in line or admitted, 1 passed or left, 2 in line and
---       called first, 3 unknown, 4 no number is granted, 5 over the buyer's limit)
+--       called first, 3 unknown, 4 no number is granted, 5 over the buyer's limit), and after a mark
+--       of 5 the numbers of the buyer's orders, separated by spaces
 local sale, room, turns, done, gap, late, buyers, used = unpack(KEYS, 1, 8)
 local FIND, JOIN, LEAVE = '0', '1', '2'
 local FIRST_ARG, STRIDE, FIRST_BUCKET, mode = 3, 4, 9, ARGV[2]
@@ -126,8 +127,9 @@ for i = 0, (#ARGV - FIRST_ARG + 1) / STRIDE - 1 do
   else
     number, till, mark = find(bucket, field, buyer, ticket, ARGV[a + 3])
   end
-  local at = 3 * i
+  local at = #results
   results[at + 1], results[at + 2], results[at + 3] = number or 0, till, mark
+  if mark == OVER_LIMIT then results[at + 4] = numbers_of(redis.call('HGET', buyers, buyer)) end
 end
 if left > 0 then redis.call('HINCRBY', room, 'left', left) end
 if state.next > first then

@@ -276,7 +276,7 @@ func (s *Service) visit(
 		return Place{}, unavailable(errors.New("no number was granted"))
 	case OverLimit:
 		return Place{}, seckill.NewError(seckill.LimitReached,
-			"you have as many as one buyer may have")
+			"you have as many as one buyer may have").With("orderSns", got.OrderSns)
 	}
 	p := got.status.place(got.Seat)
 	p.Ticket = s.tickets.Sign(goodsID, v.BuyerID, p.Number)

@@ -135,6 +135,8 @@ type Seat struct {
 	Number int64
 	Until  time.Time // end of the buyer's admission; zero without one
 	Mark   Mark
+	// OrderSns are the orders of a buyer who is OverLimit.
+	OrderSns []string
 }
 
 // Call asks Redis to call the next in line.
