@@ -2907,7 +2907,8 @@ type ClientInterface interface {
 
 	// ListMyOrders My orders, newest first
 	//
-	// Name and phone number are masked in lists.
+	// Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
+	// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
 	//
 	// Corresponds with GET /orders (the `ListMyOrders` operationId).
 	ListMyOrders(ctx context.Context, params *ListMyOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2957,8 +2958,8 @@ type ClientInterface interface {
 
 	// IssuePath Ask for a random path
 	//
-	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
-	// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
+	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods,
+	// and for each buyer by 20/s on each node (the rules `randomPath` and `randomPathPerUser`). A request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
 	// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
 	// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 	//
@@ -3939,7 +3940,8 @@ func (c *Client) RetryDelivery(ctx context.Context, id openapi_types.UUID, deliv
 
 // ListMyOrders My orders, newest first
 //
-// Name and phone number are masked in lists.
+// Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
+// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
 //
 // Corresponds with GET /orders (the `ListMyOrders` operationId).
 func (c *Client) ListMyOrders(ctx context.Context, params *ListMyOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4049,8 +4051,8 @@ func (c *Client) SetShipping(ctx context.Context, orderSn OrderSnParameter, body
 
 // IssuePath Ask for a random path
 //
-// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
-// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
+// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods,
+// and for each buyer by 20/s on each node (the rules `randomPath` and `randomPathPerUser`). A request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
 // `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
 // A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 //
@@ -7547,7 +7549,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListMyOrdersWithResponse My orders, newest first
 	//
-	// Name and phone number are masked in lists.
+	// Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
+	// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7605,8 +7608,8 @@ type ClientWithResponsesInterface interface {
 
 	// IssuePathWithResponse Ask for a random path
 	//
-	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
-	// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
+	// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods,
+	// and for each buyer by 20/s on each node (the rules `randomPath` and `randomPathPerUser`). A request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
 	// `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
 	// A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 	//
@@ -17249,7 +17252,8 @@ func (c *ClientWithResponses) RetryDeliveryWithResponse(ctx context.Context, id 
 
 // ListMyOrdersWithResponse My orders, newest first
 //
-// Name and phone number are masked in lists.
+// Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
+// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -17343,8 +17347,8 @@ func (c *ClientWithResponses) SetShippingWithResponse(ctx context.Context, order
 
 // IssuePathWithResponse Ask for a random path
 //
-// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods. A
-// request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
+// The first of a buyer's two steps. It is refused before the start and when sold out. Then it is rate limited by goods,
+// and for each buyer by 20/s on each node (the rules `randomPath` and `randomPathPerUser`). A request may wait (1 s at most, unless the sale sets its own limit) and is refused if it would wait longer. Send
 // `goodsId` in the query, so that nginx can read it. A sale with `accessCode` asks for `code`: a wrong one is refused first.
 // A single code becomes the buyer's when the sale sells and a permit is free, and stays that buyer's for ever.
 //

@@ -121,7 +121,7 @@ func (s *Service) List(
 // Revoke revokes a key on every node within a second, and returns it. Repeated calls change
 // nothing. It refuses with NOT_FOUND or FORBIDDEN.
 func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key, error) {
-	k, err := s.find(ctx, id)
+	k, err := s.Find(ctx, id)
 	switch {
 	case err != nil:
 		return Key{}, err
@@ -131,10 +131,11 @@ func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key,
 	if err := s.Store.RevokeAPIKey(seckill.WithActor(ctx, by), id, by.ID, s.Now()); err != nil {
 		return Key{}, unreachable(err)
 	}
-	return s.find(ctx, id)
+	return s.Find(ctx, id)
 }
 
-func (s *Service) find(ctx context.Context, id string) (Key, error) {
+// Find returns a key, or the error NotFound.
+func (s *Service) Find(ctx context.Context, id string) (Key, error) {
 	if !ValidID(id) {
 		return Key{}, errNoKey()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flashsale.dev/seckill/internal/apikey"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // apiKeyResponse is an API key without its secret.
@@ -48,7 +49,7 @@ func (a *api) createAPIKey(ctx context.Context, r *request) (response, error) {
 	if err := r.Check(n.Validate()); err != nil {
 		return response{}, err
 	}
-	if err := requireRole(isSeller(r.actor), nil); err != nil {
+	if err := r.permit(ctx, isSeller(r.actor), r.ownMerchant(n.MerchantID)); err != nil {
 		return response{}, err
 	}
 	k, text, err := a.APIKeys.Create(ctx, r.actor, n)
@@ -57,11 +58,24 @@ func (a *api) createAPIKey(ctx context.Context, r *request) (response, error) {
 	}, err
 }
 
+// ownMerchant returns a lookup that refuses another merchant than the caller.
+func (r *request) ownMerchant(id string) func() error {
+	return func() error {
+		if id != "" && !r.actor.MayManage(id) {
+			return seckill.NewError(seckill.Forbidden, "this is another merchant")
+		}
+		return nil
+	}
+}
+
 // listAPIKeys is GET /admin/api-keys. Operators see the keys of all merchants, or of one.
 func (a *api) listAPIKeys(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(apiKeyCursor, apikey.ValidID)
 	merchantID := textOr(r.Fields, "merchantId")
-	if err := r.checked(isSeller(r.actor)); err != nil {
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := r.permit(ctx, isSeller(r.actor), r.ownMerchant(merchantID)); err != nil {
 		return response{}, err
 	}
 	found, err := a.APIKeys.List(ctx, r.actor, merchantID, before, limit+1)
@@ -71,7 +85,11 @@ func (a *api) listAPIKeys(ctx context.Context, r *request) (response, error) {
 
 // revokeAPIKey is DELETE /admin/api-keys/{id}. It answers with the key, which lists go on to show.
 func (a *api) revokeAPIKey(ctx context.Context, r *request) (response, error) {
-	if err := requireRole(isSeller(r.actor), nil); err != nil {
+	err := r.permit(ctx, isSeller(r.actor), func() error {
+		_, err := a.APIKeys.Find(ctx, r.Raw("id"))
+		return err
+	})
+	if err != nil {
 		return response{}, err
 	}
 	k, err := a.APIKeys.Revoke(ctx, r.actor, r.Raw("id"))

@@ -1,10 +1,18 @@
 package httpapi_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/apikey"
+	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/testing/badrequests"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // keyReply is an API key in responses.
@@ -136,4 +144,87 @@ func TestAPIKeys_FailedAttemptsAreLimited(t *testing.T) {
 	r := h.want(429, h.with(bad, "GET", "/admin/sales", ""))
 	require.NotEmpty(t, r.Header.Get("Retry-After"))
 	h.want(200, h.with(k, "GET", "/admin/sales", ""))
+}
+
+// TestAPIKeys_RefusedWithoutTheScope makes every call that needs a caller with a key of each single
+// other scope, and with a key of all other scopes. The calls are valid in all else, so that 403 is
+// the first error. A bad field and a thing that does not exist come before it.
+func TestAPIKeys_RefusedWithoutTheScope(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	keys := map[string]keyReply{}
+	key := func(scopes ...apikey.Scope) keyReply {
+		list := string(must.Get(json.Marshal(scopes))(t))
+		if _, made := keys[list]; !made {
+			keys[list] = h.newKey(merchant(), `{"name":"erp","scopes":`+list+`}`)
+		}
+		return keys[list]
+	}
+	goods := h.sell(nil)
+	sn := h.order(buyer(), goods, 1)
+	hook := dataOf[struct{ ID string }](h, h.want(201, h.as(merchant(), "POST", "/admin/webhooks",
+		`{"url":"https://shop.example/"}`))).ID
+	const unknown = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
+	target := func(route string) string {
+		id := hook
+		switch {
+		case strings.HasPrefix(route, "/admin/dead-letters"):
+			id = unknown
+		case strings.HasPrefix(route, "/admin/api-keys"):
+			id = key(apikey.SalesRead).ID
+		}
+		path := strings.NewReplacer(":goodsId", goods, ":orderSn", sn, ":deliveryId", unknown,
+			":id", id, ":randomPath", strings.Repeat("0", 32), ":type", "randomPath", "*key", goods,
+			":paymentId", "p1").Replace(route)
+		switch route {
+		case "/randomPath", "/:randomPath/decrStock":
+			return path + "?goodsId=" + goods
+		case "/admin/orders":
+			return path + "?orderSn=" + sn
+		}
+		return path
+	}
+	bodies := map[string]string{
+		"POST /admin/sales":                badrequests.NewSale("title", `"x"`),
+		"PATCH /admin/sales/:goodsId":      `{"perBuyerLimit":2}`,
+		"POST /admin/orders/:orderSn/ship": `{"carrier":"DHL"}`,
+		"POST /admin/webhooks":             `{"url":"https://shop.example/"}`,
+		"POST /admin/api-keys":             `{"name":"x","scopes":["sales:read"]}`,
+		"PUT /orders/:orderSn/shipping": `{"name":"Ann Lee","line1":"1 High Street",
+			"city":"London","country":"GB"}`,
+	}
+	checked := 0
+	for _, r := range httpapi.PrivateRoutes() {
+		others := slices.DeleteFunc(apikey.Scopes(), func(s apikey.Scope) bool { return s == r.Scope })
+		callers := []keyReply{key(others...)}
+		for _, s := range others {
+			callers = append(callers, key(s))
+		}
+		for _, method := range r.Methods {
+			for _, k := range callers {
+				res, text := h.do(method, target(r.Path), bodies[method+" "+r.Path],
+					"Authorization", "Bearer "+k.Key)
+				call, want := method+" "+r.Path, http.StatusForbidden
+				if strings.HasPrefix(r.Path, "/admin/dead-letters/") {
+					want = http.StatusNotFound
+				}
+				require.Equal(t, want, res.StatusCode, "%s %s", call, text)
+				require.NotContains(t, text, k.Key)
+				checked++
+				if method == http.MethodHead || want != http.StatusForbidden {
+					continue
+				}
+				if r.Scope == "" {
+					require.Contains(t, text, "an API key may not do this", call)
+				} else {
+					require.Contains(t, text, "the API key lacks the scope "+string(r.Scope), call)
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 150)
+	reader := key(apikey.SalesRead)
+	h.want(400, h.with(reader, "PATCH", "/admin/sales/"+goods, `{"x":1}`))
+	h.want(404, h.with(reader, "PATCH", "/admin/sales/1", `{}`))
+	h.want(404, h.with(reader, "GET", "/orders/order-0", ""))
 }

@@ -13,41 +13,49 @@ import (
 // authenticate verifies the bearer token. It uses the session cookie only without an Authorization
 // header. A program that sends a bad token must get an error, even from a browser with a session.
 //
-// It is also the only place that checks the scope of an API key, which depends on the route alone. A
-// key without the scope is refused before anything of the request is read.
-func (a *api) authenticate(r *http.Request, scope apikey.Scope) (seckill.Actor, error) {
+// It is also the only place that checks the scope of an API key, which depends on the route alone.
+// The error denied says that the key lacks it. The actor then has no role, so that no step of the
+// call allows it anything; permit returns denied, after 400 and 404.
+func (a *api) authenticate(
+	r *http.Request, scope apikey.Scope,
+) (by seckill.Actor, denied, err error) {
 	if r.Header["Authorization"] == nil {
-		return a.cookieActor(r)
+		by, err = a.cookieActor(r)
+		return by, nil, err
 	}
 	token, err := bearer(r.Header)
 	if err != nil {
-		return seckill.Actor{}, err
+		return seckill.Actor{}, nil, err
 	}
 	if apikey.Is(token) {
 		return a.keyActor(r.Context(), token, scope)
 	}
-	return a.Tokens.Verify(token)
+	by, err = a.Tokens.Verify(token)
+	return by, nil, err
 }
 
-// keyActor returns the merchant of an API key with the scope. Failed attempts are limited by
-// address.
+// keyActor returns the merchant of an API key, without a role where the key lacks the scope. Failed
+// attempts are limited by address.
 func (a *api) keyActor(
 	ctx context.Context, token string, scope apikey.Scope,
-) (seckill.Actor, error) {
+) (by seckill.Actor, denied, err error) {
 	key, err := a.KeyVerifier.Verify(ctx, token)
 	switch {
 	case seckill.ReasonOf(err) == seckill.Unauthenticated:
-		return seckill.Actor{}, cmp.Or(a.Limiter.LimitFailedKey(ctx), err)
+		return by, nil, cmp.Or(a.Limiter.LimitFailedKey(ctx), err)
 	case err != nil:
-		return seckill.Actor{}, err
+		return by, nil, err
 	case scope == "":
-		return seckill.Actor{}, seckill.NewError(seckill.Forbidden,
+		denied = seckill.NewError(seckill.Forbidden,
 			"an API key may not do this; sign in with a token")
 	case !key.Allows(scope):
-		return seckill.Actor{}, seckill.NewError(seckill.Forbidden,
-			"the API key lacks the scope %s", scope)
+		denied = seckill.NewError(seckill.Forbidden, "the API key lacks the scope %s", scope)
 	}
-	return key.Actor(), nil
+	by = key.Actor()
+	if denied != nil {
+		by.Role = ""
+	}
+	return by, denied, nil
 }
 
 // bearer returns the token of the Authorization header. It refuses two headers, because a reverse
@@ -65,28 +73,56 @@ func bearer(h http.Header) (string, error) {
 	return token, nil
 }
 
-// requireRole refuses with FORBIDDEN unless the role is allowed. The contract puts NOT_FOUND before
-// FORBIDDEN, so lookup first checks that the addressed thing exists; it is nil for calls that
-// address nothing. Allowed requests skip it, because the service reads it anyway.
-func requireRole(allowed bool, lookup func() error) error {
-	if allowed {
-		return nil
+// permit refuses with FORBIDDEN unless the role is allowed and an API key has the scope, and then
+// takes a permit of each rate limit of the call. Handlers call it after the checks of the fields and
+// before any effect.
+//
+// The contract puts NOT_FOUND before FORBIDDEN, and both and the sale's state before RATE_LIMITED.
+// So an error first looks up what the call addresses; lookup is nil for calls that address nothing.
+// Permitted requests skip it, because the service reads the thing anyway.
+func (r *request) permit(ctx context.Context, allowed bool, lookup func() error) error {
+	err := r.denied
+	switch {
+	case err != nil:
+	case !allowed:
+		err = seckill.NewError(seckill.Forbidden, "your role may not do this")
+	default:
+		err = r.takePermits(ctx)
 	}
-	if lookup != nil {
-		if err := lookup(); seckill.ReasonOf(err) == seckill.NotFound {
-			return err
+	if err == nil || lookup == nil {
+		return err
+	}
+	found := lookup()
+	switch seckill.ReasonOf(found) {
+	case seckill.NotFound:
+		return found
+	case "", seckill.Unavailable:
+		return err
+	default:
+		if seckill.ReasonOf(err) == seckill.RateLimited {
+			return found
 		}
+		return err
 	}
-	return seckill.NewError(seckill.Forbidden, "your role may not do this")
 }
 
-// checked returns the first problem of the fields taken so far, else FORBIDDEN unless the role is
-// allowed. The contract puts 400 before 403. It is for calls that address nothing.
-func (r *request) checked(allowed bool) error {
+// takePermits takes a permit of each rate limit of the call, once for a request.
+func (r *request) takePermits(ctx context.Context) error {
+	limit := r.limits
+	if limit == nil {
+		return nil
+	}
+	r.limits = nil
+	return limit(ctx)
+}
+
+// checked returns the first problem of the fields taken so far, else that of permit. It is for calls
+// that address nothing.
+func (r *request) checked(ctx context.Context, allowed bool) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	return requireRole(allowed, nil)
+	return r.permit(ctx, allowed, nil)
 }
 
 func isSeller(a seckill.Actor) bool {

@@ -57,7 +57,7 @@ func (a *api) newDeadLetterResponse(
 // listDeadLetters is GET /admin/dead-letters.
 func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error) {
 	limit, after := r.limit(), r.cursor(deadLetterCursor, isUUID)
-	if err := r.checked(isOperator(r.actor)); err != nil {
+	if err := r.checked(ctx, isOperator(r.actor)); err != nil {
 		return response{}, err
 	}
 	found, err := a.DeadLetters.List(ctx, after, limit+1)
@@ -86,7 +86,7 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 // and writes the order. The response masks the buyer's data, because the operator is no party of
 // the order.
 func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
-	id, err := deadLetterID(r)
+	id, err := a.deadLetterID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
@@ -96,21 +96,21 @@ func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, erro
 
 // discardDeadLetter is DELETE /admin/dead-letters/{id}. The order keeps the status failed.
 func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, error) {
-	id, err := deadLetterID(r)
+	id, err := a.deadLetterID(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
 	return ok(nil), a.DeadLetters.Discard(ctx, r.actor, id)
 }
 
-// deadLetterID checks the role first: other roles must not learn which dead letters exist.
-func deadLetterID(r *request) (string, error) {
-	if err := requireRole(isOperator(r.actor), nil); err != nil {
-		return "", err
-	}
+// deadLetterID takes the id of a call for operators only.
+func (a *api) deadLetterID(ctx context.Context, r *request) (string, error) {
 	id := r.Raw("id")
 	if !isUUID(id) {
 		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
-	return id, nil
+	return id, r.permit(ctx, isOperator(r.actor), func() error {
+		_, err := a.DeadLetters.Find(ctx, id)
+		return err
+	})
 }

@@ -15,12 +15,16 @@ import (
 type request struct {
 	*params.Fields               // nil for unchecked routes
 	actor          seckill.Actor // zero for public routes
-	gin            *gin.Context
-	header         http.Header
-	body           []byte // of a webhook, unread
+	denied         error         // why an API key may not make this call; nil: it may
+	// limits takes a permit of each rate limit of the call; nil after it was called.
+	limits func(ctx context.Context) error
+	gin    *gin.Context
+	header http.Header
+	body   []byte // of a webhook, unread
 }
 
-// handler runs the steps of a route: authenticate, decode, limit, handle, respond.
+// handler runs the steps of a route: authenticate, decode, handle, respond. The handler takes the
+// permits of the call's rate limits.
 func (a *api) handler(rt route) gin.HandlerFunc {
 	limit := callTimeout + rt.extraTime
 	return func(c *gin.Context) {
@@ -37,11 +41,11 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
-		if err := a.limitRoute(ctx, rt, r); err != nil {
-			a.writeError(c, err)
-			return
-		}
+		r.limits = func(ctx context.Context) error { return a.limitRoute(ctx, rt, r) }
 		res, err := rt.handle(ctx, r)
+		if err == nil { // of a public call that reads, whose handler does not take the permits
+			err = r.takePermits(ctx)
+		}
 		if err != nil {
 			a.writeError(c, err)
 			return
@@ -61,11 +65,10 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	}
 	r := &request{gin: c, header: c.Request.Header}
 	if !rt.public {
-		actor, err := a.authenticate(c.Request, rt.scope)
-		if err != nil {
+		var err error
+		if r.actor, r.denied, err = a.authenticate(c.Request, rt.scope); err != nil {
 			return nil, err
 		}
-		r.actor = actor
 	}
 	if rt.unchecked {
 		return r, nil

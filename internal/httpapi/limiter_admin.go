@@ -18,7 +18,7 @@ import (
 func (a *api) listLimiters(ctx context.Context, r *request) (response, error) {
 	isLimiter := func(s string) bool { return strings.Contains(s, "/") && utf8.ValidString(s) }
 	limit, after := r.limit(), r.cursor(limiterCursor, isLimiter)
-	if err := r.checked(isOperator(r.actor)); err != nil {
+	if err := r.checked(ctx, isOperator(r.actor)); err != nil {
 		return response{}, err
 	}
 	all, err := a.LimiterAdmin.List(ctx)
@@ -45,7 +45,7 @@ func byKey(a, b string) int {
 // getLimiter is GET /admin/limiters/{type}/{key}.
 func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
-	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
+	if err := a.requireOperator(ctx, r, rule, key); err != nil {
 		return response{}, err
 	}
 	s, err := a.LimiterAdmin.Get(ctx, rule, key)
@@ -59,7 +59,7 @@ func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
+	if err := a.requireOperator(ctx, r, rule, key); err != nil {
 		return response{}, err
 	}
 	s, err := a.LimiterAdmin.Set(seckill.WithActor(ctx, r.actor), rule, key, change)
@@ -69,7 +69,7 @@ func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 // deleteLimiter is DELETE /admin/limiters/{type}/{key}: the rule's own setting applies again.
 func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
-	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
+	if err := a.requireOperator(ctx, r, rule, key); err != nil {
 		return response{}, err
 	}
 	err := a.LimiterAdmin.Delete(seckill.WithActor(ctx, r.actor), rule, key)
@@ -77,8 +77,8 @@ func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 }
 
 // requireOperator refuses other roles, after NOT_FOUND for an unknown limiter.
-func (a *api) requireOperator(ctx context.Context, by seckill.Actor, rule, key string) error {
-	return requireRole(isOperator(by), func() error {
+func (a *api) requireOperator(ctx context.Context, r *request, rule, key string) error {
+	return r.permit(ctx, isOperator(r.actor), func() error {
 		_, err := a.LimiterAdmin.Get(ctx, rule, key)
 		return limiterError(err)
 	})

@@ -72,7 +72,7 @@ func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	if err := r.Check(n.Validate()); err != nil {
 		return response{}, err
 	}
-	if err := requireRole(isSeller(r.actor), nil); err != nil {
+	if err := r.permit(ctx, isSeller(r.actor), nil); err != nil {
 		return response{}, err
 	}
 	s, err := a.Sales.Create(ctx, r.actor, n, once)
@@ -136,7 +136,7 @@ func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "to
 // listMerchantSales is GET /admin/sales.
 func (a *api) listMerchantSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
-	if err := r.checked(isSeller(r.actor)); err != nil {
+	if err := r.checked(ctx, isSeller(r.actor)); err != nil {
 		return response{}, err
 	}
 	sales, err := a.Sales.List(ctx, r.actor, below, limit+1)
@@ -184,7 +184,7 @@ func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
 	if err := r.Err(); err != nil {
 		return 0, err
 	}
-	return id, requireRole(isSeller(r.actor), func() error {
+	return id, r.permit(ctx, isSeller(r.actor), func() error {
 		_, err := a.Sales.Get(ctx, r.actor, id)
 		return err
 	})

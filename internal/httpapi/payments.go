@@ -40,6 +40,9 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	if !isOrderSn(sn) {
 		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
+	if err := r.takePermits(ctx); err != nil {
+		return response{}, err
+	}
 	got, err := a.Payments.Receive(ctx, id, sn, amount)
 	return ok(paymentResponse{
 		PaymentID: got.ID, OrderSn: got.OrderSn, Amount: got.Amount,
@@ -106,6 +109,9 @@ func (a *api) receiveWebhook(ctx context.Context, r *request) (response, error) 
 		if seckill.ReasonOf(err) == seckill.Unauthenticated {
 			err = signatureError(r.gin, err)
 		}
+		return response{}, err
+	}
+	if err := r.takePermits(ctx); err != nil {
 		return response{}, err
 	}
 	got, err := a.Payments.Handle(ctx, e)

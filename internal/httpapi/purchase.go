@@ -27,7 +27,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	if err := a.requireBuyer(ctx, r.actor, id); err != nil {
+	if err := a.requireBuyer(ctx, r, id); err != nil {
 		return response{}, err
 	}
 	v, err := a.Catalog.Admit(ctx, id)
@@ -83,7 +83,8 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	if err := a.requireBuyer(ctx, r.actor, p.GoodsID); err != nil {
+	err := r.permit(ctx, isBuyer(r.actor), func() error { return a.purchaseError(ctx, p) })
+	if err != nil {
 		return response{}, err
 	}
 	if !ordersn.IsPath(path) {
@@ -99,9 +100,23 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	return response{reason: reasonQueued, data: queuedResponse{OrderSn: sn}}, err
 }
 
+// purchaseError returns the refusals of a purchase that the contract puts before the rate limits, as
+// far as they show without a reservation.
+func (a *api) purchaseError(ctx context.Context, p purchase.Request) error {
+	v, err := a.Catalog.Sale(ctx, p.GoodsID)
+	switch {
+	case err != nil:
+		return err
+	case !a.Catalog.IsBuyersPath(p.Path, p.GoodsID, p.Buyer.ID):
+		return reservation.Verdict{Code: reservation.WrongPath}.Err()
+	default:
+		return v.CheckSelling(v.Now, v.Available)
+	}
+}
+
 // requireBuyer refuses other roles, after NOT_FOUND for an unknown goods.
-func (a *api) requireBuyer(ctx context.Context, by seckill.Actor, goodsID int64) error {
-	return requireRole(isBuyer(by), func() error { return a.requireExposed(ctx, goodsID) })
+func (a *api) requireBuyer(ctx context.Context, r *request, goodsID int64) error {
+	return r.permit(ctx, isBuyer(r.actor), func() error { return a.requireExposed(ctx, goodsID) })
 }
 
 // requireExposed returns NOT_FOUND for a goods without an exposed sale. Drafts are

@@ -125,11 +125,18 @@ func (a *api) auditTrail(ctx context.Context, r *request) (response, error) {
 		actions = append(actions, string(action))
 	}
 	f := salechange.AuditFilter{Action: salechange.Action(r.OneOf("action", "", actions...))}
+	var lookup func() error
 	if r.Has("goodsId") {
 		f.GoodsID = r.ID("goodsId")
+		lookup = func() error {
+			_, err := a.Sales.Get(ctx, r.actor, f.GoodsID)
+			return err
+		}
 	}
-	// A sale that is named is looked up first: 404 comes before 403.
-	if err := r.checked(f.GoodsID != 0 || isSeller(r.actor)); err != nil {
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := r.permit(ctx, isSeller(r.actor), lookup); err != nil {
 		return response{}, err
 	}
 	found, err := a.Sales.AuditTrail(ctx, r.actor, f, before, limit+1)

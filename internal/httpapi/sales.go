@@ -96,6 +96,10 @@ func (a *api) showSale(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
+	err := r.permit(ctx, true, func() error { return a.requireExposed(ctx, id) })
+	if err != nil {
+		return response{}, err
+	}
 	v, err := a.Catalog.SaleWithDetails(ctx, id)
 	return response{reason: reasonOK, data: a.newSaleResponse(v), public: true}, err
 }

@@ -32,12 +32,15 @@ type sessionResponse struct {
 
 // createSession is POST /session: it stores the caller's token in a cookie that scripts cannot
 // read.
-func (a *api) createSession(_ context.Context, r *request) (response, error) {
+func (a *api) createSession(ctx context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
 	}
 	token, err := a.sessionToken(r)
 	if err != nil {
+		return response{}, err
+	}
+	if err := r.takePermits(ctx); err != nil {
 		return response{}, err
 	}
 	value, by, until, err := a.Tokens.Session(token)
@@ -52,8 +55,11 @@ func (a *api) createSession(_ context.Context, r *request) (response, error) {
 
 // deleteSession is DELETE /session. It removes the cookie. The token remains valid until it
 // expires.
-func (a *api) deleteSession(_ context.Context, r *request) (response, error) {
+func (a *api) deleteSession(ctx context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
+		return response{}, err
+	}
+	if err := r.takePermits(ctx); err != nil {
 		return response{}, err
 	}
 	a.setCookie(r.gin, "", time.Time{})

@@ -124,7 +124,7 @@ func (a *api) withRoom(
 		if err := r.Err(); err != nil {
 			return response{}, err
 		}
-		if err := a.requireBuyer(ctx, r.actor, id); err != nil {
+		if err := a.requireBuyer(ctx, r, id); err != nil {
 			return response{}, err
 		}
 		return step(ctx, id, r.actor.ID, ticket)

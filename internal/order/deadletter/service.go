@@ -67,6 +67,12 @@ func (s *Service) List(ctx context.Context, after string, limit int) ([]order.De
 	return deadLetters, storeError(err)
 }
 
+// Find returns a dead letter, or the error NotFound.
+func (s *Service) Find(ctx context.Context, id string) (order.DeadLetter, error) {
+	found, err := s.Store.DeadLetter(ctx, id)
+	return found, storeError(err)
+}
+
 // Discard deletes a dead letter for an operator. The order keeps the status failed.
 func (s *Service) Discard(ctx context.Context, by seckill.Actor, id string) error {
 	now, err := s.Store.Now(ctx)
