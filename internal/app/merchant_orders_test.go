@@ -106,6 +106,7 @@ func TestMerchantOrders_RefusesBadFields(t *testing.T) {
 		strings.Replace(address, "GB", "gb", 1):                                          "country",
 		strings.Replace(address, "GB", "ZZ", 1):                                          "country",
 		strings.Replace(address, "GB", "EU", 1):                                          "country",
+		strings.Replace(address, "GB", "UK", 1):                                          "country",
 		strings.Replace(address, "ann@", "Ann <ann@", 1):                                 "email",
 		strings.Replace(address, "+44 20", "call me", 1):                                 "phone",
 		strings.Replace(address, "SW1A 1AA", strings.Repeat("0", 21), 1):                 "postalCode",

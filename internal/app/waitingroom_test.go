@@ -50,6 +50,7 @@ func TestWaitingRoom_Calls(t *testing.T) {
 	h.refuses("NOT_FOUND", buyer(1), "GET", target+"/me", "")
 	first := dataOf[place](t, h.does(buyer(1), "POST", target, ""))
 	require.Equal(t, first.Number, dataOf[place](t, h.does(buyer(1), "POST", target, "")).Number)
+	h.refuses("BAD_REQUEST", buyer(2), "POST", target, `{"ticket":1}`)
 	second := dataOf[place](t, h.does(buyer(2), "POST", target, `{"ticket":"no ticket"}`))
 	require.Equal(t, first.Number+1, second.Number)
 	h.eventually(func() bool {

@@ -29,6 +29,11 @@ func TestPurchase_PathThenOrder(t *testing.T) {
 	require.WithinDuration(t, time.Now().Add(time.Minute), path.ExpiresAt, 50*time.Second)
 
 	sn := h.order(buyer(), goods, 2)
+	again := h.want(202, h.as(buyer(), "POST",
+		"/"+dataOf[struct{ RandomPath string }](h, h.path(buyer(), goods)).RandomPath+"/decrStock",
+		`{"goodsId":`+goods+`}`))
+	require.Equal(t, "/orders/"+dataOf[struct{ OrderSn string }](h, again).OrderSn,
+		again.Header.Get("Location"))
 	r = h.as(buyer(), "GET", "/orders/"+sn, "")
 	for _, member := range []string{
 		`"orderSn":"` + sn + `","status":"created","goodsId":"` + goods + `","buyerId":"7"`,

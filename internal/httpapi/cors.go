@@ -25,7 +25,7 @@ func allowOrigins(origins []string, next http.Handler) http.Handler {
 			"Last-Event-ID", "X-Request-ID",
 		},
 		ExposedHeaders: []string{
-			"ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID",
+			"ETag", "RateLimit", "RateLimit-Policy", "Location", "Retry-After", "X-Request-ID",
 		},
 		MaxAge: preflightAge,
 	}).Handler(next)

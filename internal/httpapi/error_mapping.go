@@ -52,8 +52,8 @@ const problemType = "application/problem+json"
 
 // prefersProblem reports whether the caller prefers an error in the form of RFC 9457.
 func prefersProblem(c *gin.Context) bool {
-	return strings.Contains(c.Request.Header.Get("Accept"), problemType) &&
-		c.NegotiateFormat(gin.MIMEJSON, problemType) == problemType
+	h := c.Request.Header
+	return h["Accept"] != nil && prefers(h, problemType, gin.MIMEJSON)
 }
 
 // problem is an error in the form of RFC 9457, with the envelope's members as extensions. Its type

@@ -46,7 +46,14 @@ func TestErrors_AreProblemsWhereTheCallerPrefersThem(t *testing.T) {
 		"application/json":              "application/json; charset=utf-8",
 		"application/problem+json":      "application/problem+json",
 		"application/problem+json, */*": "application/problem+json",
-		"application/json, application/problem+json": "application/json; charset=utf-8",
+		"application/json, application/problem+json":                        "application/json; charset=utf-8",
+		"application/problem+json, application/json":                        "application/problem+json",
+		"application/problem+json;q=0.5, */*":                               "application/json; charset=utf-8",
+		"application/json;q=0.5, application/problem+json; charset=utf-8":   "application/problem+json",
+		"*/*;q=0.1, application/json;q=0.6, Application/Problem+JSON;q=0.9": "application/problem+json",
+		"application/problem+json;q=0":                                      "application/json; charset=utf-8",
+		"application/problem+json;q=many":                                   "application/json; charset=utf-8",
+		"application/problem+json;q=0.5, application/json":                  "application/json; charset=utf-8",
 	} {
 		r, _ := h.do("GET", "/sales/1", "", "Accept", accept)
 		require.Equal(t, 404, r.StatusCode, accept)

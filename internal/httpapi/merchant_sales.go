@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
@@ -76,7 +77,10 @@ func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	s, err := a.Sales.Create(ctx, r.actor, n, once)
-	return response{reason: reasonCreated, data: a.newMerchantSaleResponse(s)}, err
+	return response{
+		reason: reasonCreated, data: a.newMerchantSaleResponse(s),
+		location: "/admin/sales/" + strconv.FormatInt(s.GoodsID, 10),
+	}, err
 }
 
 // newSale takes the fields of a new sale; Validate checks how they fit together.

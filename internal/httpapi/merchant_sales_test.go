@@ -16,6 +16,8 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 	r := h.want(201, h.as(merchant(), "POST", "/admin/sales",
 		badrequests.NewSale("rate", `{"permitsPerSecond":0.5,"maxWaitMillis":0}`)))
 	require.Equal(t, "CREATED", r.Reason)
+	created := h.want(200, h.as(merchant(), "GET", r.Header.Get("Location"), ""))
+	require.JSONEq(t, string(r.Data), string(created.Data))
 	for _, member := range []string{
 		`"merchantId":"70"`, `"status":"draft"`, `"stock":10`, `"perBuyerLimit":1`,
 		`"startAt":"2026-11-11T12:00:00.000Z","endAt":"2099-11-11T12:00:00.000Z"`,

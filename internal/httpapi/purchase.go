@@ -97,7 +97,9 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 			err = e
 		}
 	}
-	return response{reason: reasonQueued, data: queuedResponse{OrderSn: sn}}, err
+	return response{
+		reason: reasonQueued, data: queuedResponse{OrderSn: sn}, location: "/orders/" + sn,
+	}, err
 }
 
 // purchaseError returns the refusals of a purchase that the contract puts before the rate limits, as

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -24,6 +25,8 @@ type response struct {
 	data   any
 	public bool   // holds nothing personal, so caches may store it and revalidate
 	etag   string // "" for none
+	// location is the path of what was created or queued; "" for none.
+	location string
 	// stream writes the whole response itself; the other fields are unused then.
 	stream func(c *gin.Context)
 }
@@ -98,6 +101,9 @@ func (a *api) writeResponse(c *gin.Context, res response) {
 	if res.etag != "" && a.writeNotModified(c, res) {
 		return
 	}
+	if res.location != "" {
+		c.Writer.Header()["Location"] = []string{res.location}
+	}
 	status := statusOf(res.reason)
 	a.writeEnvelope(c, envelope{
 		Code: status, Reason: res.reason, Message: messageOf(res.reason), Data: res.data,
@@ -117,10 +123,16 @@ func (a *api) writeEnvelope(c *gin.Context, e envelope, status int) {
 	}
 	rc.reason = e.Reason
 	c.Writer.Header()["Content-Type"] = jsonText
+	if len(body) > maxUncounted { // else HEAD would have other headers than GET
+		c.Writer.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	c.Status(status)
 	_, _ = c.Writer.Write(body) // fails only where the client has left
 	c.Abort()
 }
+
+// maxUncounted is the longest body whose length net/http counts itself.
+const maxUncounted = 2048
 
 // usualResponseSize is enough for most responses, in bytes.
 const usualResponseSize = 256

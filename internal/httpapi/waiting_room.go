@@ -120,7 +120,7 @@ func (a *api) withRoom(
 	step func(ctx context.Context, goodsID int64, buyerID string, ticket string) (response, error),
 ) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		id, ticket := r.ID("goodsId"), r.Raw("ticket")
+		id, ticket := r.ID("goodsId"), textOr(r.Fields, "ticket")
 		if err := r.Err(); err != nil {
 			return response{}, err
 		}

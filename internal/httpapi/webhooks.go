@@ -78,7 +78,9 @@ func (a *api) createWebhook(ctx context.Context, r *request) (response, error) {
 	e, secret, err := a.Endpoints.Create(ctx, r.actor, c)
 	shown := newEndpointResponse(e)
 	shown.Secret = secret
-	return response{reason: reasonCreated, data: shown}, err
+	return response{
+		reason: reasonCreated, data: shown, location: "/admin/webhooks/" + e.ID,
+	}, err
 }
 
 // webhookChange takes the fields that an owner may set; absent ones keep their values.

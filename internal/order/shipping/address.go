@@ -59,9 +59,10 @@ func isEmail(text string) bool {
 	return err == nil && a.Address == text && len(text) <= 254
 }
 
+// isCountry excludes codes that are not assigned any more, or only reserved, such as UK.
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
-	return err == nil && region.IsCountry() && region.String() == code
+	return err == nil && region.IsCountry() && region.Canonicalize().String() == code
 }
 
 // Countries returns the codes of all countries that an address may have, in alphabetical order.

@@ -68,8 +68,9 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
 	case s.Status == seckill.Closed:
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
-	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil ||
-		c.Currency != nil || c.Admission != nil || c.AccessCode != nil):
+	case s.Status == seckill.Exposed && (differs(c.Title, s.Title) || differs(c.Price, s.Price) ||
+		differs(c.Currency, s.Details.Currency) || differs(c.Admission, s.Admission) ||
+		differs(c.AccessCode, s.AccessCode)):
 		return s, seckill.NewError(seckill.Conflict,
 			"title, price, currency, admission and accessCode can be changed in a draft only")
 	}
@@ -116,6 +117,9 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	}
 	return s
 }
+
+// differs reports whether a field of a change has another value than the sale.
+func differs[T comparable](v *T, now T) bool { return v != nil && *v != now }
 
 // set assigns *v unless v is nil.
 func set[T any](to *T, v *T) {

@@ -25,9 +25,15 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		reason seckill.Reason
 		field  string
 	}{
-		"a draft's title":       {draft, Change{Title: new("mate"), Price: new(int64(0))}, "", ""},
+		"a draft's title": {draft, Change{Title: new("mate"), Price: new(int64(0))}, "", ""},
+		"an exposed title that stays": {
+			exposed, Change{
+				Title: new("tea"), Price: new(int64(5)), Currency: new(""),
+				Admission: new(exposed.Admission), AccessCode: new(exposed.AccessCode),
+			}, "", "",
+		},
 		"an exposed title":      {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed price":      {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
+		"an exposed price":      {exposed, Change{Price: new(int64(6))}, seckill.Conflict, ""},
 		"a closed sale":         {closed, Change{EndAt: new(now)}, seckill.Conflict, ""},
 		"times while it sells":  {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
 		"an end at the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
