@@ -2,13 +2,10 @@ package rabbit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/order"
@@ -17,9 +14,9 @@ import (
 // Source opens streams. Each stream has a connection of its own. One can then be aborted without
 // the others, and several goroutines read them in parallel. A process has a handful of shards.
 type Source struct {
-	opt     Options
-	first   int    // address of shard 0, at random
-	process string // this process, for consumerPriority
+	opt    Options
+	first  int // address of shard 0, at random
+	shares *shares
 }
 
 var _ order.Source = (*Source)(nil)
@@ -30,7 +27,9 @@ func NewSource(opt Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rabbit source: %w", err)
 	}
-	return &Source{opt: opt, first: rand.IntN(len(opt.URLs)), process: uuid.NewString()}, nil
+	return &Source{
+		opt: opt, first: rand.IntN(len(opt.URLs)), shares: newShares(opt.Shards),
+	}, nil
 }
 
 // Shards is the number of shards.
@@ -45,9 +44,8 @@ func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 	if shard < 0 || shard >= s.opt.Shards {
 		return nil, fmt.Errorf("open shard %d of %d: no such shard", shard, s.opt.Shards)
 	}
-	args := amqp.Table{"x-priority": consumerPriority(s.process, shard)}
 	known := true
-	st, err := s.open(ctx, shard, queueName(shard), args, func(c *connection) (err error) {
+	st, err := s.open(ctx, shard, queueName(shard), s.shares, func(c *connection) (err error) {
 		if known, err = c.declareShard(shard, s.opt.DeliveryLimit); err == nil && known {
 			known, err = c.marked(shard)
 		}
@@ -75,13 +73,13 @@ func (s *Source) OpenDead(ctx context.Context) (order.Stream, error) {
 // Before that queue exists, at-least-once dead lettering would keep a message beyond its delivery
 // limit in its queue.
 func (s *Source) open(
-	ctx context.Context, turn int, queue string, args amqp.Table, declare func(*connection) error,
+	ctx context.Context, turn int, queue string, shares *shares, declare func(*connection) error,
 ) (*stream, error) {
 	conn, err := s.connect(ctx, turn)
 	if err != nil {
 		return nil, err
 	}
-	st := newStream(conn, queue, s.opt)
+	st := newStream(conn, queue, s.opt, shares)
 	err = conn.withTimeout(ctx, setupTimeout, func() error {
 		if err := conn.declareDead(); err != nil {
 			return err
@@ -89,15 +87,13 @@ func (s *Source) open(
 		if err := declare(conn); err != nil {
 			return err
 		}
-		return st.consume(args)
+		return st.consume(amqp.Table{"x-priority": int32(samePriority)})
 	})
 	if err != nil {
 		conn.disconnect()
 		return nil, err
 	}
-	// The two are separate, because the liveness check may block for its whole timeout.
-	st.running.Go(st.deliver)
-	st.running.Go(st.checkLiveness)
+	st.run()
 	return st, nil
 }
 
@@ -113,14 +109,4 @@ func (s *Source) connect(ctx context.Context, turn int) (*connection, error) {
 		failed = append(failed, err)
 	}
 	return nil, errors.Join(failed...)
-}
-
-// consumerPriority ranks a process for a shard by rendezvous hashing. Among any set of processes
-// each shard prefers one, the shards spread evenly, and a process that leaves moves only its own
-// shards. Processes need no list of each other, because the broker compares the priorities.
-// RabbitMQ activates a consumer of higher priority once the present one has acknowledged its
-// messages.
-func consumerPriority(process string, shard int) int32 {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", process, shard))
-	return int32(binary.BigEndian.Uint32(sum[:]) >> 1)
 }

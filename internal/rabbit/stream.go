@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -11,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// A stream queries its queue every livenessEvery and disconnects if the broker does not answer
-// within livenessTimeout. AMQP's heartbeats need three times as long to detect a paused node.
+// A stream queries the broker every livenessEvery and disconnects if it does not answer within
+// livenessTimeout. AMQP's heartbeats need three times as long to detect a paused node.
 const (
 	livenessEvery   = time.Second
 	livenessTimeout = 5 * time.Second
@@ -29,16 +30,21 @@ type stream struct {
 	done    chan struct{} // closed by Close
 	running sync.WaitGroup
 	close   func() error // ends the stream once, and returns the same error again
+
+	shares      *shares       // nil for dead letters
+	activeSince atomic.Int64  // time of the first delivery, in nanoseconds; 0 before that
+	handedOver  chan struct{} // closed to end the deliveries
 }
 
 var _ order.Stream = (*stream)(nil)
 
-func newStream(conn *connection, queue string, opt Options) *stream {
+func newStream(conn *connection, queue string, opt Options, shares *shares) *stream {
 	st := &stream{
 		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery),
-		done: make(chan struct{}),
+		done: make(chan struct{}), shares: shares, handedOver: make(chan struct{}),
 	}
 	st.close = sync.OnceValue(func() error {
+		st.leave()
 		close(st.done)
 		err := st.conn.close()
 		st.running.Wait()
@@ -61,28 +67,52 @@ func (st *stream) consume(args amqp.Table) error {
 	return wrap(err, "consume %s", st.queue)
 }
 
-// deliver passes deliveries on until Close, or until amqp091-go closes in: when the channel or the
-// connection ends, and when the broker cancels the consumer.
+// run starts the goroutines, which end with the stream. They are separate, because the liveness
+// check may block for its whole timeout.
+func (st *stream) run() {
+	if st.shares != nil {
+		st.shares.add(st)
+	}
+	st.running.Go(st.deliver)
+	st.running.Go(st.checkLiveness)
+}
+
+// leave ends the counting of the stream as one of its process.
+func (st *stream) leave() {
+	if st.shares != nil {
+		st.shares.remove(st)
+	}
+}
+
+// deliver passes deliveries on until Close, until the shard is handed over, or until amqp091-go
+// closes in: when the channel or the connection ends, and when the broker cancels the consumer.
 func (st *stream) deliver() {
 	defer close(st.out)
+	defer st.leave()
 	for {
 		select {
 		case d, ok := <-st.in:
 			if !ok {
 				return
 			}
+			st.activeSince.CompareAndSwap(0, time.Now().UnixNano())
 			select {
 			case st.out <- newDelivery(d, st.queue, st.opt.DeliveryLimit):
+			case <-st.handedOver:
+				return
 			case <-st.done:
 				return
 			}
+		case <-st.handedOver:
+			return
 		case <-st.done:
 			return
 		}
 	}
 }
 
-// checkLiveness ends the connection when the broker stops answering.
+// checkLiveness ends the connection when the broker stops answering. It hands shards over when the
+// process has too many.
 func (st *stream) checkLiveness() {
 	tick := time.NewTicker(livenessEvery)
 	defer tick.Stop()
@@ -92,25 +122,32 @@ func (st *stream) checkLiveness() {
 			return
 		case <-tick.C:
 		}
-		if !st.alive() {
+		alive, processes := st.alive()
+		if !alive {
 			st.conn.disconnect()
 			return
+		}
+		if st.shares != nil {
+			st.shares.balance(processes, time.Now())
 		}
 	}
 }
 
-// alive reports whether the broker answers. An answer that there is no such queue counts too.
-func (st *stream) alive() bool {
-	err := st.conn.withTimeout(context.Background(), livenessTimeout, func() error {
-		_, err := st.conn.queueExists(st.queue)
+// alive reports whether the broker answers, and how many processes consume the dead letters. An
+// answer that there is no such queue counts too.
+func (st *stream) alive() (alive bool, processes int) {
+	err := st.conn.withTimeout(context.Background(), livenessTimeout, func() (err error) {
+		processes, err = st.conn.countConsumers(deadName)
 		return err
 	})
 	var closed *amqp.Error
-	return err == nil || errors.As(err, &closed) && closed.Server && !errors.Is(err, amqp.ErrClosed)
+	alive = err == nil || errors.As(err, &closed) && closed.Server && !errors.Is(err, amqp.ErrClosed)
+	return alive, processes
 }
 
-// Deliveries is closed when the connection has ended or the broker has cancelled the consumer. The
-// user then calls Close and opens the shard again.
+// Deliveries is closed when the connection has ended, when the broker has cancelled the consumer,
+// and when the shard is handed over to another process. The user then calls Close and opens the
+// shard again.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
 // Ack acknowledges the delivery and all before it. It does not wait for the broker. If the

@@ -99,6 +99,17 @@ func (c *connection) queueExists(name string) (bool, error) {
 	return exists, wrap(err, "ask for queue %s", name)
 }
 
+// countConsumers returns the number of a queue's active consumers. It is 0 if there is no such
+// queue, and if the queue's leader does not answer the connected node.
+func (c *connection) countConsumers(name string) (consumers int, err error) {
+	_, err = c.exists(func(ch *amqp.Channel) error {
+		queue, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		consumers = queue.Consumers
+		return err
+	})
+	return consumers, wrap(err, "count the consumers of %s", name)
+}
+
 // bind binds a queue. A binding is a transaction over all nodes of a cluster. It blocks while one
 // of them is silent and not yet declared down (net_ticktime, a minute by default). A queue that
 // exists is nearly always bound, so bind does not wait for an answer then. If the binding is
