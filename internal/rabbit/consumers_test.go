@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
@@ -260,4 +261,42 @@ func TestConsumers_DeadOnesHoldNoMessages(t *testing.T) {
 	takeOfEach(second)
 	secondWire.Close()
 	takeOfEach(open(address))
+}
+
+// consumeAt consumes shard 0 with a priority, as programs of older releases do, until the
+// connection is closed.
+func consumeAt(
+	t *testing.T, address string, priority int32,
+) (*amqp.Connection, <-chan amqp.Delivery) {
+	t.Helper()
+	conn := must.Get(amqp.Dial(address))(t)
+	t.Cleanup(func() { _ = conn.Close() })
+	ch := must.Get(conn.Channel())(t)
+	require.NoError(t, ch.Qos(512, 0, false))
+	return conn, must.Get(ch.Consume("seckill.orders.0", "", false, false, false, false,
+		amqp.Table{"x-priority": priority}))(t)
+}
+
+// TestConsumers_OutrankDeadOnesOfOlderReleases lets two consumers of an older release die, after
+// which RabbitMQ 4 keeps the first one among those that wait. A consumer of this release gets the
+// messages.
+func TestConsumers_OutrankDeadOnesOfOlderReleases(t *testing.T) {
+	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
+	require.NoError(t, publish(t, runPublisher(t, opt)))
+	await := func(deliveries <-chan amqp.Delivery) {
+		select {
+		case <-deliveries:
+		case <-time.After(timeout):
+			t.Fatal("no delivery")
+		}
+	}
+	first, deliveries := consumeAt(t, opt.URLs[0], 1)
+	await(deliveries)
+	second, deliveries := consumeAt(t, opt.URLs[0], 2)
+	require.NoError(t, first.Close())
+	await(deliveries)
+	present := must.Get(openSource(t, opt).Open(t.Context(), 0))(t)
+	require.NoError(t, second.Close())
+	take(t, present)
+	require.NoError(t, present.Close())
 }

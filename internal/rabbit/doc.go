@@ -14,9 +14,9 @@
 // call has a timeout of its own.
 //
 // Consumers: each process consumes every shard. RabbitMQ delivers a queue's messages to one of its
-// consumers and activates the next one when that one's connection ends. RabbitMQ 4 prefers
-// consumers by priority, which spreads the shards over the processes (see consumerPriority). Older
-// releases ignore the priority: there the first process has all shards and the others stand by.
+// consumers and activates the next one when that one's connection ends. A process with more shards
+// than its share hands some over (see shares). All consumers have the same priority, because
+// RabbitMQ 4 may activate dead ones otherwise (see samePriority).
 //
 // Life cycle: Publisher.Run reconnects until its context ends, then waits for the confirms in
 // flight. A stream has a connection of its own and ends with it; its user opens it again.

@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// awaitEmptyQueues counts the messages in the queues, and repeats that while there are any. The
-// broker's numbers are up to five seconds old.
+// awaitEmptyQueues counts the messages in the queues, and repeats that while there are any: the
+// last acknowledgements may be on their way.
 func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
