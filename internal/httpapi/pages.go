@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/waitingroom"
 )
 
 const (
@@ -81,9 +82,11 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	for _, v := range views {
 		sales, now = append(sales, a.cardOf(v)), v.Now
 	}
-	return a.page(r, http.StatusOK, web.Page{
-		Name: "shop", Now: now, Data: web.NewShop(sales, filter, number, salesOnPage),
-	})
+	shop := web.NewShop(sales, filter, number, salesOnPage)
+	for i := range shop.Now {
+		a.askForReturns(ctx, &shop.Now[i])
+	}
+	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: shop})
 }
 
 // allSales returns every exposed sale, newest first. It reads the pages that all searches share.
@@ -112,6 +115,18 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 
+// askForReturns sets whether units may return to the line of a sale that is sold out. The card says
+// so before its script has run. A room that cannot be read leaves the sale as it is.
+func (a *api) askForReturns(ctx context.Context, sale *web.Sale) {
+	if !sale.HasRoom() || sale.Phase != string(seckill.PhaseSoldOut) {
+		return
+	}
+	id, _ := params.Decimal(sale.GoodsID) // cardOf has written it
+	if room, err := a.Rooms.Status(ctx, id); err == nil {
+		sale.Returns = room.Phase() == waitingroom.PhaseRunning
+	}
+}
+
 // salePage is a sale's own page, which links of other sites open.
 func (a *api) salePage(ctx context.Context, r *request) (response, error) {
 	v, err := a.saleOf(ctx, r)
@@ -119,6 +134,7 @@ func (a *api) salePage(ctx context.Context, r *request) (response, error) {
 		return a.noSale(r, err)
 	}
 	sale := a.cardOf(v)
+	a.askForReturns(ctx, &sale)
 	summary, err := a.Site.Summary(web.LangOf(r.gin.Request), sale)
 	if err != nil {
 		return response{}, err

@@ -188,6 +188,36 @@ func TestDrawPage_IsOfSalesWithALine(t *testing.T) {
 	require.NotContains(t, body, "/draw")
 }
 
+// TestPages_SayThatUnitsMayReturn reads the HTML of a sale whose only unit an unpaid order holds.
+// Buyers may still join its line. After the payment nothing can return.
+func TestPages_SayThatUnitsMayReturn(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(sale{"admission": "waitingRoom", "stock": 1})
+	room := "/sales/" + goods + "/waiting-room"
+	h.want(200, h.as(buyer(), "POST", room, ""))
+	called := func() bool {
+		place := h.want(200, h.as(buyer(), "GET", room+"/me", ""))
+		return dataOf[struct{ State string }](h, place).State == "admitted"
+	}
+	require.Eventually(t, called, time.Minute, 20*time.Millisecond)
+	sn := h.order(buyer(), goods, 1)
+	becomes := func(words string) {
+		t.Helper()
+		chip := `data-part="chip">` + words + `</p>`
+		for _, page := range []string{"/", "/s/" + goods} {
+			require.Eventually(t, func() bool { // nodes remember a room for a second
+				_, body := h.openPage(page)
+				return strings.Contains(body, chip)
+			}, time.Minute, 20*time.Millisecond, "%s shows %s", page, words)
+		}
+	}
+	becomes("Units may return")
+	paid := func() bool { return h.as(buyer(), "POST", "/orders/"+sn+"/pay", "").Reason == "OK" }
+	require.Eventually(t, paid, time.Minute, 20*time.Millisecond)
+	becomes("Sold out")
+}
+
 func TestSalePage_OfNoSaleLeadsBack(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -21,11 +21,13 @@ type Sale struct {
 	Phase         string `json:"-"`
 	Available     int64  `json:"available"`
 	Total         int64  `json:"total"`
-	StartAt       string `json:"startAt"`
-	EndAt         string `json:"endAt"`
-	Description   string `json:"-"`
-	ImageURL      string `json:"-"`
-	starts, ends  time.Time
+	// Returns is whether units may return to the line of a sale that is sold out.
+	Returns      bool   `json:"returns,omitzero"`
+	StartAt      string `json:"startAt"`
+	EndAt        string `json:"endAt"`
+	Description  string `json:"-"`
+	ImageURL     string `json:"-"`
+	starts, ends time.Time
 }
 
 // WithTimes returns the sale with its start and end.
@@ -108,6 +110,14 @@ func (s Sale) AsksForCode() bool { return s.AccessCode == "shared" || s.AccessCo
 
 // HasRoom reports whether buyers wait in a line, whose positions a draw decides.
 func (s Sale) HasRoom() bool { return s.Admission == "waitingRoom" }
+
+// Chip names the text of the card's chip, as static/cards.js does.
+func (s Sale) Chip() string {
+	if s.Phase == "sold_out" && s.Returns {
+		return "phase.returns"
+	}
+	return "phase." + s.Phase
+}
 
 // Hue is the card's colour, 0 to 7. It depends on the title only, so it never changes.
 func (s Sale) Hue() int {
