@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +54,16 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 	for _, action := range words[salechange.Action](t, doc, "AuditAction") {
 		require.Contains(t, salechange.Actions(), action)
 		names = append(names, "action."+string(action))
+	}
+	for _, is := range slices.Concat(words[string](t, doc, "OwnSale", "properties", "status"),
+		words[string](t, doc, "Admission"), words[string](t, doc, "AccessCode")) {
+		names = append(names, "audit.is."+is)
+	}
+	for field := range reflect.TypeFor[salechange.Change]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "rate" { // the audit log has the fields of a rate
+			names = append(names, "value."+name)
+		}
 	}
 	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {
 		names = append(names, "role."+string(r), "session.as."+string(r))

@@ -1,16 +1,40 @@
-// What axe-core does not check: nothing is wider than the screen. It returns what is wrong, a line
-// each.
+// What axe-core does not check: how the page fits the screen. It returns what is wrong, a line each.
 (() => {
   const wrong = [];
   const page = document.documentElement;
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
+  const box = (e) => e.getBoundingClientRect();
+  const named = (e) => `${e.localName}${e.id && '#' + e.id}.${e.className}`;
   if (page.scrollWidth > page.clientWidth) {
-    const wide = [...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => `${e.localName}.${e.className}`);
+    const wide = all('main *').filter((e) => box(e).right > innerWidth).map(named);
     wrong.push(`wider than the screen, ${innerWidth} px: ${page.scrollWidth} px, by ${wide.slice(0, 5)}`);
   }
-  for (const d of document.querySelectorAll('dialog[open]')) {
-    const box = d.getBoundingClientRect();
+  for (const d of all('dialog[open]')) {
+    const {left, right, top, bottom} = box(d);
     if (d.scrollWidth > d.clientWidth) wrong.push(`a dialog scrolls sideways: ${d.id}`);
-    if (box.left < 0 || box.right > innerWidth || box.top < 0 || box.bottom > innerHeight) wrong.push(`a dialog leaves the screen: ${d.id}`);
+    if (left < 0 || right > innerWidth || top < 0 || bottom > innerHeight) wrong.push(`a dialog leaves the screen: ${d.id}`);
   }
+  // Blocks of a page have a distance. The way back has its own padding.
+  const blocks = all('main > :not(dialog, .crumbs, .back)').filter((e) => box(e).height > 0);
+  blocks.slice(1).forEach((e, i) => {
+    const gap = box(e).top - box(blocks[i]).bottom;
+    if (gap < 6) wrong.push(`${innerWidth} px: ${named(blocks[i])} and ${named(e)} are ${gap} px apart`);
+  });
+  // What belongs to one column or row stands in line.
+  const aligned = (what, edges) => {
+    if (Math.max(...edges) - Math.min(...edges) > 1) wrong.push(`${innerWidth} px: ${what} are not in line: ${edges}`);
+  };
+  for (const column of ['.order .sum', '.order .state', '.row [data-part=price]', '.row [data-part=sold]']) {
+    aligned(column, all(column).map((e) => box(e).left));
+  }
+  for (const heading of all('main h1')) aligned('the heading and the way back', [heading, ...all('.crumbs a, .back a')].map((e) => box(e).left));
+  for (const field of all('.field + .field')) {
+    const pair = [field.previousElementSibling, field];
+    if (box(pair[0]).top === box(pair[1]).top) aligned('two fields', pair.map((f) => box(f.querySelector('input, select')).top));
+  }
+  for (const e of all('.chip')) if (!e.textContent) wrong.push('an empty chip');
+  for (const e of all('td')) if (getComputedStyle(e).display === 'block' && getComputedStyle(e).textAlign !== 'start') wrong.push('a line of a table is not at the start');
+  for (const e of all('.brand span')) if (e.textContent.length <= 10 && e.scrollWidth > e.clientWidth) wrong.push(`${innerWidth} px: the name of the shop is cut`);
+  for (const e of all(':disabled')) if (getComputedStyle(e).cursor !== 'not-allowed') wrong.push(`${named(e)} is disabled and has the cursor of what is not`);
   return wrong;
 })()

@@ -59,8 +59,8 @@ var widths = []device{narrow, {width: 390, height: 844, scale: 2, phone: true}, 
 var fitting sync.Map
 
 // fitsEverybody checks the open page: axe-core in the visitor's own scheme of colours, contrast in
-// the other one too, and the width on three screens. It checks each page and device once: what must
-// name one state of one page.
+// the other one too, and the layout on three screens. It checks each page and device once: what
+// must name one state of one page.
 func (v *visitor) fitsEverybody(what string) {
 	v.t.Helper()
 	passed := fmt.Sprintf("%s %+v", what, v.device)
@@ -78,6 +78,17 @@ func (v *visitor) fitsEverybody(what string) {
 	wrong := ask[[]string](v, axe(allRules))
 	v.do(other.hold)
 	wrong = append(wrong, ask[[]string](v, axe(contrast))...)
+	require.Empty(v.t, wrong, "%s, %+v", what, v.device)
+	v.fits(what)
+	fitting.Store(passed, true)
+}
+
+// fits checks the open page on three screens, in the other scheme of colours.
+func (v *visitor) fits(what string) {
+	v.t.Helper()
+	other := v.device.at(!v.device.dark)
+	other.still = true
+	var wrong []string
 	for _, screen := range widths {
 		other.width, other.height, other.scale = screen.width, screen.height, screen.scale
 		v.do(other.hold)
@@ -89,7 +100,6 @@ func (v *visitor) fitsEverybody(what string) {
 	}
 	v.do(v.device.hold)
 	require.Empty(v.t, wrong, "%s, %+v", what, v.device)
-	fitting.Store(passed, true)
 }
 
 // light checks and returns a page's size, and logs its load time.
@@ -114,7 +124,7 @@ func (v *visitor) light(what string) (bytes int) {
 
 // TestPages_AreAccessibleAndLight opens every page and dialog as a buyer, a merchant and an
 // operator. It repeats that on a phone and a desktop, by day and by night, in both languages. It
-// checks names, labels, contrast, targets, headings, width and weight.
+// checks names, labels, contrast, targets, headings, layout and weight.
 func TestPages_AreAccessibleAndLight(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)

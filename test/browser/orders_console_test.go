@@ -183,4 +183,5 @@ func TestOrders_RefusedStepShowsTheOrder(t *testing.T) {
 	other.signIn(h.token(t, seckill.Merchant, 2, "Bo"))
 	other.open("/console/orders/" + sn)
 	other.sees("#say", "None of your sales has an order with this number.")
+	other.fits("an order of another merchant")
 }

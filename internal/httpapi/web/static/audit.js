@@ -90,6 +90,9 @@ function shown(name, value, currency) {
   if (name.endsWith('At')) return moment(Date.parse(value), now());
   if (typeof value === 'number') return count(value);
   if (typeof value === 'boolean') return t(value ? 'value.yes' : 'value.no');
+  if (name === 'scopes') return value.map((scope) => t(`keyScope.${scope}`)).join(', ');
+  if (name === 'eventTypes') return value.map((type) => t(`eventType.${type}`)).join(', ');
+  if (['status', 'admission', 'accessCode'].includes(name)) return oneOf('audit.is', value, {value});
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 

@@ -38,7 +38,7 @@ function row(key) {
   const li = at('key-row').content.firstElementChild.cloneNode(true);
   put(part(li, 'name'), key.name);
   put(part(li, 'prefix'), `${key.prefix}…`);
-  put(part(li, 'scopes'), key.scopes.join(', '));
+  put(part(li, 'scopes'), key.scopes.map((scope) => t(`keyScope.${scope}`)).join(', '));
   if (document.documentElement.dataset.role === 'operator') put(part(li, 'merchant'), t('keys.of', {id: key.merchantId}));
   put(part(li, 'created'), t('keys.created', {when: day(key.createdAt)}));
   put(part(li, 'used'), key.lastUsedAt ? t('keys.used', {when: day(key.lastUsedAt)}) : t('keys.unused'));
