@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,4 +125,30 @@ func BenchmarkRoomPolls(b *testing.B) {
 				"%.0f a second", float64(c.redisCalls()-before)/time.Since(began).Seconds())
 		})
 	}
+}
+
+// BenchmarkRoomMemory measures the memory of the API and of Redis while a million buyers join one
+// line over HTTP, by tenths.
+func BenchmarkRoomMemory(b *testing.B) {
+	const tenth = 100_000
+	f := newFixture(b)
+	used := func() float64 {
+		info := must.Get(f.client.InfoMap(b.Context(), "memory").Result())(b)
+		return float64(must.Get(strconv.Atoi(info["Memory"]["used_memory"]))(b)) / 1e6
+	}
+	once(b, func() {
+		target, api := "/sales/"+f.room()+"/waiting-room", f.APIs[0]
+		before, redisBefore := api.Memory(b, "VmRSS"), used()
+		var resident []string
+		for range 10 {
+			crowd(b, f.api, 64, tenth, func(c *client, _ int) error {
+				return c.ask(post(target, f.token(inOrder())), http.StatusOK)
+			})
+			resident = append(resident, fmt.Sprintf("%.0f", api.Memory(b, "VmRSS")))
+		}
+		results.note("API: resident memory as a million buyers join a line", "flat after the first",
+			"%.0f MB before, then %s MB by 100,000 buyers", before, strings.Join(resident, ", "))
+		results.note("Redis: memory of a million buyers in a line", "≤ 32 MB", "%.1f MB",
+			used()-redisBefore)
+	})
 }
