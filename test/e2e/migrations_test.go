@@ -17,9 +17,9 @@ import (
 // return.
 func contracts() map[string]string {
 	return map[string]string{
-		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL": "wider: what fitted fits",
-		"ALTER TABLE orders MODIFY phone VARCHAR(1600) NOT NULL":         "wider: what fitted fits",
-		"ALTER TABLE late_orders MODIFY phone VARCHAR(1600) NOT NULL":    "wider: what fitted fits",
+		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL":       "wider: what fitted fits",
+		"ALTER TABLE orders MODIFY phone VARCHAR(1600) NOT NULL":      "wider: what fitted fits",
+		"ALTER TABLE late_orders MODIFY phone VARCHAR(1600) NOT NULL": "wider: what fitted fits",
 		"ALTER TABLE sale_audit MODIFY was MEDIUMTEXT NOT NULL, " +
 			"MODIFY became MEDIUMTEXT NOT NULL": "longer: what fitted fits",
 		"ALTER TABLE idempotency_keys MODIFY answer MEDIUMTEXT NOT NULL": "longer: what fitted fits",
