@@ -96,7 +96,7 @@ func change(
 	tx *gorm.DB, was saleRow, c salechange.Change, now time.Time,
 ) (saleRow, []order.StockMove, error) {
 	after, err := c.Apply(was.sale())
-	if err != nil {
+	if err != nil || after == was.sale() { // then the audit log would have an entry without a field
 		return was, nil, err
 	}
 	now = notBefore(was, now)

@@ -263,10 +263,13 @@ func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 		salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today))(t)
 	_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
 	require.Error(t, err)
+	before := h.sale(sale.GoodsID)
+	same := h.mustChange(sale.GoodsID, salechange.Change{Price: new(int64(5))})
+	require.Equal(t, []seckill.Sale{before, before}, []seckill.Sale{same.Sale, h.sale(sale.GoodsID)})
 	must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, at(today)))(t)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute)))(t)
 	log := must.Get(h.AuditOf(t.Context(), sale.GoodsID, "", 10))(t)
-	require.Len(t, log, 4, "the audit log holds no refused change")
+	require.Len(t, log, 4, "the audit log holds no refused change, and none of nothing")
 	require.Equal(t, []salechange.Action{
 		salechange.ActClose, salechange.ActExpose, salechange.ActChange, salechange.ActCreate,
 	}, []salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
