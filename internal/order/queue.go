@@ -39,7 +39,8 @@ type DeliveryInfo struct {
 // Stream is one shard's deliveries in publishing order. The number of unacknowledged deliveries is
 // bounded. One goroutine uses it.
 type Stream interface {
-	// Deliveries is closed when the connection ends or the broker cancels the consumer.
+	// Deliveries is closed when the connection ends, when the broker cancels the consumer, and when
+	// the process hands the shard over to another one.
 	Deliveries() <-chan Delivery
 	// Ack acknowledges a delivery and every one before it.
 	Ack(tag uint64) error
