@@ -15,7 +15,7 @@
     if (left < 0 || right > innerWidth || top < 0 || bottom > innerHeight) wrong.push(`a dialog leaves the screen: ${d.id}`);
   }
   // Blocks of a page have a distance. The way back has its own padding.
-  const blocks = all('main > :not(dialog, .crumbs, .back)').filter((e) => box(e).height > 0);
+  const blocks = all('main > :not(dialog, svg, .crumbs, .back)').filter((e) => box(e).height > 0);
   blocks.slice(1).forEach((e, i) => {
     const gap = box(e).top - box(blocks[i]).bottom;
     if (gap < 6) wrong.push(`${innerWidth} px: ${named(blocks[i])} and ${named(e)} are ${gap} px apart`);

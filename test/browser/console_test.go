@@ -125,6 +125,9 @@ func (v *visitor) refusesWrongFields() {
 	}
 	v.becomes("the first wrong field has the focus", `document.activeElement.id === 'n-title'`)
 	v.fitsEverybody("wrong fields")
+	v.fill("#n-price", "10000000000.01")
+	v.press("#new button[value=show]")
+	v.sees("#w-price", "At most ¥10,000,000,000.00.")
 	v.refusedByTheServer()
 	v.press("#new [data-close]")
 	v.open("/console")

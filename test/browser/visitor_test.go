@@ -334,6 +334,21 @@ func (v *visitor) shot(name string) {
 	}
 }
 
+// phoneShot saves a screenshot of the README from the head of the page on, if screenshots are wanted
+// and the visitor has the phone that the README shows.
+func (v *visitor) phoneShot(name string) {
+	v.t.Helper()
+	if *shots == "" || v.device != phone {
+		return
+	}
+	long := v.device
+	long.height, long.scale = 920, 1.5
+	v.do(long.hold)
+	v.run(`scrollTo({top: 0, behavior: 'instant'})`)
+	v.shot(name)
+	v.do(v.device.hold)
+}
+
 func (v *visitor) keep(file string) {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()

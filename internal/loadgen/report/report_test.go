@@ -156,6 +156,15 @@ func TestTable_ShowsVerdict(t *testing.T) {
 	require.Error(t, sample().HTML(broken{}))
 }
 
+func TestTable_BeginsWithTheVerdict(t *testing.T) {
+	for ok, begins := range map[bool]string{true: "PASS: 0 buyers", false: "FAIL: "} {
+		var text bytes.Buffer
+		r := New(Settings{}, loadgen.Result{}, verdict.Verdict{OK: ok}, false)
+		require.NoError(t, r.Table(&text))
+		require.True(t, strings.HasPrefix(text.String(), begins), text.String())
+	}
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
