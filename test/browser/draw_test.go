@@ -38,7 +38,7 @@ func (v drawPage) computes(draw *waitingroom.Draw, number int64) {
 
 // TestDraw_PageRecomputesPositions compares the page with Go: for the draw of a sale, and for other
 // values that a visitor enters. The visitor opens the page before the start, when only the
-// commitment is public.
+// commitment is public. The merchant starts the sale once all buyers have joined.
 func TestDraw_PageRecomputesPositions(t *testing.T) {
 	t.Parallel()
 	recomputesADraw(t, standalone(t)).computesOthers()
@@ -47,7 +47,7 @@ func TestDraw_PageRecomputesPositions(t *testing.T) {
 func recomputesADraw(t *testing.T, h fixture) drawPage {
 	goods := h.sells(t, sale{
 		title: "A thing to draw for", stock: 1, admission: string(seckill.ByWaitingRoom),
-		start: 15 * time.Second, end: time.Hour,
+		start: 30 * time.Minute, end: time.Hour,
 	})
 	v := drawPage{visit(t, h.base, phone)}
 	v.open("/s/" + goods)
@@ -61,6 +61,9 @@ func recomputesADraw(t *testing.T, h fixture) drawPage {
 			&json.RawMessage{}))
 	}
 	v.fitsEverybody("a draw before the start")
+	starts := map[string]time.Time{"startAt": time.Now().UTC().Truncate(time.Millisecond)}
+	require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), "PATCH", "/admin/sales/"+goods,
+		starts, &json.RawMessage{}))
 
 	v.becomes("the page has the seed", `document.getElementById('d-seed').value !== ''`)
 	var public waitingroom.Published
