@@ -11,9 +11,9 @@ import (
 // samePriority is the priority of every consumer. RabbitMQ 4 activates a consumer of higher
 // priority in place of the active one. If the active one dies before it has acknowledged its
 // messages, the broker keeps it among those that wait, and later activates the dead consumer. No
-// live one then gets messages until a node restarts. Consumers of one priority do not replace each
-// other. The highest value places them before the consumers of older releases, and before dead
-// ones that those left behind.
+// live one then gets messages. Consumers of one priority do not replace each other. The highest
+// value places them before the consumers of older releases, and before dead ones that those left
+// behind.
 const samePriority = math.MaxInt32
 
 // A process that still has too many shards after a hand-over waits for handOverPause before the
