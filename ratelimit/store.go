@@ -5,7 +5,7 @@ import "github.com/redis/go-redis/v9"
 // Store is the place of the permits: this process' memory, or a Redis that processes share.
 type Store struct{ client redis.UniversalClient }
 
-// Memory keeps the permits in this process. Each Limiter takes up to 128 MB, which is some 500,000
+// Memory keeps the permits in this process. Each Limiter takes up to 128 MB, which is some 600,000
 // keys, and then drops some early. It drops keys that are full again. Two limiters never share
 // permits.
 func Memory() Store { return Store{} }

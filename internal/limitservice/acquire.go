@@ -88,7 +88,8 @@ func (s *HTTP) requestOf(body acquireRequest) (*rules.Compiled, ratelimit.Reques
 	default:
 		err = rules.CheckKey(body.Key)
 	}
-	request := rule.Request(body.Key, s.book.Params(rule, body.Key, nil))
+	var request ratelimit.Request
+	rule.Request(&request, body.Key, s.book.Params(rule, body.Key, nil))
 	request.N, request.MaxWait = permits, time.Duration(body.MaxWaitMillis)*time.Millisecond
 	return rule, request, err
 }

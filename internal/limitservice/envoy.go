@@ -107,7 +107,8 @@ func (e *Envoy) ask(
 	if err != nil {
 		return ask{}, err
 	}
-	a.rule, a.request = rule, rule.Request(key, e.book.Params(rule, key, own))
+	a.rule = rule
+	rule.Request(&a.request, key, e.book.Params(rule, key, own))
 	a.request.MaxWait = 0 // Envoy does not wait
 	return a, nil
 }

@@ -14,49 +14,57 @@ const backStep = int64(100_000)
 // that was further ahead is not expected there again soon.
 const maxSwing = int64(60_000_000)
 
-// bucketState is the whole state of a bucket: GCRA's theoretical arrival time (TAT), tat + r/scale
-// µs since the epoch. At that time all admitted permits are paid for. A clock that reads less than
-// writtenAt has stepped back. scale, cost and free are those of the params that wrote the state.
-// taken and share are ticks at writtenAt. They are the level as changes of the params leave it alone,
-// see convert. seen is the latest time that the clock had before it stepped back, or less than
-// writtenAt.
-type bucketState struct{ tat, r, scale, writtenAt, cost, free, taken, share, seen int64 }
+// bucketState is what Redis stores under a bucket's key. Its methods are the Go form of
+// scripts/lua/ratelimit_decide.lua. The zero value is a missing key.
+//
+// It is GCRA's theoretical arrival time (TAT), tat + r/Scale µs since the epoch. At that time all
+// admitted permits are paid for. A clock that reads less than writtenAt has stepped back. by are
+// the params that wrote the state, or equal ones. taken and share are ticks at writtenAt. They are
+// the level as changes of the params leave it alone, see convert. seen is the latest time that the
+// clock had before it stepped back, or less than writtenAt.
+type bucketState struct {
+	by                                    *Params
+	tat, r, writtenAt, taken, share, seen int64
+}
 
-// level is how far the TAT is ahead of the clock: d + r/scale µs, d ≥ 0.
+// level is how far the TAT is ahead of the clock: d + r/Scale µs, d ≥ 0.
 type level struct{ d, r, taken, share int64 }
 
 // changed reports whether other params wrote the state.
-func (s bucketState) changed(t *Params) bool {
-	return s != (bucketState{}) && (s.cost != t.Cost || s.scale != t.Scale || s.free != t.Free)
+func (s *bucketState) changed(t *Params) bool {
+	return s.by != t && s.by != nil &&
+		(s.by.Cost != t.Cost || s.by.Scale != t.Scale || s.by.Free != t.Free)
 }
 
-func (s bucketState) reanchor(t *Params, now int64) bucketState {
-	shift := s.shift(now)
+// reanchor moves the state to another clock, as far ahead of it as before, and to other params. The
+// result stays even after a denial. Otherwise the limiter would not drain until the new clock
+// reaches the old one, or would drain at the old rate.
+func (s *bucketState) reanchor(t *Params, now int64) {
+	shift, changed := s.shift(now), s.changed(t)
+	if shift == 0 && !changed {
+		return
+	}
 	if s.writtenAt-now > backStep {
 		s.seen = max(s.seen, s.writtenAt)
 	}
 	s.tat, s.writtenAt = s.tat+shift, s.writtenAt+shift
-	changed := s.changed(t)
-	if shift == 0 && !changed {
-		return s
-	}
 	at := s.level(t, now)
 	if changed {
 		at = s.convert(t, at)
 	}
-	return t.bucketOf(at, now, s.seen)
+	s.store(t, at, now)
 }
 
 // shift is by how many µs the state moves with a clock that has stepped. After a step back it is as
 // far ahead of the clock as before. Until the clock has passed the latest time seen, a step forward
 // may be the same clock again, which has paid for that time: the state then drains by a tenth of a
 // second or one permit only.
-func (s bucketState) shift(now int64) int64 {
+func (s *bucketState) shift(now int64) int64 {
 	switch {
 	case s.writtenAt-now > backStep:
 		return now - s.writtenAt
 	case s.seen > s.writtenAt:
-		return max(0, min(now, s.seen)-s.writtenAt-max(backStep, ceilDiv(s.cost, s.scale)))
+		return max(0, min(now, s.seen)-s.writtenAt-max(backStep, ceilDiv(s.by.Cost, s.by.Scale)))
 	}
 	return 0
 }
@@ -66,27 +74,33 @@ func (s bucketState) shift(now int64) int64 {
 // their share of the burst. The level is the larger of both. So no change refills, and a drained bucket stays drained.
 // But the number counts up to free only: a smaller limit does not deny until all permits of a larger
 // one have drained. The level above free is waits that callers were promised. These keep their time.
-func (s bucketState) convert(t *Params, at level) level {
+func (s *bucketState) convert(t *Params, at level) level {
+	by := s.by
 	if t.Kind == KindBursty { // Guava keeps the time
-		r := scaled(at.r, t.Scale, s.scale)
-		return t.levelOf(at.d+r/t.Scale, r%t.Scale)
+		d, r := t.split(scaled(at.r, t.Scale, by.Scale))
+		return t.levelOf(at.d+d, r)
 	}
-	wait := at.over(s.free, s.scale)
+	wait := at.over(by.Free, by.Scale)
 	stays := min(MaxTicks, product(wait, t.Scale))
-	waiting := min(MaxTicks, product(wait, s.scale))
+	waiting := min(MaxTicks, product(wait, by.Scale))
 	if wait > 0 { // it is rounded up, and no part of a permit taken may count as a wait
-		waiting -= (s.free - at.r%s.scale + s.scale) % s.scale
+		waiting -= (by.Free - at.r%by.Scale + by.Scale) % by.Scale
 	}
 	taken, share := max(0, at.taken-waiting), max(0, at.share-waiting)
-	taken = min(MaxTicks, sum(product(taken/s.cost, t.Cost), scaled(taken%s.cost, t.Cost, s.cost)))
-	if s.cost != t.Cost || s.scale != t.Scale {
-		share = scaled(min(s.free, share), t.Free, s.free)
+	taken = min(MaxTicks, sum(product(taken/by.Cost, t.Cost), scaled(taken%by.Cost, t.Cost, by.Cost)))
+	if by.Cost != t.Cost || by.Scale != t.Scale {
+		share = scaled(min(by.Free, share), t.Free, by.Free)
 	}
-	ticks := min(t.Free, max(share, taken))
-	return level{
-		ticks/t.Scale + wait, ticks % t.Scale, min(MaxTicks, taken+stays),
-		min(MaxTicks, share+stays),
+	d, r := t.split(min(t.Free, max(share, taken)))
+	return level{d + wait, r, min(MaxTicks, taken+stays), min(MaxTicks, share+stays)}
+}
+
+// split are ticks in µs and a rest. A division is slow, and most scales are 1.
+func (t *Params) split(ticks int64) (d, r int64) {
+	if t.Scale == 1 {
+		return ticks, 0
 	}
+	return ticks / t.Scale, ticks % t.Scale
 }
 
 // levelOf is a level without a trace of other params.
@@ -109,54 +123,56 @@ func scaled(n, to, from int64) int64 {
 	return int64(math.Ceil(float64(n) / float64(max(1, from)) * float64(to)))
 }
 
-// bucketOf is the state of a level. A full bucket has none, because Redis stores none. A
+// store makes the state that of a level. A full bucket has none, because Redis stores none. A
 // bucket of Guava's has one, because a new one of these is not full, and one whose clock repeats a
 // time.
-func (t *Params) bucketOf(at level, now, seen int64) bucketState {
-	if seen <= now || seen-now > maxSwing {
-		seen = 0
+func (s *bucketState) store(t *Params, at level, now int64) {
+	if s.seen <= now || s.seen-now > maxSwing {
+		s.seen = 0
 	}
-	if at.d == 0 && at.r == 0 && at.taken == 0 && seen == 0 && t.Kind == KindBucket {
-		return bucketState{}
+	s.by, s.tat, s.r, s.writtenAt, s.taken, s.share = t, now+at.d, at.r, now, at.taken, at.share
+	if at.d == 0 && at.r == 0 && at.taken == 0 && s.seen == 0 && t.Kind == KindBucket {
+		*s = bucketState{}
 	}
-	return bucketState{now + at.d, at.r, t.Scale, now, t.Cost, t.Free, at.taken, at.share, seen}
 }
 
 // level reads the state at the time now. A missing state is a full bucket, except for
 // Guava's, which starts without stored permits.
-func (s bucketState) level(t *Params, now int64) level {
-	if s == (bucketState{}) {
+func (s *bucketState) level(t *Params, now int64) (at level) {
+	if s.by == nil {
 		if t.Kind == KindBursty {
-			return t.levelOf(t.Free/t.Scale, t.Free%t.Scale)
+			return t.levelOf(t.split(t.Free))
 		}
 		return level{}
-	}
-	// The clock may be corrected by less than backStep. Then the level is higher than when written.
-	passed := product(max(0, now-s.writtenAt), s.scale) -
-		product(max(0, s.writtenAt-now), s.scale)
-	at := level{
-		taken: max(0, min(MaxTicks, s.taken-passed)), share: max(0, min(MaxTicks, s.share-passed)),
 	}
 	if s.tat >= now {
 		at.d, at.r = s.tat-now, s.r
 	}
+	passed := product(now-s.writtenAt, s.by.Scale)
+	if now < s.writtenAt { // corrected by less than backStep: the level is higher than when written
+		passed = -product(s.writtenAt-now, s.by.Scale)
+	}
+	at.taken = max(0, min(MaxTicks, s.taken-passed))
+	at.share = max(0, min(MaxTicks, s.share-passed))
 	return at
 }
 
 // drainedAt is when no permit is taken any more.
-func (s bucketState) drainedAt() int64 {
-	if s.scale == 0 {
+func (s *bucketState) drainedAt() int64 {
+	if s.by == nil {
 		return 0
 	}
-	return max(s.seen, s.writtenAt+ceilDiv(s.taken, s.scale))
+	return max(s.seen, s.writtenAt+ceilDiv(s.taken, s.by.Scale))
 }
 
-// capFor is the highest level for a caller that waits at most maxWait µs.
+// capFor is CapFor in µs.
 func (t *Params) capFor(maxWait int64) int64 {
-	if maxWait >= ceilDiv(t.Cap-t.Free, t.Scale) {
-		return t.Cap
-	}
-	return t.Free + maxWait*t.Scale
+	return t.Free + min(t.Cap-t.Free, product(maxWait, t.Scale))
+}
+
+// CapFor is the highest level in ticks of a bucket for a caller that waits at most maxWait.
+func (t *Params) CapFor(maxWait time.Duration) int64 {
+	return t.capFor(max(0, maxWait.Microseconds()))
 }
 
 // LargestRequest is the most permits that one request of a bucket gets if it waits maxWait at most.
@@ -172,39 +188,39 @@ func (t *Params) largestFor(wait int64) int64 {
 	return t.capFor(wait) / t.Cost
 }
 
-// decide compares d with (limit − r − n·Cost)/Scale instead of multiplying the level, so that the
-// doubles of Lua are exact too.
-func (s bucketState) decide(t *Params, now int64, a ask) (bucketState, Decision) {
-	at, most, least := s.level(t, now), t.capFor(a.wait), a.least
-	fits, largest := at.fitting(t, most), t.largestFor(a.wait)
+func (s *bucketState) decide(t *Params, now int64, a ask) answer {
+	s.reanchor(t, now)
+	at, most := s.level(t, now), t.capFor(a.wait)
+	granted := at.fitting(t, most, a.n)
 	if t.Kind == KindBursty {
-		fits = 0
+		granted = 0
 		if at.retry(t, 0, most) <= 0 {
-			fits = largest
+			granted = min(a.n, t.MaxPermits)
 		}
 	}
-	granted := min(a.n, fits)
-	if granted < least {
-		return s, at.status(t).denied(least > largest, at.retry(t, least, most))
+	if granted < a.least {
+		return at.status(t).denied(a.least > t.largestFor(a.wait), at.retry(t, a.least, most))
 	}
 	after := at.charge(t, granted)
-	d := after.status(t).allowed(granted)
-	d.Wait = micros(max(0, at.retry(t, granted, t.Free)))
-	return t.bucketOf(after, now, s.seen), d
+	s.store(t, after, now)
+	d := after.status(t).granting(granted)
+	d.wait = max(0, at.retry(t, granted, t.Free))
+	return d
 }
 
 // refund subtracts n permits from the level, but not those that have drained. While callers wait it
 // returns only the last permits. Later ones stand on those before them: their callers wait for
 // moments that follow, so other permits at these moments would exceed the rate. Permits that were
 // taken under other params do not come back.
-func (s bucketState) refund(t *Params, now, fullAt, n int64) bucketState {
-	if s == (bucketState{}) || s.changed(t) {
-		return s
+func (s *bucketState) refund(t *Params, now, fullAt, n int64) {
+	if s.by == nil || s.changed(t) {
+		return
 	}
-	s = s.reanchor(t, now)
+	s.reanchor(t, now)
 	at := s.level(t, now)
 	ticks := min(product(n, t.Cost), at.refundable(t, fullAt-now))
-	at.d, at.r = at.d-ticks/t.Scale, at.r-ticks%t.Scale
+	d, r := t.split(ticks)
+	at.d, at.r = at.d-d, at.r-r
 	if at.r < 0 {
 		at.d, at.r = at.d-1, at.r+t.Scale
 	}
@@ -212,7 +228,7 @@ func (s bucketState) refund(t *Params, now, fullAt, n int64) bucketState {
 		at.d, at.r = 0, 0
 	}
 	at.taken, at.share = max(0, at.taken-ticks), max(0, at.share-ticks)
-	return t.bucketOf(at, now, s.seen)
+	s.store(t, at, now)
 }
 
 // refundable is how many ticks of permits come back after which the bucket is full in ahead µs. The
@@ -240,26 +256,28 @@ func (at level) retry(t *Params, n, most int64) int64 {
 	return at.d + ceilDiv(at.r+n*t.Cost-most, t.Scale)
 }
 
-// fitting is how many permits fit below most ticks.
-func (at level) fitting(t *Params, most int64) int64 {
-	if at.d > most/t.Scale {
-		return 0
+// fitting is how many of n permits fit below most ticks.
+func (at level) fitting(t *Params, most, n int64) int64 {
+	room := max(0, most-product(at.d, t.Scale)-at.r)
+	if product(n, t.Cost) <= room { // without the time of a division
+		return n
 	}
-	return max(0, most-at.d*t.Scale-at.r) / t.Cost
+	return room / t.Cost
 }
 
 // charge adds the ticks of n permits to the level.
 func (at level) charge(t *Params, n int64) level {
-	ticks := at.r + n*t.Cost
+	d, r := t.split(at.r + n*t.Cost)
 	return level{
-		at.d + ticks/t.Scale, ticks % t.Scale, min(MaxTicks, at.taken+n*t.Cost),
-		min(MaxTicks, at.share+n*t.Cost),
+		at.d + d, r, min(MaxTicks, at.taken+n*t.Cost), min(MaxTicks, at.share+n*t.Cost),
 	}
 }
 
 // status returns the permits available without a wait, and the time until the bucket is full.
-func (at level) status(t *Params) Decision {
-	return Decision{
-		Remaining: at.fitting(t, t.Free), ResetAfter: micros(at.over(0, t.Scale)),
+func (at level) status(t *Params) answer {
+	a := answer{remaining: at.fitting(t, t.Free, MaxTicks), reset: at.d}
+	if at.r > 0 {
+		a.reset++
 	}
+	return a
 }

@@ -12,7 +12,6 @@ import (
 // has one entry for each part, like LeapArray of Alibaba Sentinel. No window exceeds the limit, and
 // a permit returns up to one part late.
 type logEngine struct {
-	params  *Params
 	entries []logged
 	count   int64
 	newest  int64 // when the entries were last changed
@@ -20,12 +19,10 @@ type logEngine struct {
 
 type logged struct{ at, n int64 }
 
-func (e *logEngine) set(t *Params, _ int64) { e.params = t }
-
 // entryAt is the time under which permits of the time now are recorded.
-func (e *logEngine) entryAt(now int64) int64 {
-	if e.params.limit.Value().Algorithm == SubWindows {
-		part := e.params.Cost / e.params.Scale
+func entryAt(t *Params, now int64) int64 {
+	if t.limit.Value().Algorithm == SubWindows {
+		part := t.Cost / t.Scale
 		return now - now%part + part
 	}
 	return now
@@ -39,10 +36,10 @@ type logView struct {
 
 // view leaves out entries that are an interval old: a permit becomes free exactly at the end of the
 // interval. It keeps them in the log, because a denial changes nothing.
-func (e *logEngine) view(now int64) logView {
+func (e *logEngine) view(t *Params, now int64) logView {
 	v := logView{now: e.step(now), count: e.count}
 	v.first = sort.Search(len(e.entries),
-		func(i int) bool { return e.entries[i].at > v.now-e.params.Cost })
+		func(i int) bool { return e.entries[i].at > v.now-t.Cost })
 	for _, entry := range e.entries[:v.first] {
 		v.count -= entry.n
 	}
@@ -63,46 +60,46 @@ func (e *logEngine) step(now int64) int64 {
 	return max(now, e.newest)
 }
 
-func (e *logEngine) decide(now int64, a ask) Decision {
-	v, least := e.view(now), a.least
-	granted := min(a.n, e.params.Free-v.count)
+func (e *logEngine) decide(t *Params, now int64, a ask) answer {
+	v, least := e.view(t, now), a.least
+	granted := min(a.n, t.Free-v.count)
 	if granted < least {
-		return e.status(v).denied(least > e.params.Free, e.retry(v, least))
+		return e.status(t, v).denied(least > t.Free, e.retry(t, v, least))
 	}
 	e.entries = slices.Delete(e.entries, 0, v.first)
 	e.newest, e.count, v.first, v.count = v.now, v.count+granted, 0, v.count+granted
-	at, last := e.entryAt(v.now), len(e.entries)-1
+	at, last := entryAt(t, v.now), len(e.entries)-1
 	if last >= 0 && e.entries[last].at >= at { // later if the parts or the clock have changed
 		e.entries[last].n += granted
 	} else {
 		e.entries = append(e.entries, logged{at, granted})
 	}
-	return e.status(v).allowed(granted)
+	return e.status(t, v).granting(granted)
 }
 
 // retry is the time until enough entries are an interval old for n permits.
-func (e *logEngine) retry(v logView, n int64) int64 {
-	over := v.count + n - e.params.Free
+func (e *logEngine) retry(t *Params, v logView, n int64) int64 {
+	over := v.count + n - t.Free
 	for _, entry := range e.entries[v.first:] {
 		if over -= entry.n; over <= 0 {
-			return entry.at + e.params.Cost - v.now
+			return entry.at + t.Cost - v.now
 		}
 	}
-	return e.params.Cost
+	return t.Cost
 }
 
-func (e *logEngine) status(v logView) Decision {
-	d := Decision{Remaining: max(0, e.params.Free-v.count)}
+func (e *logEngine) status(t *Params, v logView) answer {
+	a := answer{remaining: max(0, t.Free-v.count)}
 	if last := len(e.entries) - 1; last >= v.first {
-		d.ResetAfter = micros(e.entries[last].at + e.params.Cost - v.now)
+		a.reset = e.entries[last].at + t.Cost - v.now
 	}
-	return d
+	return a
 }
 
-func (e *logEngine) refund(now, booked, n int64) {
-	v := e.view(now)
+func (e *logEngine) refund(t *Params, now, booked, n int64) {
+	v := e.view(t, now)
 	e.entries, e.count = slices.Delete(e.entries, 0, v.first), v.count
-	booked = e.entryAt(booked)
+	booked = entryAt(t, booked)
 	i := slices.IndexFunc(e.entries, func(l logged) bool { return l.at == booked })
 	if i < 0 {
 		return

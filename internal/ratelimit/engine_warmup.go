@@ -1,9 +1,6 @@
 package ratelimit
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // warmEngine is Guava's SmoothWarmingUp. Idle time stores permits. Stored permits above
 // the threshold are granted more slowly, up to coldFactor times, along a line. Like
@@ -11,12 +8,12 @@ import (
 //
 // Source: com.google.common.util.concurrent.SmoothRateLimiter.
 type warmEngine struct {
-	params                                 Params
+	params                                 *Params
 	stable, slope, threshold, most, stored float64
 	nextFree, writtenAt                    int64
 }
 
-func newWarmEngine(t Params, now int64) *warmEngine {
+func newWarmEngine(t *Params, now int64) *warmEngine {
 	e := &warmEngine{nextFree: now, writtenAt: now}
 	e.shape(t)
 	e.stored = e.most // a new one is cold
@@ -25,7 +22,7 @@ func newWarmEngine(t Params, now int64) *warmEngine {
 
 // shape computes the line. The area of the trapezoid below it, over the stored permits
 // above the threshold, is the warm-up period.
-func (e *warmEngine) shape(t Params) {
+func (e *warmEngine) shape(t *Params) {
 	e.params = t
 	warmup := float64(t.Free)
 	e.stable = float64(t.Cost) / float64(t.Scale)
@@ -38,13 +35,17 @@ func (e *warmEngine) shape(t Params) {
 	}
 }
 
-func (e *warmEngine) set(t *Params, now int64) {
+// use changes the params and keeps the share of the stored permits.
+func (e *warmEngine) use(t *Params, now int64) {
+	if *e.params == *t {
+		return
+	}
 	e.settle(now)
 	share := 0.0
 	if e.most > 0 {
 		share = e.stored / e.most
 	}
-	e.shape(*t)
+	e.shape(t)
 	e.stored = share * e.most
 }
 
@@ -66,7 +67,8 @@ func (e *warmEngine) settle(now int64) {
 // perStored is the idle time in µs that stores one permit.
 func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.most }
 
-func (e *warmEngine) decide(now int64, a ask) Decision {
+func (e *warmEngine) decide(t *Params, now int64, a ask) answer {
+	e.use(t, now)
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
 	longest := min(a.wait, e.params.limit.Value().MaxWaitMillis*1000)
@@ -76,8 +78,8 @@ func (e *warmEngine) decide(now int64, a ask) Decision {
 	spend := min(float64(a.n), e.stored)
 	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
 	e.stored -= spend
-	d := e.status(now).allowed(a.n)
-	d.Wait = micros(wait)
+	d := e.status(now).granting(a.n)
+	d.wait = wait
 	return d
 }
 
@@ -94,25 +96,26 @@ func (e *warmEngine) slow(take float64) int64 {
 	return cost + int64(e.stable*take)
 }
 
-func (e *warmEngine) status(now int64) Decision {
+func (e *warmEngine) status(now int64) answer {
 	e.settle(now)
-	var d Decision
+	var d answer
 	ahead := max(0, e.nextFree-now)
 	if ahead == 0 {
-		d.Remaining = max(1, int64(e.stored))
+		d.remaining = max(1, int64(e.stored))
 	}
 	cold := 0.0
 	if e.most > 0 {
 		cold = (e.most - e.stored) * e.perStored()
 	}
-	d.ResetAfter = time.Duration(math.Ceil(cold))*time.Microsecond + micros(ahead)
+	d.reset = int64(math.Ceil(cold)) + ahead
 	return d
 }
 
 // refund reduces the debt at the stable rate, but not below what is already paid, and not after
 // later permits were taken.
-func (e *warmEngine) refund(now, fullAt, n int64) {
-	if now+e.status(now).ResetAfter.Microseconds() != fullAt {
+func (e *warmEngine) refund(t *Params, now, fullAt, n int64) {
+	e.use(t, now)
+	if now+e.status(now).reset != fullAt {
 		return
 	}
 	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))

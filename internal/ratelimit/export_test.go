@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"time"
 )
 
 // Len returns the number of limiters in the store.
@@ -22,25 +21,36 @@ func (m *Memory) Len() int {
 // Peek decides as TakeEach does, but takes no permit. The programs peek only in Redis. The tests
 // compare both stores.
 func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
-	shard := m.shard(r.Key)
+	hash := m.hash(&r)
+	shard := &m.shards[hash%memoryShards]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	now := m.now()
-	e := copyOf(shard.entry(now, &r).engine)
+	e := copyOf(shard.entry(hash, now, &r))
 	before := e.decide(now, ask{n: math.MaxInt64, least: math.MaxInt64}) // a denial takes nothing and shows the state
 	d := e.decide(now, r.ask())
-	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
-	d.At = time.UnixMicro(now).UTC()
-	return d, nil
+	d.remaining, d.reset = before.remaining, before.reset
+	return d.decision(now), nil
 }
 
-func copyOf(e engine) engine {
-	c := reflect.New(reflect.TypeOf(e).Elem())
-	c.Elem().Set(reflect.ValueOf(e).Elem())
-	if log, ok := c.Interface().(*logEngine); ok {
+func copyOf(e *entry) *entry {
+	c := *e
+	if e.other == nil {
+		return &c
+	}
+	other := reflect.New(reflect.TypeOf(e.other).Elem())
+	other.Elem().Set(reflect.ValueOf(e.other).Elem())
+	if log, ok := other.Interface().(*logEngine); ok {
 		log.entries = slices.Clone(log.entries)
 	}
-	return c.Interface().(engine)
+	c.other = other.Interface().(engine)
+	return &c
+}
+
+// TakeOne is Take with its decision as a result.
+func (m *Memory) TakeOne(r *Request) (d Decision, err error) {
+	err = m.Take(r, &d)
+	return d, err
 }
 
 // Validate reports the first invalid field.

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// memoryBytes bounds a Memory. That is some 500,000 keys of buckets and windows.
+	// memoryBytes bounds a Memory. That is some 600,000 keys of buckets and windows.
 	memoryBytes = 128 << 20
 	// entryBytes is what a limiter takes beside its key, with its place in a map that grows by
 	// doubling. engineBytes is what the state of another algorithm than a bucket's takes beside it.
 	// loggedBytes is what an admission or a part of a window takes in a log.
-	entryBytes  = 240
+	entryBytes  = 176
 	engineBytes = 64
 	loggedBytes = 16
 
@@ -27,39 +27,53 @@ const (
 // again, which admits its burst and no more. It is safe for many goroutines.
 type Memory struct {
 	now    func() int64 // µs since the epoch
-	seed   maphash.Seed
+	keys   maphash.Seed
+	spaces maphash.Seed // another, so that a key and a space cannot change places
 	most   int64        // bytes
 	bytes  atomic.Int64 // of all limiters, by size
 	shards [memoryShards]memoryShard
 }
 
-// memoryShard has the limiters of some keys, and a lock for them.
+// memoryShard has the limiters of some keys, and a lock for them. It finds them by the hash that
+// chose the shard. A limiter replaces another one with the same hash. Nobody can choose such keys,
+// because the seeds are secret.
 type memoryShard struct {
 	mu      sync.Mutex
-	entries map[name]*entry
+	entries map[uint64]*entry
 	newest  *Params // of the newest limiter; many keys have the same
 }
 
-// name is the space and the key of a limiter.
-type name struct{ space, key string }
-
+// entry is the limiter of a key in a space.
 type entry struct {
-	params *Params // shared, never written
-	engine engine
-	fullAt int64                    // µs; from then on it equals a new limiter
-	size   int64                    // bytes
-	stored bool                     // in its shard's map
-	bucket stateEngine[bucketState] // the engine of most limiters, in one piece with its entry
+	key, space string
+	params     *Params     // shared, never written
+	other      engine      // nil for a bucket
+	bucket     bucketState // in one piece with the entry, as most limiters are buckets
+	fullAt     int64       // µs; from then on it equals a new limiter
+	size       int64       // bytes; 0 if it is not in the map
 }
 
-func newEntry(t *Params, now int64) *entry {
-	e := &entry{params: t}
-	if t.family() == bucketFamily {
-		e.bucket.params, e.engine = t, &e.bucket
-	} else {
-		e.engine = newEngine(t, now)
+func newEntry(r *Request, t *Params, now int64) *entry {
+	e := &entry{key: r.Key, space: r.Space, params: t}
+	if t.family() != bucketFamily {
+		e.other = newEngine(t, now)
 	}
 	return e
+}
+
+func (e *entry) decide(now int64, a ask) answer {
+	if e.other == nil {
+		return e.bucket.decide(e.params, now, a)
+	}
+	return e.other.decide(e.params, now, a)
+}
+
+func (e *entry) refund(now, mark, n int64) {
+	if e.other == nil {
+		e.bucket.refund(e.params, now, mark, n)
+		return
+	}
+	e.other.refund(e.params, now, mark, n)
 }
 
 // NewMemory makes an empty store on the clock now; nil is this process's clock.
@@ -68,9 +82,11 @@ func NewMemory(now func() time.Time) *Memory {
 	if now != nil {
 		clock = func() int64 { return now().UnixMicro() }
 	}
-	m := &Memory{now: clock, seed: maphash.MakeSeed(), most: memoryBytes}
+	m := &Memory{
+		now: clock, keys: maphash.MakeSeed(), spaces: maphash.MakeSeed(), most: memoryBytes,
+	}
 	for i := range m.shards {
-		m.shards[i].entries = map[name]*entry{}
+		m.shards[i].entries = map[uint64]*entry{}
 	}
 	return m
 }
@@ -84,39 +100,39 @@ func (m *Memory) TakeEach(_ context.Context, requests ...Request) ([]Decision, e
 	}
 	decisions := make([]Decision, len(requests))
 	for i := range requests {
-		decisions[i] = m.take(&requests[i])
+		m.take(&requests[i], &decisions[i])
 	}
 	return decisions, nil
 }
 
-// Take decides one request. The error is ErrPermits.
-func (m *Memory) Take(r *Request) (Decision, error) {
+// Take decides one request. It writes the decision to its place, because every copy of one costs as
+// much as the arithmetic. The error is ErrPermits.
+func (m *Memory) Take(r *Request, d *Decision) error {
 	if err := r.Validate(); err != nil {
-		return Decision{}, err
+		return err
 	}
-	return m.take(r), nil
+	m.take(r, d)
+	return nil
 }
 
-func (r *Request) name() name { return name{r.Space, r.Key} }
-
-func (m *Memory) shard(key string) *memoryShard {
-	return &m.shards[maphash.String(m.seed, key)%memoryShards]
+// hash is the key of a limiter in its shard's map, which hash % memoryShards chooses.
+func (m *Memory) hash(r *Request) uint64 {
+	return maphash.String(m.keys, r.Key) ^ maphash.String(m.spaces, r.Space)
 }
 
-func (m *Memory) take(r *Request) Decision {
-	shard := m.shard(r.Key)
+func (m *Memory) take(r *Request, d *Decision) {
+	hash := m.hash(r)
+	shard := &m.shards[hash%memoryShards]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	now := m.now()
-	s := shard.entry(now, r)
-	d := s.engine.decide(now, r.ask())
-	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
-	s.fullAt = max(s.fullAt, s.bucket.state.drainedAt())
-	if d.Allowed {
-		m.put(shard, now, r.name(), s)
+	s := shard.entry(hash, now, r)
+	a := s.decide(now, r.ask())
+	s.fullAt = max(s.fullAt, now+a.reset+s.params.idleLifetime(), s.bucket.drainedAt())
+	if a.allowed {
+		m.put(shard, hash, now, s)
 	}
-	d.At = time.UnixMicro(now).UTC()
-	return d
+	*d = a.decision(now)
 }
 
 // idleLifetime is how many µs a full limiter is kept where a new one is not full.
@@ -133,12 +149,13 @@ func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	shard := m.shard(r.Key)
+	hash := m.hash(&r)
+	shard := &m.shards[hash%memoryShards]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	now := m.now()
-	if s := shard.entries[r.name()]; s != nil && s.params.family() == r.Params.family() {
-		shard.with(s, &r.Params, now).engine.refund(now, r.Params.RefundMark(taken), r.N)
+	if s := shard.find(hash, &r); s != nil && s.params.family() == r.Params.family() {
+		shard.with(s, &r, now).refund(now, r.Params.RefundMark(taken), r.N)
 	}
 	return nil
 }
@@ -151,13 +168,21 @@ func steadyClock() func() int64 {
 	return func() int64 { return micros + time.Since(began).Microseconds() }
 }
 
+// find returns the stored limiter of a request, or nil.
+func (h *memoryShard) find(hash uint64, r *Request) *entry {
+	if s := h.entries[hash]; s != nil && s.key == r.Key && s.space == r.Space {
+		return s
+	}
+	return nil
+}
+
 // entry is the limiter of a request, or a new one that is not stored yet: a denial
 // stores nothing.
-func (h *memoryShard) entry(now int64, r *Request) *entry {
-	if s := h.entries[r.name()]; s != nil {
-		return h.with(s, &r.Params, now)
+func (h *memoryShard) entry(hash uint64, now int64, r *Request) *entry {
+	if s := h.find(hash, r); s != nil {
+		return h.with(s, r, now)
 	}
-	return newEntry(h.shared(&r.Params), now)
+	return newEntry(r, h.shared(&r.Params), now)
 }
 
 // shared returns params that several limiters have in common.
@@ -171,29 +196,30 @@ func (h *memoryShard) shared(t *Params) *Params {
 
 // put stores a limiter that has admitted a request. It evicts others for a new key, and while the
 // store is too large.
-func (m *Memory) put(shard *memoryShard, now int64, n name, s *entry) {
-	if s.stored && s.size == s.bytes(n) && m.bytes.Load() <= m.most {
+func (m *Memory) put(shard *memoryShard, hash uint64, now int64, s *entry) {
+	if s.size == s.bytes() && m.bytes.Load() <= m.most {
 		return
 	}
-	if old := shard.entries[n]; old != nil {
+	if old := shard.entries[hash]; old != nil {
 		m.bytes.Add(-old.size)
-		delete(shard.entries, n)
+		delete(shard.entries, hash)
 	}
 	m.evict(shard, now)
-	n.key = strings.Clone(n.key) // it may be a part of a long string, such as a token
-	shard.entries[n] = s
-	s.stored, s.size = true, s.bytes(n)
+	if s.size == 0 {
+		s.key = strings.Clone(s.key) // it may be a part of a long string, such as a token
+	}
+	shard.entries[hash], s.size = s, s.bytes()
 	m.bytes.Add(s.size)
 }
 
 // bytes is the size of a limiter in memory.
-func (s *entry) bytes(of name) int64 {
-	n := entryBytes + int64(len(of.key))
-	if s.engine == engine(&s.bucket) {
+func (e *entry) bytes() int64 {
+	n := entryBytes + int64(len(e.key))
+	if e.other == nil {
 		return n
 	}
 	n += engineBytes
-	if log, ok := s.engine.(*logEngine); ok {
+	if log, ok := e.other.(*logEngine); ok {
 		n += loggedBytes * int64(cap(log.entries))
 	}
 	return n
@@ -201,15 +227,14 @@ func (s *entry) bytes(of name) int64 {
 
 // with changes the params and keeps the permits taken. Another family of algorithms
 // cannot read the state, and starts a new limiter.
-func (h *memoryShard) with(s *entry, t *Params, now int64) *entry {
-	if *s.params == *t {
+func (h *memoryShard) with(s *entry, r *Request, now int64) *entry {
+	if *s.params == r.Params {
 		return s
 	}
-	own := h.shared(t) // storing t itself would put each request on the heap
+	own := h.shared(&r.Params) // storing their address would put each request on the heap
 	if s.params.family() != own.family() {
-		return newEntry(own, now)
+		return newEntry(r, own, now)
 	}
-	s.engine.set(own, now)
 	s.params = own
 	return s
 }

@@ -39,7 +39,7 @@ func TestMemory_MillionKeysStayWithinTheBound(t *testing.T) {
 			r := ratelimit.Request{Params: termsOf(t, l), N: 1}
 			for n := range 1_000_000 {
 				r.Key = address(n)
-				require.True(t, must.Get(m.Take(&r))(t).Allowed)
+				require.True(t, must.Get(m.TakeOne(&r))(t).Allowed)
 			}
 			used, keys := heap()-before, m.Len()
 			t.Logf("%d keys, %d bytes each, %d counted", keys, used/int64(keys), m.Bytes()/int64(keys))
@@ -47,10 +47,10 @@ func TestMemory_MillionKeysStayWithinTheBound(t *testing.T) {
 			require.LessOrEqual(t, used, int64(160<<20))
 			require.LessOrEqual(t, m.Bytes(), int64(128<<20+1000))
 			r.Key, r.N = address(1<<24), 6
-			require.False(t, must.Get(m.Take(&r))(t).Allowed)
+			require.False(t, must.Get(m.TakeOne(&r))(t).Allowed)
 			r.N = 5
-			require.True(t, must.Get(m.Take(&r))(t).Allowed)
-			require.False(t, must.Get(m.Take(&r))(t).Allowed)
+			require.True(t, must.Get(m.TakeOne(&r))(t).Allowed)
+			require.False(t, must.Get(m.TakeOne(&r))(t).Allowed)
 			runtime.KeepAlive(m)
 		})
 	}
@@ -69,7 +69,7 @@ func TestMemory_PartsOfWindowsCount(t *testing.T) {
 	for range 1000 {
 		for key := range 1000 {
 			r.Key = address(key)
-			require.True(t, must.Get(m.Take(&r))(t).Allowed)
+			require.True(t, must.Get(m.TakeOne(&r))(t).Allowed)
 		}
 		clock.Add(time.Second)
 	}
@@ -84,8 +84,8 @@ func TestMemory_TakeAllocatesNothing(t *testing.T) {
 	m := ratelimit.NewMemory(nil)
 	for _, l := range kinds(60)[:3] {
 		r := ratelimit.Request{Key: string(l.Algorithm), Params: termsOf(t, l), N: 1}
-		must.Get(m.Take(&r))(t)
-		require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = m.Take(&r) }), l.Algorithm)
+		must.Get(m.TakeOne(&r))(t)
+		require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = m.TakeOne(&r) }), l.Algorithm)
 	}
 }
 
@@ -103,7 +103,7 @@ func BenchmarkMemory_Take(b *testing.B) {
 				r := ratelimit.Request{Params: params, N: 1}
 				for i := os.Getpid(); pb.Next(); i++ {
 					r.Key = names[i%keys]
-					_, _ = m.Take(&r)
+					_, _ = m.TakeOne(&r)
 				}
 			})
 		})

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"math/bits"
 	"time"
 	"unique"
 )
@@ -250,7 +251,8 @@ func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecon
 
 // product and sum do not overflow: they stop at a value above every check's bound.
 func product(a, b int64) int64 {
-	if a > 0 && b > 2*MaxTicks/a {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	if a > 0 && b > 0 && (high > 0 || low > 2*uint64(MaxTicks)) {
 		return 2 * MaxTicks
 	}
 	return a * b

@@ -1,13 +1,17 @@
 package ratelimit
 
+// The states of windows are what Redis stores under a limiter's key; a zero value is a missing key.
+// Their methods are the Go form of scripts/lua/ratelimit_decide.lua.
+
 // fixedState is a window that begins with its first request; start is in µs.
 type fixedState struct{ start, count int64 }
 
-func (s fixedState) reanchor(_ *Params, now int64) fixedState {
+// reanchor moves the window to another clock. The result stays even after a denial. Otherwise the
+// window would not end until the new clock reaches the old one.
+func (s *fixedState) reanchor(now int64) {
 	if s.start-now > backStep {
 		s.start = now
 	}
-	return s
 }
 
 // at is the window at the time now. A new one begins as soon as the old one ends, independent of
@@ -19,35 +23,37 @@ func (s fixedState) at(t *Params, now int64) fixedState {
 	return s
 }
 
-func (s fixedState) decide(t *Params, now int64, a ask) (fixedState, Decision) {
+func (s *fixedState) decide(t *Params, now int64, a ask) answer {
+	s.reanchor(now)
 	at, least := s.at(t, now), a.least
 	granted := min(a.n, t.Free-at.count)
 	if granted < least {
-		return s, s.status(t, now).denied(least > t.Free, at.start+t.Cost*1000-now)
+		return at.status(t, now).denied(least > t.Free, at.start+t.Cost*1000-now)
 	}
 	at.count += granted
-	return at, at.status(t, now).allowed(granted)
+	*s = at
+	return at.status(t, now).granting(granted)
 }
 
-func (s fixedState) status(t *Params, now int64) Decision {
-	at := s.at(t, now)
-	d := Decision{Remaining: max(0, t.Free-at.count)}
-	if at.count > 0 {
-		d.ResetAfter = micros(at.start + t.Cost*1000 - now)
+func (s fixedState) status(t *Params, now int64) answer {
+	a := answer{remaining: max(0, t.Free-s.count)}
+	if s.count > 0 {
+		a.reset = s.start + t.Cost*1000 - now
 	}
-	return d
+	return a
 }
 
 // refund credits the window only if it was the one charged, at the time booked.
-func (s fixedState) refund(t *Params, now, booked, n int64) fixedState {
-	at := s.reanchor(t, now).at(t, now)
+func (s *fixedState) refund(t *Params, now, booked, n int64) {
+	s.reanchor(now)
+	at := s.at(t, now)
 	if booked >= at.start {
 		at.count -= n
 	}
 	if at.count <= 0 {
-		return fixedState{}
+		at = fixedState{}
 	}
-	return at
+	*s = at
 }
 
 // slidingState counts two adjacent windows that are aligned to the epoch. count belongs to the one
@@ -88,13 +94,13 @@ func (s slidingState) stored() slidingState {
 	return s
 }
 
-func (s slidingState) reanchor(t *Params, now int64) slidingState {
+func (s *slidingState) reanchor(t *Params, now int64) {
 	ms := now / 1000
 	if s.start-ms <= backStep/1000 {
-		return s
+		return
 	}
 	s.start = ms - ms%s.interval
-	return s.at(t, now).stored()
+	*s = s.at(t, now).stored()
 }
 
 // left is how many ms of the current window remain at the time now.
@@ -113,17 +119,19 @@ func (s slidingState) in(now, ms int64) int64 {
 
 // decide admits while last × remaining time + count × interval stays within
 // limit × interval, in permit-milliseconds.
-func (s slidingState) decide(t *Params, now int64, a ask) (slidingState, Decision) {
+func (s *slidingState) decide(t *Params, now int64, a ask) answer {
+	s.reanchor(t, now)
 	at, least := s.at(t, now), a.least
 	granted := min(a.n, max(0, t.Free*t.Cost-at.used(t, now))/t.Cost)
 	if granted < least {
 		if least > t.Free {
-			return s, s.status(t, now).denied(true, 0)
+			return at.status(t, now).denied(true, 0)
 		}
-		return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, least)))
+		return at.status(t, now).denied(false, at.in(now, at.retry(t, now, least)))
 	}
 	at.count += granted
-	return at, at.status(t, now).allowed(granted)
+	*s = at
+	return at.status(t, now).granting(granted)
 }
 
 // retry is the ms until n permits fit: in this window while the weight of the last one
@@ -136,27 +144,27 @@ func (s slidingState) retry(t *Params, now, n int64) int64 {
 	return left + max(0, t.Cost-(t.Free-n)*t.Cost/s.count)
 }
 
-func (s slidingState) status(t *Params, now int64) Decision {
-	at := s.at(t, now)
-	left := at.left(t, now)
-	d := Decision{Remaining: max(0, t.Free*t.Cost-at.used(t, now)) / t.Cost}
+func (s slidingState) status(t *Params, now int64) answer {
+	left := s.left(t, now)
+	a := answer{remaining: max(0, t.Free*t.Cost-s.used(t, now)) / t.Cost}
 	switch {
-	case at.count > 0:
-		d.ResetAfter = micros(at.in(now, left+t.Cost))
-	case at.last > 0:
-		d.ResetAfter = micros(at.in(now, left))
+	case s.count > 0:
+		a.reset = s.in(now, left+t.Cost)
+	case s.last > 0:
+		a.reset = s.in(now, left)
 	}
-	return d
+	return a
 }
 
 // refund credits the window that was charged, at the time booked, if it still counts.
-func (s slidingState) refund(t *Params, now, booked, n int64) slidingState {
-	at := s.reanchor(t, now).at(t, now)
+func (s *slidingState) refund(t *Params, now, booked, n int64) {
+	s.reanchor(t, now)
+	at := s.at(t, now)
 	switch booked /= 1000; {
 	case booked >= at.start:
 		at.count = max(0, at.count-n)
 	case booked >= at.start-t.Cost:
 		at.last = max(0, at.last-n)
 	}
-	return at.stored()
+	*s = at.stored()
 }

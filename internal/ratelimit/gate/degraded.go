@@ -23,9 +23,9 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, res *Result) {
 		g.takeLocal(res)
 		return
 	}
-	d, err := g.takeShared(ctx, rule, *req)
+	err := g.takeShared(ctx, rule, req, &res.Decision)
 	if err == nil {
-		res.Decision, res.shared = d, true
+		res.shared = true
 		return
 	}
 	if errors.Is(err, errManyKeys) {
@@ -47,8 +47,7 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, res *Result) {
 
 // takeLocal decides in this node's memory.
 func (g *Gate) takeLocal(res *Result) {
-	var err error
-	if res.Decision, err = g.memory.Take(&res.request); err != nil {
+	if err := g.memory.Take(&res.request, &res.Decision); err != nil {
 		res.Unavailable = true // only a malformed request fails, and this one was checked
 	}
 }
@@ -78,7 +77,7 @@ func (g *Gate) takeShare(res *Result) {
 func (g *Gate) addDebt(req ratelimit.Request, n int64) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
-		k.setParams(req.Params)
+		k.setParams(&req.Params)
 		k.addDebt(now, n, int64(g.opts.Nodes()))
 	})
 }

@@ -112,7 +112,7 @@ func (g *Gate) Decide(
 		}
 		key = rules.SharedKey
 	}
-	res.request = rule.Request(key, g.book.Params(rule, key, own))
+	rule.Request(&res.request, key, g.book.Params(rule, key, own))
 	err = g.decide(ctx, rule, &res)
 	return res, err
 }

@@ -57,22 +57,15 @@ type call struct {
 	err  error // readable after done is closed
 }
 
-// cached is an answer without a call to Redis, if ok.
-type cached struct {
-	decision ratelimit.Decision
-	event    Event
-	ok       bool
-}
-
 func (k *keyState) idle(now time.Time) bool {
 	return k.call == nil && k.waiting == 0 && k.debt(now) == 0 && now.After(k.until) &&
 		now.After(k.fullAt) && (k.leased == 0 || now.After(k.expires))
 }
 
 // setParams drops what was cached under other parameters.
-func (k *keyState) setParams(p ratelimit.Params) {
-	if k.params != p {
-		k.params, k.until, k.leased, k.size, k.owed = p, time.Time{}, 0, 1, 0
+func (k *keyState) setParams(p *ratelimit.Params) {
+	if k.params != *p {
+		k.params, k.until, k.leased, k.size, k.owed = *p, time.Time{}, 0, 1, 0
 	}
 }
 
@@ -98,33 +91,36 @@ func (k *keyState) debt(now time.Time) int64 {
 	return k.owed
 }
 
-// cached denies by a cached denial, or admits one permit of the lease.
-func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
+// cached denies by a cached denial, or admits one permit of the lease. Otherwise ok is false.
+func (k *keyState) cached(
+	now time.Time, req *ratelimit.Request, d *ratelimit.Decision,
+) (event Event, ok bool) {
 	// A caller that can wait longer than the denied one can be admitted sooner.
 	sooner := max(0, req.MaxWait-k.deniedWait)
 	if now.Before(k.until.Add(-sooner)) {
-		d := k.denial
+		*d = k.denial
 		d.RetryAfter = max(time.Microsecond, k.retry.Add(-sooner).Sub(now))
 		if d.Never {
 			d.RetryAfter = 0
 		}
 		d.ResetAfter = max(0, d.ResetAfter-now.Sub(d.At))
-		return cached{d, EventDenialCache, true}
+		return EventDenialCache, true
 	}
 	if k.leased == 0 || now.After(k.expires) {
-		return cached{}
+		return 0, false
 	}
 	reset := k.grant.ResetAfter - k.timeBehind(k.leased-1)
 	wait := max(0, k.last.Add(-time.Duration(k.leased-1)*k.step).Sub(now))
 	if wait > req.MaxWait {
-		denied := ratelimit.Decision{RetryAfter: wait - req.MaxWait, ResetAfter: reset, At: now}
-		return cached{denied, EventDenialCache, true}
+		*d = ratelimit.Decision{RetryAfter: wait - req.MaxWait, ResetAfter: reset, At: now}
+		return EventDenialCache, true
 	}
 	k.leased--
-	return cached{ratelimit.Decision{
+	*d = ratelimit.Decision{
 		Allowed: true, Granted: 1, Wait: wait, Remaining: k.grant.Remaining + k.leased,
 		ResetAfter: reset, At: k.grant.At,
-	}, EventLease, true}
+	}
+	return EventLease, true
 }
 
 // timeBehind is the time in which n permits accumulate that were granted behind another one. A lone

@@ -45,7 +45,8 @@ func (o Options) withDefaults() Options {
 		o.Nodes = func() int { return 1 }
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		began := time.Now() // time.Since takes half of the time, because it reads one clock and not two
+		o.Now = func() time.Time { return began.Add(time.Since(began)) }
 	}
 	if o.Count == nil {
 		o.Count = func(string, Event) {}

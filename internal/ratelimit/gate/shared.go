@@ -12,29 +12,39 @@ import (
 // takeShared decides by the cache of the key, else by Redis. While a call of the key is in flight,
 // callers wait for it. The next call requests permits for all waiting callers.
 func (g *Gate) takeShared(
-	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
-) (ratelimit.Decision, error) {
-	hit, inFlight, room := g.takeCached(rule, req, false)
-	if !room {
-		return ratelimit.Decision{}, errManyKeys
+	ctx context.Context, rule *rules.Compiled, req *ratelimit.Request, d *ratelimit.Decision,
+) error {
+	c := g.takeCached(rule, req, d, false)
+	switch {
+	case !c.room:
+		return errManyKeys
+	case c.hit:
+		g.opts.Count(rule.Name, c.event)
+		return nil
 	}
-	if hit.ok {
-		g.opts.Count(rule.Name, hit.event)
-		return hit.decision, nil
-	}
+	return g.takeCall(ctx, rule, *req, d, c.inFlight)
+}
+
+// takeCall waits for the key's call in flight, or makes one for this caller alone.
+func (g *Gate) takeCall(
+	ctx context.Context, rule *rules.Compiled, req ratelimit.Request, d *ratelimit.Decision,
+	inFlight *call,
+) (err error) {
 	timer := time.NewTimer(g.opts.Deadline)
 	defer timer.Stop()
 	if inFlight == nil {
-		return g.takeDirect(ctx, rule, req, timer.C)
+		*d, err = g.takeDirect(ctx, rule, req, timer.C)
+		return err
 	}
-	for !hit.ok {
+	for hit := false; !hit; {
 		if err := g.await(ctx, req.Key, inFlight, timer.C); err != nil {
 			g.keys.update(req.Key, func(k *keyState) { k.waiting-- })
-			return ratelimit.Decision{}, err
+			return err
 		}
-		hit, inFlight, _ = g.takeCached(rule, req, true) // a key that is waited for has its place
+		c := g.takeCached(rule, &req, d, true) // a key that is waited for has its place
+		hit, inFlight = c.hit, c.inFlight
 	}
-	return hit.decision, nil
+	return nil
 }
 
 // await waits for a call in flight, until the deadline or the end of ctx.
@@ -52,21 +62,28 @@ func (g *Gate) await(
 	}
 }
 
+// cached is how the cache of a key has decided a request.
+type cached struct {
+	inFlight  *call // to wait for
+	event     Event // of a hit
+	hit, room bool
+}
+
 // takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
 // one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
 // before, so requests must not be merged. It returns neither for several permits, because the cache
 // has leases and denials of one. A caller stops waiting as soon as it has an answer, because callSize
 // counts the waiting callers. Without room for a new key it does nothing.
 func (g *Gate) takeCached(
-	rule *rules.Compiled, req ratelimit.Request, waiting bool,
-) (hit cached, inFlight *call, room bool) {
+	rule *rules.Compiled, req *ratelimit.Request, d *ratelimit.Decision, waiting bool,
+) (c cached) {
 	now := g.opts.Now()
-	room = g.keys.with(req.Key, now, func(k *keyState) {
+	c.room = g.keys.with(req.Key, now, func(k *keyState) {
 		if req.N > 1 {
 			return
 		}
-		k.setParams(req.Params)
-		if hit = k.cached(now, req); hit.ok {
+		k.setParams(&req.Params)
+		if c.event, c.hit = k.cached(now, req, d); c.hit {
 			if waiting {
 				k.waiting--
 			}
@@ -80,11 +97,11 @@ func (g *Gate) takeCached(
 		}
 		if k.call == nil {
 			k.call = &call{done: make(chan struct{})}
-			g.start(rule, req, k.call)
+			g.start(rule, *req, k.call)
 		}
-		inFlight = k.call
+		c.inFlight = k.call
 	})
-	return hit, inFlight, room
+	return c
 }
 
 // start begins a call for all waiting callers, also those that are ready to run but have not run
@@ -137,7 +154,7 @@ func (g *Gate) takeDirect(
 		case d.Allowed:
 			k.fullAt = now.Add(d.ResetAfter)
 		case req.N == 1:
-			k.setParams(req.Params)
+			k.setParams(&req.Params)
 			k.update(now, req, d, leaseSize(rule.Leases, req.Params))
 		}
 	})

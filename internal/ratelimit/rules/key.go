@@ -105,14 +105,16 @@ func isPlain(value string) bool {
 // SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"
 
-// Request is a request for one permit of a key's limiter, which is in Redis or, with scope node, in
-// memory.
-func (r *Compiled) Request(key string, params ratelimit.Params) ratelimit.Request {
-	req := ratelimit.Request{Space: r.Name, Key: key, Params: params, N: 1, MaxWait: params.MaxWait()}
+// Request makes req a request for one permit of a key's limiter, which is in Redis or, with scope
+// node, in memory. It writes in place, because every decision makes a request, and a copy of one
+// takes time.
+func (r *Compiled) Request(req *ratelimit.Request, key string, params ratelimit.Params) {
+	req.Space, req.Key = r.Name, key
 	if r.Scope == ScopeGlobal {
 		req.Space, req.Key = "", r.RedisKey(key)
 	}
-	return req
+	req.Params = params
+	req.N, req.Min, req.MaxWait = 1, 0, params.MaxWait()
 }
 
 // RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the goods, so that
