@@ -23,6 +23,13 @@
 --   free      level in ticks up to which no wait is needed; windows: the limit
 --   cap       highest level in ticks
 --   max       most permits of one request
+-- The short form takes from one bucket. What is missing at its end is free, 1, 1 and Redis' clock.
+--   KEYS[1]   the limiter
+--   ARGV[1]   ' ', scale, cost and free with 16 digits each, ' '
+--   ARGV[2], ARGV[3], ARGV[4]  cost, scale, free
+--   ARGV[5]   highest level in ticks for the caller's longest wait, below 2^51
+--   ARGV[6], ARGV[7]  n, least
+--   ARGV[8]   now
 -- Returns   now in µs, then six integers for each request:
 --   verdict   0 denied, 1 allowed, 2 never: least permits are more than it ever grants
 --   granted   permits taken
@@ -44,70 +51,73 @@
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
-local floor, ceil = math.floor, math.ceil
-local MAX_TICKS = 2251799813685248
 local TEST_EXTRA_MS = 600000
+local WAITED = '4503599627370496' -- longer than any wait
+local MAX_TICKS = 2251799813685248
+local argv, now, extra = ARGV, nil, 0
 
-local now, extra = tonumber(ARGV[1]), TEST_EXTRA_MS
-if not now then
-  local time = redis.call('TIME')
-  now, extra = time[1] * 1000000 + time[2], 0
-end
-
--- usual decides the usual call in half of the time: one take of a bucket that is new, or that the
--- same params wrote before this moment. It returns nil for any other call. The rules are those of
--- bucket.take below. It compares the params as text and calls few functions, because these are most
--- of its cost.
-local function usual(key, argv)
-  local n, least, wait = argv[5] + 0, argv[6] + 0, argv[7] + 0
-  local cost, scale, free, most = argv[8] + 0, argv[9] + 0, argv[10] + 0, argv[11] + 0
-  if n < 1 or n % 1 ~= 0 or least < 1 or least % 1 ~= 0 or cost < 1 or scale < 1 then return nil end
-  local sub, find, byte, zeros = string.sub, string.find, string.byte, '0000000000000000'
-  local params = ' ' .. argv[9] .. sub(zeros .. argv[8], -16) .. sub(zeros .. argv[10], -16) .. ' '
-  local text, d, r = redis.pcall('GET', key), 0, 0
-  if text then -- 'b ', 16 digits, ' ', r, params, written
-    if type(text) ~= 'string' then return nil end
-    local from, to = find(text, params, 19, true)
-    if not from or byte(text, 19) ~= 32 then return nil end
-    local tat, rest, written = tonumber(sub(text, 3, 18)), tonumber(sub(text, 20, from - 1)), tonumber(sub(text, to + 1))
-    if not tat or not rest or not written or written > now then return nil end
-    if tat >= now then d, r = tat - now, rest end
-  elseif find(params, '[^%d ]') or cost >= 1e16 or free >= 1e16 then
-    return nil
-  end
-  if wait < ceil((most - free) / scale) then most = free + wait * scale end
-  local granted, verdict, retry = 0, 0, 0
-  if d <= floor(most / scale) then granted = floor((most - d * scale - r) / cost) end
-  if granted > n then granted = n end
-  if granted < least then
-    granted, wait = 0, 0
-    if least > floor(most / cost) then
-      verdict = 2
-    else
-      retry = d + ceil((r + least * cost - most) / scale)
-    end
+-- The short form. The rules are those of bucket.take below. A short way decides a bucket that is
+-- new, or that the same params wrote before this moment. It calls few functions, because these are
+-- most of its cost: a - a % b divides, and the params are compared as text.
+if string.byte(argv[1]) == 32 then
+  local params, cost, scale, free, key = argv[1], argv[2] + 0, argv[3] + 0, argv[4] + 0, KEYS[1]
+  local most, n, least = (argv[5] or free) + 0, (argv[6] or 1) + 0, (argv[7] or 1) + 0
+  if argv[8] then
+    now, extra = tonumber(argv[8]), TEST_EXTRA_MS
   else
-    local ticks = r + granted * cost
-    verdict, wait = 1, d + ceil((ticks - free) / scale)
-    if wait < 0 then wait = 0 end
-    d, r = d + floor(ticks / scale), ticks % scale
-    if d * scale + r >= MAX_TICKS then return nil end
+    local time = redis.call('TIME')
+    now = time[1] * 1000000 + time[2]
   end
-  local full, remaining = d, 0
-  if r > 0 then full = d + 1 end
-  if d <= floor(free / scale) then remaining = floor((free - d * scale - r) / cost) end
-  if remaining < 0 then remaining = 0 end
-  if verdict == 1 then
-    redis.call('SET', key, string.format('b %.0f %.0f%s%.0f', now + d, r, params, now), 'PX',
-      string.format('%.0f', ceil(full / 1000) + 1 + extra))
+  local text, d, r = redis.pcall('GET', key), 0, 0
+  local same = not text
+  if type(text) == 'string' then -- 'b ', 16 digits, ' ', r, params, written
+    local from, to = string.find(text, params, 20, true)
+    if from then
+      local sub = string.sub
+      local tat, rest = tonumber(sub(text, 3, 18)), tonumber(sub(text, 19, from - 1))
+      local written = tonumber(sub(text, to + 1))
+      same = tat and rest and written and written <= now
+      if same and tat >= now then d, r = tat - now, rest end
+    end
   end
-  return { now, verdict, granted, wait, remaining, retry, full }
+  if same then
+    local verdict, granted, wait, retry = 1, n, 0, 0
+    local room = most - d * scale - r
+    if n * cost > room then granted = (room - room % cost) / cost end
+    if granted < least then
+      verdict, granted = 2, 0
+      if least * cost <= most then
+        local up = least * cost - room + scale - 1
+        verdict, retry = 0, (up - up % scale) / scale
+      end
+    else
+      local ticks = r + granted * cost
+      local up = d * scale + ticks - free + scale - 1
+      if up >= scale then wait = (up - up % scale) / scale end
+      r = ticks % scale
+      d = d + (ticks - r) / scale
+    end
+    local full, left, remaining = d, free - d * scale - r, 0
+    if r > 0 then full = d + 1 end
+    if left > 0 then remaining = (left - left % cost) / cost end
+    if verdict == 1 then
+      local ms = full + 999
+      redis.call('SET', key, string.format('b %d %d%s%d', now + d, r, params, now), 'PX',
+        (ms - ms % 1000) / 1000 + 1 + extra)
+    end
+    return { now, verdict, granted, wait, remaining, retry, full }
+  end
+  argv = { argv[8] or '', '0', 't', 'b', argv[6] or '1', argv[7] or '1', WAITED, argv[2], argv[3],
+    argv[4], argv[5] or argv[4], '0' }
 end
 
-local keys, argv = KEYS, ARGV
-if argv[3] == 't' and argv[4] == 'b' and not keys[2] then
-  local answered = usual(keys[1], argv)
-  if answered then return answered end
+local floor, ceil = math.floor, math.ceil
+if not now then
+  now, extra = tonumber(argv[1]), TEST_EXTRA_MS
+  if not now then
+    local time = redis.call('TIME')
+    now, extra = time[1] * 1000000 + time[2], 0
+  end
 end
 
 local max, min = math.max, math.min
@@ -467,10 +477,10 @@ end
 local function read_request(i)
   local a = 2 + (i - 1) * STRIDE
   local t = {
-    key = KEYS[i], group = ARGV[a], op = ARGV[a + 1], kind = ARGV[a + 2],
-    n = whole(ARGV[a + 3]), least = whole(ARGV[a + 4]), wait = tonumber(ARGV[a + 5]),
-    cost = tonumber(ARGV[a + 6]), scale = tonumber(ARGV[a + 7]), free = tonumber(ARGV[a + 8]),
-    cap = tonumber(ARGV[a + 9]), max = tonumber(ARGV[a + 10]),
+    key = KEYS[i], group = argv[a], op = argv[a + 1], kind = argv[a + 2],
+    n = whole(argv[a + 3]), least = whole(argv[a + 4]), wait = tonumber(argv[a + 5]),
+    cost = tonumber(argv[a + 6]), scale = tonumber(argv[a + 7]), free = tonumber(argv[a + 8]),
+    cap = tonumber(argv[a + 9]), max = tonumber(argv[a + 10]),
   }
   t.algorithm = algorithm_of(t.kind)
   if not t.algorithm or t.n < 1 or t.least < 1 or t.cost < 1 or t.scale < 1 then
@@ -530,8 +540,8 @@ end
 
 local answer, i = { now }, 1
 while i <= #KEYS do
-  local group, texts, together = ARGV[2 + (i - 1) * STRIDE], {}, true
-  while i <= #KEYS and ARGV[2 + (i - 1) * STRIDE] == group do
+  local group, texts, together = argv[2 + (i - 1) * STRIDE], {}, true
+  while i <= #KEYS and argv[2 + (i - 1) * STRIDE] == group do
     local verdict, granted, wait, remaining, retry, reset = decide(read_request(i), texts)
     together = together and verdict == ALLOWED
     local at = #answer

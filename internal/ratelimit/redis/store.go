@@ -6,6 +6,7 @@
 package redislimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -87,17 +88,16 @@ func (r *Store) run(
 	ctx context.Context, op string, taken *ratelimit.Decision, requests []ratelimit.Request,
 ) ([]ratelimit.Decision, error) {
 	keys := make([]string, len(requests))
-	args := []any{r.clock()}
-	for i, q := range requests {
-		if err := q.Validate(); err != nil {
+	for i := range requests {
+		if err := requests[i].Validate(); err != nil {
 			return nil, err
 		}
-		if err := q.Params.CheckRedis(); err != nil {
+		if err := requests[i].Params.CheckRedis(); err != nil {
 			return nil, err
 		}
-		keys[i] = q.Key
-		args = appendRequest(args, i, op, q, taken)
+		keys[i] = requests[i].Key
 	}
+	args := r.arguments(op, taken, requests)
 	reply, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: decide: %w", err)
@@ -121,6 +121,44 @@ func (r *Store) clock() string {
 	return strconv.FormatInt(r.now().UnixMicro(), 10)
 }
 
+// arguments are the script's short form if it has one for the requests, else its list.
+func (r *Store) arguments(
+	op string, taken *ratelimit.Decision, requests []ratelimit.Request,
+) []any {
+	if op == opTake && len(requests) == 1 && requests[0].Params.Kind == ratelimit.KindBucket &&
+		requests[0].Params.Cap < ratelimit.MaxTicks {
+		return r.shortArguments(&requests[0])
+	}
+	args := []any{r.clock()}
+	for i := range requests {
+		args = appendRequest(args, i, op, requests[i], taken)
+	}
+	return args
+}
+
+// shortArguments leaves out what is missing at the end of most requests, because Redis takes some
+// time for each argument.
+func (r *Store) shortArguments(q *ratelimit.Request) []any {
+	p, n, least := &q.Params, permits(q.N), permits(cmp.Or(q.Min, q.N))
+	most := p.CapFor(q.MaxWait)
+	args := []any{
+		fmt.Appendf(nil, " %d%016d%016d ", p.Scale, p.Cost, p.Free), p.Cost, p.Scale, p.Free,
+		most, n, least, r.clock(),
+	}
+	switch {
+	case r.now != nil:
+		return args
+	case n > 1:
+		return args[:7]
+	case most != p.Free:
+		return args[:5]
+	}
+	return args[:4]
+}
+
+// permits bounds n. MaxTicks permits are never granted, and Lua's doubles are exact.
+func permits(n int64) int64 { return min(n, ratelimit.MaxTicks) }
+
 // appendRequest appends the script's eleven arguments for a request.
 func appendRequest(
 	args []any, group int, op string, q ratelimit.Request, taken *ratelimit.Decision,
@@ -129,14 +167,8 @@ func appendRequest(
 	if taken != nil {
 		wait = q.Params.RefundMark(*taken)
 	}
-	least := q.Min
-	if least == 0 {
-		least = q.N
-	}
-	// MaxTicks permits are never granted; the bounds keep Lua's doubles exact.
-	n := min(q.N, ratelimit.MaxTicks)
 	p := q.Params
-	return append(args, group, op, string(p.Kind), n, min(least, n),
+	return append(args, group, op, string(p.Kind), permits(q.N), permits(cmp.Or(q.Min, q.N)),
 		min(wait, 4*ratelimit.MaxTicks-1), p.Cost, p.Scale, p.Free, p.Cap, p.MaxPermits)
 }
 
