@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -72,6 +74,19 @@ func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		c.n.Add(1)
 		return next(ctx, cmds)
 	}
+}
+
+// processorTime is what Redis has used since its start.
+func processorTime(t *testing.T, client *redis.Client) (used time.Duration) {
+	info := must.Get(client.Info(context.Background(), "cpu").Result())(t)
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			seconds := must.Get(strconv.ParseFloat(value, 64))(t)
+			used += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return used
 }
 
 // measured is what a peer did in a run.
@@ -152,12 +167,13 @@ func TestTable(t *testing.T) {
 	fmt.Fprintf(os.Stdout, "%s, %d processors, %s\n\n", time.Now().UTC().Format(time.DateOnly),
 		runtime.NumCPU(), runtime.Version())
 	fmt.Fprintln(os.Stdout, "| limiter | decisions/s | 99th percentile | Redis calls per decision | "+
-		"admitted of burst + rate × T | beyond it in the worst window | errors |\n"+
-		"|---|---|---|---|---|---|---|")
+		"Redis' processor time per decision | admitted of burst + rate × T | beyond it in the worst window | errors |\n"+
+		"|---|---|---|---|---|---|---|---|")
 	for _, p := range slices.Concat(own(t, client), others(t, client)) {
 		_, err := p.allow(context.Background()) // connects
 		require.NoError(t, err, p.name)
 		time.Sleep(2 * time.Second) // every bucket is full
+		used := processorTime(t, client)
 		count.n.Store(0)
 		if p.commands != nil {
 			count.n.Store(-p.commands())
@@ -166,10 +182,13 @@ func TestTable(t *testing.T) {
 		if p.commands != nil {
 			count.n.Add(p.commands())
 		}
+		calls := count.n.Load()
+		used = processorTime(t, client) - used
 		most := burst + perSecond*m.took.Seconds()
-		fmt.Fprintf(os.Stdout, "| %s | %.0f | %s | %.5f | %.1f %% | %.0f | %d |\n", p.name,
+		fmt.Fprintf(os.Stdout, "| %s | %.0f | %s | %.5f | %s | %.1f %% | %.0f | %d |\n", p.name,
 			float64(m.decisions)/m.took.Seconds(), m.slow.Round(time.Microsecond/10),
-			float64(count.n.Load())/float64(m.decisions), 100*float64(len(m.admitted))/most,
+			float64(calls)/float64(m.decisions),
+			(used / time.Duration(m.decisions)).Round(10*time.Nanosecond), 100*float64(len(m.admitted))/most,
 			max(0, beyond(m.admitted)), m.failed)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	redisrate "github.com/go-redis/redis_rate/v10"
+
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
@@ -36,6 +38,43 @@ func BenchmarkGate_Decide(b *testing.B) {
 						gate.Check{Rule: "r"})
 					i++
 				}
+			})
+		}
+	}
+}
+
+// BenchmarkDirect asks Redis for each decision, 16 callers at once: this project's store and
+// redis_rate, with the same client and limit. Nearly all requests are denied, or all are allowed.
+func BenchmarkDirect(b *testing.B) {
+	client := steadyClient(b, servers.Redis(b).Addr())
+	store, other := redislimit.New(client, nil), redisrate.NewLimiter(client)
+	for _, perSecond := range []int{1, 1_000_000} {
+		ask := ratelimit.Request{Key: fmt.Sprint("ours", perSecond), N: 1, Params: termsOf(b,
+			ratelimit.Limit{
+				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: float64(perSecond),
+				Burst: int64(perSecond),
+			})}
+		key := fmt.Sprint("redis_rate", perSecond)
+		for name, call := range map[string]func(context.Context) error{
+			"ours": func(ctx context.Context) error {
+				_, err := store.TakeEach(ctx, ask)
+				return err
+			},
+			"redis_rate": func(ctx context.Context) error {
+				_, err := other.Allow(ctx, key, redisrate.PerSecond(perSecond))
+				return err
+			},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", name, perSecond), func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetParallelism(8)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if err := call(b.Context()); err != nil {
+							b.Error(err)
+						}
+					}
+				})
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,12 +19,13 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// Store decides requests in Redis. It has no state of its own and no deadline but the
+// Store decides requests in Redis. It keeps no limiter itself, and has no deadline but the
 // context's and the client's. It is safe for many goroutines.
 type Store struct {
 	client redis.UniversalClient
 	script *redis.Script
 	now    func() time.Time
+	short  atomic.Pointer[shortForm] // of the latest request
 }
 
 // New makes a store on a client. now replaces Redis' clock in tests. Pass nil otherwise, because
@@ -136,24 +138,39 @@ func (r *Store) arguments(
 	return args
 }
 
+// shortForm are the arguments of the short form that do not depend on the request. Most requests of a
+// store have the same.
+type shortForm struct {
+	params ratelimit.Params
+	most   int64 // the highest level for the caller's longest wait
+	args   []any
+}
+
+func newShortForm(p ratelimit.Params, most int64) *shortForm {
+	return &shortForm{p, most, []any{
+		fmt.Sprintf(" %d%016d%016d ", p.Scale, p.Cost, p.Free), p.Cost, p.Scale, p.Free, most,
+	}}
+}
+
 // shortArguments leaves out what is missing at the end of most requests, because Redis takes some
 // time for each argument.
 func (r *Store) shortArguments(q *ratelimit.Request) []any {
-	p, n, least := &q.Params, permits(q.N), permits(cmp.Or(q.Min, q.N))
-	most := p.CapFor(q.MaxWait)
-	args := []any{
-		fmt.Appendf(nil, " %d%016d%016d ", p.Scale, p.Cost, p.Free), p.Cost, p.Scale, p.Free,
-		most, n, least, r.clock(),
+	most := q.Params.CapFor(q.MaxWait)
+	form := r.short.Load()
+	if form == nil || form.params != q.Params || form.most != most {
+		form = newShortForm(q.Params, most)
+		r.short.Store(form)
 	}
+	n, least := permits(q.N), permits(cmp.Or(q.Min, q.N))
 	switch {
 	case r.now != nil:
-		return args
+		return append(form.args[:5:5], n, least, r.clock())
 	case n > 1:
-		return args[:7]
-	case most != p.Free:
-		return args[:5]
+		return append(form.args[:5:5], n, least)
+	case most != q.Params.Free:
+		return form.args
 	}
-	return args[:4]
+	return form.args[:4]
 }
 
 // permits bounds n. MaxTicks permits are never granted, and Lua's doubles are exact.
