@@ -150,7 +150,6 @@ func TestAPIKeys_FailedAttemptsAreLimited(t *testing.T) {
 // other scope, and with a key of all other scopes. The calls are valid in all else, so that 403 is
 // the first error. A bad field and a thing that does not exist come before it.
 func TestAPIKeys_RefusedWithoutTheScope(t *testing.T) {
-	t.Parallel()
 	h := newFixture(t)
 	keys := map[string]keyReply{}
 	key := func(scopes ...apikey.Scope) keyReply {
