@@ -28,6 +28,8 @@ func (j *judge) consistent(status string, row Row, written bool) bool {
 		return row.Status == "cancelled"
 	case "queued", "paid", "expired":
 		return true
+	case "CONFLICT": // a cancellation that arrived after the payment timeout
+		return row.Status == "expired"
 	default:
 		return false // an unknown status, or the reason of an error
 	}

@@ -94,6 +94,7 @@ func TestJudge_FindsEveryPlantedViolation(t *testing.T) {
 		"failed and in MySQL":        {"G5", statuses("failed")},
 		"promised and not found":     {"G5", statuses("NOT_FOUND")},
 		"cancelled and in MySQL not": {"G5", statuses("created", "cancelled")},
+		"not cancelled, not expired": {"G5", statuses("created", "CONFLICT")},
 		"sold after the end": {"G6", func(h *history) {
 			h.Buyers[0].Accepted[0].Sent = h.Sale.EndAt
 		}},
@@ -143,6 +144,16 @@ func TestJudge_AllowsDeadLettersOfTheFault(t *testing.T) {
 	h.DeadLetters = []string{""}
 	require.Empty(t, check.Judge(h, check.Allowance{DeadLetters: 1}).Violations)
 	require.NotEmpty(t, check.Judge(h, check.Allowance{}).Violations)
+}
+
+func TestJudge_AllowsCancellationAfterPaymentTimeout(t *testing.T) {
+	h := soundHistory()
+	h.Rows[0].Status = "expired"
+	h.Sale.Stock, h.Redis.Available, h.Redis.Sold = 2, 2, 1
+	delete(h.Holdings, 1)
+	delete(h.Redis.Holdings, 1)
+	h.Buyers[0].Statuses = []string{"created", "CONFLICT"}
+	require.Empty(t, check.Judge(h, check.Allowance{}).Violations)
 }
 
 func TestJudge_AllowsBrokenPromiseThatBuyerWasAnswered(t *testing.T) {
