@@ -10,13 +10,20 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// authenticate verifies the bearer token. It uses the session cookie only without an Authorization
+// authenticate verifies the caller. It is the only place that checks the caller's role and the scope
+// of an API key, which depend on the route alone. The error denied says that one of them is missing;
+// permit returns it, after 400 and 404.
+func (a *api) authenticate(r *http.Request, rt route) (by seckill.Actor, denied, err error) {
+	by, denied, err = a.callerOf(r, rt.scope)
+	if err == nil && denied == nil && (rt.callers == nil || !rt.callers(by)) {
+		denied = seckill.NewError(seckill.Forbidden, "your role may not do this")
+	}
+	return by, denied, err
+}
+
+// callerOf verifies the bearer token. It uses the session cookie only without an Authorization
 // header. A program that sends a bad token must get an error, even from a browser with a session.
-//
-// It is also the only place that checks the scope of an API key, which depends on the route alone.
-// The error denied says that the key lacks it. The actor then has no role, so that no step of the
-// call allows it anything; permit returns denied, after 400 and 404.
-func (a *api) authenticate(
+func (a *api) callerOf(
 	r *http.Request, scope apikey.Scope,
 ) (by seckill.Actor, denied, err error) {
 	if r.Header["Authorization"] == nil {
@@ -34,8 +41,8 @@ func (a *api) authenticate(
 	return by, nil, err
 }
 
-// keyActor returns the merchant of an API key, without a role where the key lacks the scope. Failed
-// attempts are limited by address.
+// keyActor returns the merchant of an API key. Where the key lacks the scope the merchant has no role,
+// so that no step of the call allows it anything. Failed attempts are limited by address.
 func (a *api) keyActor(
 	ctx context.Context, token string, scope apikey.Scope,
 ) (by seckill.Actor, denied, err error) {
@@ -73,21 +80,18 @@ func bearer(h http.Header) (string, error) {
 	return token, nil
 }
 
-// permit refuses with FORBIDDEN unless the role is allowed and an API key has the scope, and then
-// takes a permit of each rate limit of the call. Handlers call it after the checks of the fields and
-// before any effect.
+// permit refuses with FORBIDDEN unless the caller may use the route and an API key has its scope, and
+// then takes a permit of each rate limit of the call. Each handler calls it after the checks of the
+// fields and before any effect; handler panics if one does not.
 //
 // The contract puts NOT_FOUND before FORBIDDEN, and both and the sale's state before RATE_LIMITED.
 // So an error first looks up what the call addresses; lookup is nil for calls that address nothing.
 // Permitted requests skip it, because the service reads the thing anyway.
-func (r *request) permit(ctx context.Context, allowed bool, lookup func() error) error {
+func (r *request) permit(ctx context.Context, lookup func() error) error {
 	err := r.denied
-	switch {
-	case err != nil:
-	case !allowed:
-		err = seckill.NewError(seckill.Forbidden, "your role may not do this")
-	default:
+	if err == nil && r.takePermits != nil { // a stream's handler runs again for each event
 		err = r.takePermits(ctx)
+		r.takePermits = nil
 	}
 	if err == nil || lookup == nil {
 		return err
@@ -106,23 +110,21 @@ func (r *request) permit(ctx context.Context, allowed bool, lookup func() error)
 	}
 }
 
-// takePermits takes a permit of each rate limit of the call, once for a request.
-func (r *request) takePermits(ctx context.Context) error {
-	limit := r.limits
-	if limit == nil {
-		return nil
-	}
-	r.limits = nil
-	return limit(ctx)
-}
-
 // checked returns the first problem of the fields taken so far, else that of permit. It is for calls
 // that address nothing.
-func (r *request) checked(ctx context.Context, allowed bool) error {
+func (r *request) checked(ctx context.Context) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	return r.permit(ctx, allowed, nil)
+	return r.permit(ctx, nil)
+}
+
+// callableBy sets the callers of routes.
+func callableBy(callers func(seckill.Actor) bool, routes []route) []route {
+	for i := range routes {
+		routes[i].callers = callers
+	}
+	return routes
 }
 
 func isSeller(a seckill.Actor) bool {

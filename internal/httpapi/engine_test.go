@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,13 @@ func serve(
 	}
 	w = httptest.NewRecorder()
 	newAPI(deps).engine([]route{{
-		methods: read, path: "/sales/:goodsId", public: true, unlimited: true, handle: handle,
+		methods: read, path: "/sales/:goodsId", public: true, unlimited: true,
+		handle: func(ctx context.Context, r *request) (response, error) {
+			if err := r.permit(ctx, nil); err != nil {
+				return response{}, err
+			}
+			return handle(ctx, r)
+		},
 	}}).ServeHTTP(w, r)
 	return w, recorded
 }
@@ -137,12 +144,12 @@ func TestServer_AllowsLongWaits(t *testing.T) {
 	t.Parallel()
 	h := newAPI(Deps{Log: slog.New(slog.DiscardHandler)}).engine([]route{{
 		methods: read, path: "/", public: true, unlimited: true, extraTime: maxWait,
-		handle: func(ctx context.Context, _ *request) (response, error) {
+		handle: func(ctx context.Context, r *request) (response, error) {
 			select {
 			case <-time.After(readTimeout + 500*time.Millisecond):
 			case <-ctx.Done():
 			}
-			return ok(nil), ctx.Err()
+			return ok(nil), cmp.Or(ctx.Err(), r.permit(ctx, nil))
 		},
 	}})
 	srv := httptest.NewUnstartedServer(h)
@@ -152,6 +159,19 @@ func TestServer_AllowsLongWaits(t *testing.T) {
 	res := must.Get(srv.Client().Get(srv.URL))(t)
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, http.StatusOK, res.StatusCode)
+}
+
+// TestHandler_FailsWithoutPermit checks that a handler which does not call permit fails each of its
+// requests, so that its first test shows it.
+func TestHandler_FailsWithoutPermit(t *testing.T) {
+	for public, status := range map[bool]int{true: 500, false: 401} {
+		w := httptest.NewRecorder()
+		newAPI(Deps{Log: slog.New(slog.DiscardHandler)}).engine([]route{{
+			methods: read, path: "/", public: public,
+			handle: func(context.Context, *request) (response, error) { return ok(nil), nil },
+		}}).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		require.Equal(t, status, w.Code)
+	}
 }
 
 func TestPaymentCallback_NeedsASecret(t *testing.T) {

@@ -15,16 +15,16 @@ import (
 type request struct {
 	*params.Fields               // nil for unchecked routes
 	actor          seckill.Actor // zero for public routes
-	denied         error         // why an API key may not make this call; nil: it may
-	// limits takes a permit of each rate limit of the call; nil after it was called.
-	limits func(ctx context.Context) error
-	gin    *gin.Context
-	header http.Header
-	body   []byte // of a webhook, unread
+	denied         error         // why the caller may not make this call; nil: it may
+	// takePermits takes a permit of each rate limit of the call; nil after it was called.
+	takePermits func(ctx context.Context) error
+	gin         *gin.Context
+	header      http.Header
+	body        []byte // of a webhook, unread
 }
 
-// handler runs the steps of a route: authenticate, decode, handle, respond. The handler takes the
-// permits of the call's rate limits.
+// handler runs the steps of a route: authenticate, decode, handle, respond. Each handler calls permit
+// before its effects, because the contract puts 400 and 404 before 403 and 429.
 func (a *api) handler(rt route) gin.HandlerFunc {
 	limit := callTimeout + rt.extraTime
 	return func(c *gin.Context) {
@@ -41,10 +41,10 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
-		r.limits = func(ctx context.Context) error { return a.limitRoute(ctx, rt, r) }
+		r.takePermits = func(ctx context.Context) error { return a.limitRoute(ctx, rt, r) }
 		res, err := rt.handle(ctx, r)
-		if err == nil { // of a public call that reads, whose handler does not take the permits
-			err = r.takePermits(ctx)
+		if err == nil && r.takePermits != nil && !rt.unchecked {
+			panic("httpapi: the handler of " + rt.path + " does not call permit")
 		}
 		if err != nil {
 			a.writeError(c, err)
@@ -66,7 +66,7 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	r := &request{gin: c, header: c.Request.Header}
 	if !rt.public {
 		var err error
-		if r.actor, r.denied, err = a.authenticate(c.Request, rt.scope); err != nil {
+		if r.actor, r.denied, err = a.authenticate(c.Request, rt); err != nil {
 			return nil, err
 		}
 	}

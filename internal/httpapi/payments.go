@@ -40,7 +40,7 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	if !isOrderSn(sn) {
 		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
-	if err := r.takePermits(ctx); err != nil {
+	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
 	got, err := a.Payments.Receive(ctx, id, sn, amount)
@@ -111,7 +111,7 @@ func (a *api) receiveWebhook(ctx context.Context, r *request) (response, error) 
 		}
 		return response{}, err
 	}
-	if err := r.takePermits(ctx); err != nil {
+	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
 	got, err := a.Payments.Handle(ctx, e)

@@ -23,11 +23,9 @@ type pathResponse struct {
 // Arithmetic refuses a wrong access code before the sale's state, as any 403. A single code is
 // claimed last, so that the sale's rate bounds the writes.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
-	id, text := r.ID("goodsId"), textOr(r.Fields, "code")
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	if err := a.requireBuyer(ctx, r, id); err != nil {
+	text := textOr(r.Fields, "code")
+	id, err := a.exposedSale(ctx, r)
+	if err != nil {
 		return response{}, err
 	}
 	v, err := a.Catalog.Admit(ctx, id)
@@ -83,7 +81,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	err := r.permit(ctx, isBuyer(r.actor), func() error { return a.purchaseError(ctx, p) })
+	err := r.permit(ctx, func() error { return a.Purchases.Refusal(ctx, p) })
 	if err != nil {
 		return response{}, err
 	}
@@ -102,23 +100,13 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	}, err
 }
 
-// purchaseError returns the refusals of a purchase that the contract puts before the rate limits, as
-// far as they show without a reservation.
-func (a *api) purchaseError(ctx context.Context, p purchase.Request) error {
-	v, err := a.Catalog.Sale(ctx, p.GoodsID)
-	switch {
-	case err != nil:
-		return err
-	case !a.Catalog.IsBuyersPath(p.Path, p.GoodsID, p.Buyer.ID):
-		return reservation.Verdict{Code: reservation.WrongPath}.Err()
-	default:
-		return v.CheckSelling(v.Now, v.Available)
+// exposedSale takes the goods id of a call about an exposed sale.
+func (a *api) exposedSale(ctx context.Context, r *request) (int64, error) {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
+		return 0, err
 	}
-}
-
-// requireBuyer refuses other roles, after NOT_FOUND for an unknown goods.
-func (a *api) requireBuyer(ctx context.Context, r *request, goodsID int64) error {
-	return r.permit(ctx, isBuyer(r.actor), func() error { return a.requireExposed(ctx, goodsID) })
+	return id, r.permit(ctx, func() error { return a.requireExposed(ctx, id) })
 }
 
 // requireExposed returns NOT_FOUND for a goods without an exposed sale. Drafts are

@@ -40,7 +40,7 @@ func (a *api) newRefundResponse(ctx context.Context, r payment.Refund) refundRes
 // listRefunds is GET /admin/refunds.
 func (a *api) listRefunds(ctx context.Context, r *request) (response, error) {
 	limit, after := r.limit(), r.cursor(refundCursor, isPaymentID)
-	if err := r.checked(ctx, isOperator(r.actor)); err != nil {
+	if err := r.checked(ctx); err != nil {
 		return response{}, err
 	}
 	found, err := a.Payments.Refunds(ctx, after, limit+1)
@@ -73,7 +73,7 @@ func (a *api) changeRefund(
 	ctx context.Context, r *request,
 	change func(ctx context.Context, by seckill.Actor, paymentID string) (payment.Refund, error),
 ) (response, error) {
-	if err := r.permit(ctx, isOperator(r.actor), nil); err != nil {
+	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
 	id := r.Raw("paymentId")

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/apikey"
@@ -14,15 +15,16 @@ import (
 type route struct {
 	methods   string // separated by spaces
 	path      string
-	public    bool          // needs no token
-	signed    bool          // the payment provider signs the body
-	webhook   bool          // signed in the provider's own way; the handler verifies the body
-	unchecked bool          // ignores query and body: probes and pages
-	fields    []string      // allowed in query, form and JSON body; dotted for nested members
-	lists     []string      // those of fields that are lists
-	scope     apikey.Scope  // that an API key needs; "": the call refuses API keys
-	extraTime time.Duration // added to callTimeout
-	unlimited bool          // no rate limit before the handler
+	public    bool                     // needs no token
+	callers   func(seckill.Actor) bool // who else may call; nil: nobody
+	signed    bool                     // the payment provider signs the body
+	webhook   bool                     // signed in the provider's own way; the handler verifies the body
+	unchecked bool                     // ignores query and body: probes and pages
+	fields    []string                 // allowed in query, form and JSON body; dotted for nested members
+	lists     []string                 // those of fields that are lists
+	scope     apikey.Scope             // that an API key needs; "": the call refuses API keys
+	extraTime time.Duration            // added to callTimeout
+	unlimited bool                     // no rate limit before the handler
 
 	countErrors bool // a step of a purchase, whose errors the merchant can see
 	// precheck may refuse before any timer or limit is set up; nil for none.
@@ -87,11 +89,25 @@ func (a *api) routes() []route {
 		"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
 		"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
 	}
-	return []route{
+	return slices.Concat([]route{
 		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
 		{methods: read, path: "/sales", public: true, fields: append(page, "phase"), handle: a.listSales},
 		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
 		{methods: read, path: room, public: true, handle: a.showRoom},
+		{
+			methods: post, path: "/payments/callback", public: true, signed: true,
+			fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
+		},
+		{
+			methods: post, path: "/payments/webhook", public: true, signed: true, webhook: true,
+			handle: a.receiveWebhook,
+		},
+		{
+			methods: post, path: session, public: true, fields: []string{"token", "guest"},
+			handle: a.createSession,
+		},
+		{methods: remove, path: session, public: true, handle: a.deleteSession},
+	}, callableBy(isBuyer, []route{
 		{methods: post, path: room, fields: append(ticket, "code"), handle: a.joinRoom},
 		{methods: read, path: room + "/me", fields: ticket, handle: a.withRoom(a.myPlace)},
 		{methods: remove, path: room + "/me", handle: a.withRoom(a.leaveRoom)},
@@ -111,20 +127,7 @@ func (a *api) routes() []route {
 		{methods: post, path: one + "/pay", handle: a.withOrder(a.Payments.Pay)},
 		{methods: post, path: one + "/cancel", handle: a.withOrder(a.Payments.Cancel)},
 		{methods: put, path: one + "/shipping", fields: ofAddress, handle: a.setAddress},
-		{
-			methods: post, path: "/payments/callback", public: true, signed: true,
-			fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
-		},
-		{
-			methods: post, path: "/payments/webhook", public: true, signed: true, webhook: true,
-			handle: a.receiveWebhook,
-		},
-		{
-			methods: post, path: session, public: true, fields: []string{"token", "guest"},
-			handle: a.createSession,
-		},
-		{methods: remove, path: session, public: true, handle: a.deleteSession},
-
+	}), callableBy(isSeller, []route{
 		{
 			methods: post, path: sales, scope: apikey.SalesWrite, fields: append(ofSale, "stock"),
 			handle: a.createSale,
@@ -190,7 +193,6 @@ func (a *api) routes() []route {
 			methods: post, path: webhooks, scope: apikey.WebhooksWrite, fields: ofWebhook, lists: listed,
 			handle: a.createWebhook,
 		},
-		{methods: read, path: "/admin/rebuilds", fields: page, handle: a.listRebuilds},
 		{methods: read, path: webhooks, scope: apikey.WebhooksWrite, fields: page, handle: a.listWebhooks},
 		{methods: read, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.showWebhook},
 		{
@@ -206,14 +208,14 @@ func (a *api) routes() []route {
 			methods: post, path: webhooks + "/:id/deliveries/:deliveryId/retry", scope: apikey.WebhooksWrite,
 			handle: a.retryDelivery,
 		},
-
 		{
 			methods: post, path: apiKeys, fields: []string{"name", "scopes", "merchantId"},
 			lists: []string{"scopes"}, handle: a.createAPIKey,
 		},
 		{methods: read, path: apiKeys, fields: append(page, "merchantId"), handle: a.listAPIKeys},
 		{methods: remove, path: apiKeys + "/:id", handle: a.revokeAPIKey},
-
+	}), callableBy(isOperator, []route{
+		{methods: read, path: "/admin/rebuilds", fields: page, handle: a.listRebuilds},
 		{
 			methods: read, path: "/admin/limiters", unlimited: true, fields: page,
 			handle: a.listLimiters,
@@ -230,5 +232,5 @@ func (a *api) routes() []route {
 			methods: post, path: refunds + "/:paymentId/settle", fields: []string{"note"},
 			handle: a.settleRefund,
 		},
-	}
+	}))
 }

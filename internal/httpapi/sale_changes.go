@@ -136,7 +136,7 @@ func (a *api) auditTrail(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	if err := r.permit(ctx, isSeller(r.actor), lookup); err != nil {
+	if err := r.permit(ctx, lookup); err != nil {
 		return response{}, err
 	}
 	found, err := a.Sales.AuditTrail(ctx, r.actor, f, before, limit+1)

@@ -42,7 +42,7 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
 	phase := seckill.Phase(r.OneOf("phase", "", string(seckill.Upcoming), string(seckill.Ongoing),
 		string(seckill.PhaseSoldOut), string(seckill.PhaseEnded)))
-	if err := r.Err(); err != nil {
+	if err := r.checked(ctx); err != nil {
 		return response{}, err
 	}
 	views, err := a.salesIn(ctx, phase, below, limit+1)
@@ -92,11 +92,7 @@ func (a *api) salesWith(
 
 // showSale is GET /sales/{goodsId}. It reads Redis, so that the response has the current stock.
 func (a *api) showSale(ctx context.Context, r *request) (response, error) {
-	id := r.ID("goodsId")
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	err := r.permit(ctx, true, func() error { return a.requireExposed(ctx, id) })
+	id, err := a.exposedSale(ctx, r)
 	if err != nil {
 		return response{}, err
 	}

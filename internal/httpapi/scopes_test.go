@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/apikey"
 	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // TestRoutes_ScopesFitTheirMethods checks that merchants' calls name a scope, that a reading scope
@@ -29,6 +30,20 @@ func TestRoutes_ScopesFitTheirMethods(t *testing.T) {
 		reads := strings.HasPrefix(r.methods, http.MethodGet)
 		require.Equal(t, reads, strings.HasSuffix(string(r.scope), ":read"), r.path)
 		require.Equal(t, !reads, strings.HasSuffix(string(r.scope), ":write"), r.path)
+	}
+}
+
+// TestRoutes_NameTheirCallers checks that each call that needs a token says whose, that merchants'
+// calls are under /admin/, and that no buyer may call these.
+func TestRoutes_NameTheirCallers(t *testing.T) {
+	for _, r := range newAPI(Deps{}).routes() {
+		require.Equal(t, r.public, r.callers == nil, r.path)
+		if !r.public {
+			admin := strings.HasPrefix(r.path, "/admin/")
+			require.Equal(t, !admin, r.callers(seckill.Actor{Role: seckill.Buyer}), r.path)
+			require.Equal(t, admin, r.callers(seckill.Actor{Role: seckill.Operator}), r.path)
+			require.False(t, r.callers(seckill.Actor{}), r.path)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func (a *api) createSession(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := r.takePermits(ctx); err != nil {
+	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
 	value, by, until, err := a.Tokens.Session(token)
@@ -59,7 +59,7 @@ func (a *api) deleteSession(ctx context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
 	}
-	if err := r.takePermits(ctx); err != nil {
+	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
 	}
 	a.setCookie(r.gin, "", time.Time{})

@@ -60,8 +60,8 @@ func (e encoded) appendJSON(b []byte) ([]byte, error) { return append(b, e...), 
 
 // showRoom is GET /sales/{goodsId}/waiting-room.
 func (a *api) showRoom(ctx context.Context, r *request) (response, error) {
-	id := r.ID("goodsId")
-	if err := r.Err(); err != nil {
+	id, err := a.exposedSale(ctx, r)
+	if err != nil {
 		return response{}, err
 	}
 	s, err := a.Rooms.Status(ctx, id)
@@ -120,11 +120,9 @@ func (a *api) withRoom(
 	step func(ctx context.Context, goodsID int64, buyerID string, ticket string) (response, error),
 ) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		id, ticket := r.ID("goodsId"), textOr(r.Fields, "ticket")
-		if err := r.Err(); err != nil {
-			return response{}, err
-		}
-		if err := a.requireBuyer(ctx, r, id); err != nil {
+		ticket := textOr(r.Fields, "ticket")
+		id, err := a.exposedSale(ctx, r)
+		if err != nil {
 			return response{}, err
 		}
 		return step(ctx, id, r.actor.ID, ticket)

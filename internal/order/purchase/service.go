@@ -130,6 +130,19 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	return got.OrderSn, nil
 }
 
+// Refusal returns how Place would refuse a purchase, as far as that shows without a reservation: for
+// its path, the sale's window or its stock, in this order.
+func (s *Service) Refusal(ctx context.Context, p Request) error {
+	v, err := s.sales.Sale(ctx, p.GoodsID)
+	if err != nil {
+		return err
+	}
+	if s.reservation(p).StoredPath != "" {
+		return reservation.Verdict{Code: reservation.WrongPath}.Err()
+	}
+	return v.CheckSelling(v.Now, v.Available)
+}
+
 // reservation returns the reservation of a path. A path that is none of ours may be one that an
 // earlier release stored in Redis. It gets a new number, which is void unless Redis has the path.
 func (s *Service) reservation(p Request) reservation.Reservation {

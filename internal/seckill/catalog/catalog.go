@@ -109,12 +109,6 @@ func (c *Catalog) IssuePath(
 	return n.Path(), n.ExpiresAt(), c.knownError(v.GoodsID)
 }
 
-// IsBuyersPath reports whether a path was issued to a buyer for a goods, at any time.
-func (c *Catalog) IsBuyersPath(path string, goodsID int64, buyerID string) bool {
-	_, err := c.keys.VerifyPath(path, goodsID, buyerID, time.Now())
-	return err == nil
-}
-
 // Sales lists exposed sales, newest first, below a goods id (0: from the top). If one Redis master
 // is down, the list shows its sales with the data of MySQL. One master must not make the whole list
 // unavailable.
