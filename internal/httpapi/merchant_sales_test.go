@@ -1,6 +1,9 @@
 package httpapi_test
 
 import (
+	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -172,4 +175,22 @@ func TestListSales_HasWhatEachSold(t *testing.T) {
 	require.Contains(t, body, `"sold":0,"left":10,"revenue":0`)
 	one := h.want(200, h.as(merchant(), "GET", "/admin/sales/"+goods, "")).Body
 	require.Contains(t, one, `"sold":3,"left":7,"startAt"`)
+}
+
+// TestSales_HeadHasTheLengthOfGet checks a list that is longer than what net/http buffers, beyond
+// which it sets no length of its own.
+func TestSales_HeadHasTheLengthOfGet(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	for range 20 {
+		h.draft(sale{"description": strings.Repeat("x", 500)})
+	}
+	auth := h.bearer(merchant())
+	get, body := h.do("GET", "/admin/sales?limit=20", "", "Authorization", auth)
+	require.Greater(t, len(body), 10_000)
+	head, none := h.do("HEAD", "/admin/sales?limit=20", "", "Authorization", auth)
+	require.Equal(t, http.StatusOK, head.StatusCode)
+	require.Empty(t, none)
+	require.Equal(t, strconv.Itoa(len(body)), get.Header.Get("Content-Length"))
+	require.Equal(t, get.Header.Get("Content-Length"), head.Header.Get("Content-Length"))
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -70,20 +68,8 @@ var (
 		"directory for a picture of every checked page on three screens; empty: none")
 )
 
-// runMore lets twice as many tests run side by side as there are processors, unless -parallel says how
-// many: the tests mostly wait for pages and for the start of sales.
-func runMore() {
-	const name = "test.parallel"
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == name })
-	if !chosen {
-		_ = flag.Set(name, strconv.Itoa(2*runtime.GOMAXPROCS(0))) // a number is never refused
-	}
-}
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	runMore()
 	ctx, stop := context.WithCancel(context.Background())
 	chrome = &browser{ctx: ctx}
 	code := installation.Around(m, suite)
