@@ -137,7 +137,7 @@ func (s *soak) putUp(t *testing.T) {
 		start: time.Now().Add(-time.Minute).Truncate(time.Millisecond), ended: make(chan struct{}),
 	}}
 	sale.end = sale.start.Add(24 * time.Hour)
-	sale.goods = s.PutUpFor(t, sale.units, 1, sale.start, sale.end)
+	sale.goods = s.newSale(t, sale.units, sale.start, sale.end)
 	plan := buyers.Plan{
 		GoodsID: sale.goods, Buyers: 1 + int(rate*lasts.Seconds()), Concurrency: 200,
 		Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second, Spread: lasts,
@@ -150,10 +150,22 @@ func (s *soak) putUp(t *testing.T) {
 	}()
 }
 
+// newSale puts up a sale. The API may answer 503 while other sales still recover from a fault, so it
+// asks again, for as long as any recovery may take.
+func (s *soak) newSale(t *testing.T, units int64, start, end time.Time) (goods string) {
+	var err error
+	for until := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		if goods, err = s.TryPutUpFor(t, units, 1, start, end); err == nil {
+			return goods
+		}
+		require.True(t, time.Now().Before(until), "%v", err)
+	}
+}
+
 // breaks injects a random fault, and waits until a new sale would sell.
 func (s *soak) breaks(t *testing.T) {
 	f := s.faults[s.rng.IntN(len(s.faults))]
-	goods := s.PutUp(t, 10, 1)
+	goods := s.newSale(t, 10, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 	among := &run{
 		Installation: s.Installation, goods: goods, shards: defaultShards, rng: s.rng,
 		redis: s.redis, ended: make(chan struct{}),

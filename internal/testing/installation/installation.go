@@ -150,15 +150,22 @@ func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
 
 // PutUpFor works as PutUp with a given period.
 func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
-	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(r.TryPutUpFor(t, units, perBuyer, start, end))(t)
+	r.Aim(t, goods)
+	return goods
+}
+
+// TryPutUpFor works as PutUpFor, and returns an error of the API.
+func (r *Installation) TryPutUpFor(
+	t testing.TB, units, perBuyer int64, start, end time.Time,
+) (goods string, err error) {
+	return r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(),
 		PerBuyerLimit: perBuyer,
 		Rate: &apiclient.Rate{
 			PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
 		},
-	}))(t)
-	r.Aim(t, goods)
-	return goods
+	})
 }
 
 // Number returns a goods id as a number.
