@@ -81,7 +81,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
-	err := r.permit(ctx, func() error { return a.Purchases.Refusal(ctx, p) })
+	err := r.permit(ctx, func() error { return a.Purchases.Precheck(ctx, p) })
 	if err != nil {
 		return response{}, err
 	}

@@ -420,7 +420,7 @@ func inTheLine(t *testing.T, h fixture) {
 	second.fitsEverybody("a card in the line")
 	second.light("a card in the line")
 	second.open("/s/" + goods + "?lang=zh")
-	second.sees(card(goods)+" .line", "您的位置是第 2 位")
+	second.sees(card(goods)+" .line", "您的位置是第 2 位。还剩")
 	second.open("/s/" + goods + "?lang=en")
 	second.sees(card(goods)+" .say", "You are next.")
 	second.hides(true)

@@ -130,9 +130,9 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	return got.OrderSn, nil
 }
 
-// Refusal returns how Place would refuse a purchase, as far as that shows without a reservation: for
-// its path, the sale's window or its stock, in this order.
-func (s *Service) Refusal(ctx context.Context, p Request) error {
+// Precheck returns the error of Place as far as it shows without a reservation: of the path, of the
+// sale's window or of its stock, in this order.
+func (s *Service) Precheck(ctx context.Context, p Request) error {
 	v, err := s.sales.Sale(ctx, p.GoodsID)
 	if err != nil {
 		return err
