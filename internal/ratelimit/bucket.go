@@ -19,16 +19,22 @@ const maxSwing = int64(60_000_000)
 //
 // It is GCRA's theoretical arrival time (TAT), tat + r/Scale µs since the epoch. At that time all
 // admitted permits are paid for. A clock that reads less than writtenAt has stepped back. by are
-// the params that wrote the state, or equal ones. taken and share are ticks at writtenAt. They are
-// the level as changes of the params leave it alone, see convert. seen is the latest time that the
-// clock had before it stepped back, or less than writtenAt.
+// the params that wrote the state, or equal ones. trace is nil if it is that of the level.
 type bucketState struct {
-	by                                    *Params
-	tat, r, writtenAt, taken, share, seen int64
+	by                *Params
+	tat, r, writtenAt int64
+	trace             *trace
 }
 
 // level is how far the TAT is ahead of the clock: d + r/Scale µs, d ≥ 0.
-type level struct{ d, r, taken, share int64 }
+type level struct{ d, r int64 }
+
+// trace is what other params and another clock left at writtenAt. The permits taken are taken ticks
+// and beyond whole permits, which are above MaxTicks: a permit of 333.333/s is a billion ticks, and
+// a faster rate may have left ten million permits. share is the ticks taken of the burst. All three
+// are the level as changes of the params leave it alone, see convert. seen is the latest time that
+// the clock had before it stepped back, or less than writtenAt.
+type trace struct{ taken, beyond, share, seen int64 }
 
 // changed reports whether other params wrote the state.
 func (s *bucketState) changed(t *Params) bool {
@@ -44,15 +50,25 @@ func (s *bucketState) reanchor(t *Params, now int64) {
 	if shift == 0 && !changed {
 		return
 	}
+	seen := s.seen()
 	if s.writtenAt-now > backStep {
-		s.seen = max(s.seen, s.writtenAt)
+		seen = max(seen, s.writtenAt)
 	}
 	s.tat, s.writtenAt = s.tat+shift, s.writtenAt+shift
 	at := s.level(t, now)
+	left := s.traceAt(t, at, now)
 	if changed {
-		at = s.convert(t, at)
+		at, left = s.convert(t, at, left)
 	}
-	s.store(t, at, now)
+	left.seen = seen
+	s.store(t, at, left, now)
+}
+
+func (s *bucketState) seen() int64 {
+	if s.trace == nil {
+		return 0
+	}
+	return s.trace.seen
 }
 
 // shift is by how many µs the state moves with a clock that has stepped. After a step back it is as
@@ -63,22 +79,24 @@ func (s *bucketState) shift(now int64) int64 {
 	switch {
 	case s.writtenAt-now > backStep:
 		return now - s.writtenAt
-	case s.seen > s.writtenAt:
-		return max(0, min(now, s.seen)-s.writtenAt-max(backStep, ceilDiv(s.by.Cost, s.by.Scale)))
+	case s.seen() > s.writtenAt:
+		return max(0, min(now, s.seen())-s.writtenAt-max(backStep, ceilDiv(s.by.Cost, s.by.Scale)))
 	}
 	return 0
 }
 
 // convert expresses a level of other params in those of t. Two things stay as they are, so that
 // changes back and forth cancel each other: the number of permits taken and, where the rate changes,
-// their share of the burst. The level is the larger of both. So no change refills, and a drained bucket stays drained.
-// But the number counts up to free only: a smaller limit does not deny until all permits of a larger
-// one have drained. The level above free is waits that callers were promised. These keep their time.
-func (s *bucketState) convert(t *Params, at level) level {
+// their share of the burst. The level is the larger of both. So no change refills, and a drained
+// bucket stays drained. But the number counts up to free only: a smaller limit does not deny until
+// all permits of a larger one have drained. The level above free is waits that callers were
+// promised. These keep their time.
+func (s *bucketState) convert(t *Params, at level, left trace) (level, trace) {
 	by := s.by
 	if t.Kind == KindBursty { // Guava keeps the time
 		d, r := t.split(scaled(at.r, t.Scale, by.Scale))
-		return t.levelOf(at.d+d, r)
+		at = level{at.d + d, r}
+		return at, t.traceOf(at)
 	}
 	wait := at.over(by.Free, by.Scale)
 	stays := min(MaxTicks, product(wait, t.Scale))
@@ -86,13 +104,28 @@ func (s *bucketState) convert(t *Params, at level) level {
 	if wait > 0 { // it is rounded up, and no part of a permit taken may count as a wait
 		waiting -= (by.Free - at.r%by.Scale + by.Scale) % by.Scale
 	}
-	taken, share := max(0, at.taken-waiting), max(0, at.share-waiting)
-	taken = min(MaxTicks, sum(product(taken/by.Cost, t.Cost), scaled(taken%by.Cost, t.Cost, by.Cost)))
+	taken, beyond := by.counted(left.taken-waiting, left.beyond)
+	taken, share := max(0, taken), max(0, left.share-waiting)
+	taken, beyond = t.counted(scaled(taken%by.Cost, t.Cost, by.Cost), beyond+taken/by.Cost)
 	if by.Cost != t.Cost || by.Scale != t.Scale {
 		share = scaled(min(by.Free, share), t.Free, by.Free)
 	}
-	d, r := t.split(min(t.Free, max(share, taken)))
-	return level{d + wait, r, min(MaxTicks, taken+stays), min(MaxTicks, share+stays)}
+	most := max(share, taken)
+	if beyond > 0 {
+		most = t.Free
+	}
+	d, r := t.split(min(t.Free, most))
+	taken, beyond = t.counted(taken+stays, beyond)
+	return level{d + wait, r}, trace{taken: taken, beyond: beyond, share: min(MaxTicks, share+stays)}
+}
+
+// counted has as many of the permits beyond MaxTicks in ticks as fit, and the others beyond it.
+func (t *Params) counted(ticks, beyond int64) (int64, int64) {
+	if beyond == 0 && ticks <= MaxTicks {
+		return ticks, 0
+	}
+	permits := min(beyond, -ceilDiv(ticks-MaxTicks, t.Cost))
+	return ticks + permits*t.Cost, beyond - permits
 }
 
 // split are ticks in µs and a rest. A division is slow, and most scales are 1.
@@ -103,10 +136,11 @@ func (t *Params) split(ticks int64) (d, r int64) {
 	return ticks / t.Scale, ticks % t.Scale
 }
 
-// levelOf is a level without a trace of other params.
-func (t *Params) levelOf(d, r int64) level {
-	ticks := min(MaxTicks, sum(product(d, t.Scale), r))
-	return level{d, r, ticks, ticks}
+// traceOf is the trace of a level that no other params have left.
+func (t *Params) traceOf(at level) trace {
+	ticks := product(at.d, t.Scale) + at.r
+	taken, beyond := t.counted(ticks, 0)
+	return trace{taken: taken, beyond: beyond, share: min(MaxTicks, ticks)}
 }
 
 // over is how many µs the level is above free ticks, rounded up.
@@ -126,14 +160,23 @@ func scaled(n, to, from int64) int64 {
 // store makes the state that of a level. A full bucket has none, because Redis stores none. A
 // bucket of Guava's has one, because a new one of these is not full, and one whose clock repeats a
 // time.
-func (s *bucketState) store(t *Params, at level, now int64) {
-	if s.seen <= now || s.seen-now > maxSwing {
-		s.seen = 0
+func (s *bucketState) store(t *Params, at level, left trace, now int64) {
+	if left.seen <= now || left.seen-now > maxSwing {
+		left.seen = 0
 	}
-	s.by, s.tat, s.r, s.writtenAt, s.taken, s.share = t, now+at.d, at.r, now, at.taken, at.share
-	if at.d == 0 && at.r == 0 && at.taken == 0 && s.seen == 0 && t.Kind == KindBucket {
+	if at == (level{}) && left.taken == 0 && left.seen == 0 && t.Kind == KindBucket {
 		*s = bucketState{}
+		return
 	}
+	s.by, s.tat, s.r, s.writtenAt = t, now+at.d, at.r, now
+	if left == t.traceOf(at) {
+		s.trace = nil
+		return
+	}
+	if s.trace == nil {
+		s.trace = new(trace)
+	}
+	*s.trace = left
 }
 
 // level reads the state at the time now. A missing state is a full bucket, except for
@@ -141,28 +184,48 @@ func (s *bucketState) store(t *Params, at level, now int64) {
 func (s *bucketState) level(t *Params, now int64) (at level) {
 	if s.by == nil {
 		if t.Kind == KindBursty {
-			return t.levelOf(t.split(t.Free))
+			at.d, at.r = t.split(t.Free)
 		}
-		return level{}
+		return at
 	}
 	if s.tat >= now {
 		at.d, at.r = s.tat-now, s.r
 	}
-	passed := product(now-s.writtenAt, s.by.Scale)
-	if now < s.writtenAt { // corrected by less than backStep: the level is higher than when written
-		passed = -product(s.writtenAt-now, s.by.Scale)
-	}
-	at.taken = max(0, min(MaxTicks, s.taken-passed))
-	at.share = max(0, min(MaxTicks, s.share-passed))
 	return at
 }
 
-// drainedAt is when no permit is taken any more.
+// traceAt is the trace at the time now. at is the level then.
+func (s *bucketState) traceAt(t *Params, at level, now int64) trace {
+	if s.trace == nil {
+		if s.by != nil {
+			t = s.by
+		}
+		return t.traceOf(at)
+	}
+	left, by, gap := *s.trace, s.by, now-s.writtenAt
+	passed := min(MaxTicks, product(gap, by.Scale))
+	if gap < 0 { // corrected by less than backStep: the level is higher than when written
+		passed = -min(MaxTicks, product(-gap, by.Scale))
+	}
+	if left.beyond > 0 { // time above MaxTicks ends whole permits; in the doubles that Lua has
+		above := float64(float64(gap)*float64(by.Scale)) - float64(MaxTicks)
+		permits := math.Floor(above/float64(by.Cost)) - 1
+		left.beyond -= int64(max(0, min(float64(left.beyond), permits)))
+	}
+	left.taken, left.beyond = by.counted(left.taken-passed, left.beyond)
+	left.taken = max(0, left.taken)
+	left.share = max(0, min(MaxTicks, left.share-passed))
+	return left
+}
+
+// drainedAt is when no permit is taken any more, or 0 if the level alone decides that.
 func (s *bucketState) drainedAt() int64 {
-	if s.by == nil {
+	if s.trace == nil {
 		return 0
 	}
-	return max(s.seen, s.writtenAt+ceilDiv(s.taken, s.by.Scale))
+	ticks := float64(s.trace.taken) + float64(s.trace.beyond)*float64(s.by.Cost)
+	full := min(float64(MaxTicks), math.Ceil(ticks/float64(s.by.Scale)))
+	return max(s.trace.seen, s.writtenAt+int64(full))
 }
 
 // capFor is CapFor in µs.
@@ -202,7 +265,14 @@ func (s *bucketState) decide(t *Params, now int64, a ask) answer {
 		return at.status(t).denied(a.least > t.largestFor(a.wait), at.retry(t, a.least, most))
 	}
 	after := at.charge(t, granted)
-	s.store(t, after, now)
+	if s.trace == nil {
+		s.by, s.tat, s.r, s.writtenAt = t, now+after.d, after.r, now
+	} else {
+		left := s.traceAt(t, at, now)
+		left.taken, left.beyond = t.counted(left.taken+granted*t.Cost, left.beyond)
+		left.share = min(MaxTicks, left.share+granted*t.Cost)
+		s.store(t, after, left, now)
+	}
 	d := after.status(t).granting(granted)
 	d.wait = max(0, at.retry(t, granted, t.Free))
 	return d
@@ -218,6 +288,7 @@ func (s *bucketState) refund(t *Params, now, fullAt, n int64) {
 	}
 	s.reanchor(t, now)
 	at := s.level(t, now)
+	left := s.traceAt(t, at, now)
 	ticks := min(product(n, t.Cost), at.refundable(t, fullAt-now))
 	d, r := t.split(ticks)
 	at.d, at.r = at.d-d, at.r-r
@@ -227,8 +298,9 @@ func (s *bucketState) refund(t *Params, now, fullAt, n int64) {
 	if at.d < 0 {
 		at.d, at.r = 0, 0
 	}
-	at.taken, at.share = max(0, at.taken-ticks), max(0, at.share-ticks)
-	s.store(t, at, now)
+	left.taken, left.beyond = t.counted(left.taken-ticks, left.beyond)
+	left.taken, left.share = max(0, left.taken), max(0, left.share-ticks)
+	s.store(t, at, left, now)
 }
 
 // refundable is how many ticks of permits come back after which the bucket is full in ahead µs. The
@@ -268,9 +340,7 @@ func (at level) fitting(t *Params, most, n int64) int64 {
 // charge adds the ticks of n permits to the level.
 func (at level) charge(t *Params, n int64) level {
 	d, r := t.split(at.r + n*t.Cost)
-	return level{
-		at.d + d, r, min(MaxTicks, at.taken+n*t.Cost), min(MaxTicks, at.share+n*t.Cost),
-	}
+	return level{at.d + d, r}
 }
 
 // status returns the permits available without a wait, and the time until the bucket is full.

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/property"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
@@ -78,6 +79,33 @@ func TestLimiter_ChangedRateKeepsTimeOfBurstInSeconds(t *testing.T) {
 			}
 			clock.Add(100 * ms)
 			require.Equal(t, 1, admittedNow(s), "%s: a permit of 10/s", name)
+		}
+	})
+}
+
+// TestLimiter_SlowRateForgetsNoPermits takes ten million permits of a fast limiter. At the slow rates
+// these are more than 2^51 ticks. After the change back it admits what has accumulated meanwhile.
+func TestLimiter_SlowRateForgetsNoPermits(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
+		const fast, burst = 1e6, 10_000_000
+		for _, slow := range []float64{333.333, 333.3333333} {
+			for _, pause := range []time.Duration{2 * time.Second, 15_000 * time.Second} {
+				clock := testclock.New()
+				s := made(tokenBucket(fast, 10), clock)
+				require.True(t, s.take(burst, 0).Allowed)
+				s.setLimit(tokenBucket(slow, 10))
+				require.False(t, s.take(1, 0).Allowed)
+				clock.Add(pause / 2)
+				require.True(t, s.take(100, 0).Allowed)
+				clock.Add(pause / 2)
+				s.setLimit(tokenBucket(fast, 10))
+				most := s.request(burst, 0)
+				most.Min = 1
+				got := must.Get(s.store.TakeEach(t.Context(), most))(t)[0].Granted + 100
+				accumulated := slow * pause.Seconds()
+				require.LessOrEqual(t, float64(got), accumulated, "%v/s for %v", slow, pause)
+				require.Greater(t, float64(got), accumulated-10, "%v/s for %v", slow, pause)
+			}
 		}
 	})
 }

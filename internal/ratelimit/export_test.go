@@ -35,6 +35,10 @@ func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
 
 func copyOf(e *entry) *entry {
 	c := *e
+	if left := e.bucket.trace; left != nil {
+		own := *left
+		c.bucket.trace = &own
+	}
 	if e.other == nil {
 		return &c
 	}

@@ -54,7 +54,9 @@ func drawOtherRate(t *rapid.T, p ratelimit.Params) ratelimit.Params {
 
 // drawStep returns mostly short steps, some long steps, and some steps backwards.
 func drawStep(t *rapid.T) time.Duration {
-	most := rapid.SampledFrom([]int64{50, 5000, 1_000_000, 100_000_000}).Draw(t, "step up to µs")
+	most := rapid.SampledFrom([]int64{
+		50, 50, 5000, 5000, 1_000_000, 1_000_000, 100_000_000, 100_000_000_000,
+	}).Draw(t, "step up to µs")
 	step := time.Duration(rapid.Int64Range(0, most).Draw(t, "step µs")) * us
 	if rapid.IntRange(0, 9).Draw(t, "back") == 0 {
 		return -step

@@ -43,11 +43,11 @@
 --           and for each admission, the oldest first, ' age' or ' age:permits',
 --           with the age at newest in µs. An unreadable value counts as missing.
 --           Of a bucket, scale has more numbers of 16 digits at its end: cost and
---           free, and where a change of these made them differ from the level (or
---           the level is the highest that can be counted), the ticks taken and their
---           share of the burst, and then, after the clock has stepped back, the
---           latest time that it had. Older scripts read one large number, as another
---           scale.
+--           free, and where a change of these made them differ from the level, the
+--           ticks taken and their share of the burst. Then, after the clock has
+--           stepped back, the latest time that it had, and after it the permits
+--           taken that do not fit into ticks. Older scripts read one large number,
+--           as another scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
 --           same. Guava's starts empty, and is kept a day longer.
 
@@ -148,10 +148,17 @@ end
 
 local function scaled(n, to, from) return ceil(n / max(1, from) * to) end
 
+-- counted has as many of the permits beyond MAX_TICKS in ticks as fit, and the others beyond it.
+local function counted(t, ticks, beyond)
+  local permits = min(beyond, div(MAX_TICKS - ticks, t.cost))
+  return ticks + permits * t.cost, beyond - permits
+end
+
 -- level_of is a level without a trace of other params.
 local function level_of(t, d, r)
-  local ticks = min(MAX_TICKS, limited(d, t.scale, MAX_TICKS) + r)
-  return { d = d, r = r, taken = ticks, share = ticks }
+  local ticks = limited(d, t.scale, 2 * MAX_TICKS) + r
+  local taken, beyond = counted(t, ticks, 0)
+  return { d = d, r = r, taken = taken, beyond = beyond, share = min(MAX_TICKS, ticks) }
 end
 
 -- convert expresses the level s of the params 'from' in those of t. The number of permits taken and
@@ -165,15 +172,19 @@ local function convert(t, s, from)
   local waiting, stays = limited(wait, from.scale, MAX_TICKS), limited(wait, t.scale, MAX_TICKS)
   -- The wait is rounded up, and no part of a permit taken may count as a wait.
   if wait > 0 then waiting = waiting - (from.free - s.r) % from.scale end
-  local taken, share = max(0, s.taken - waiting), max(0, s.share - waiting)
-  taken = min(MAX_TICKS, limited(div(taken, from.cost), t.cost, MAX_TICKS) +
-    scaled(taken % from.cost, t.cost, from.cost))
+  local taken, beyond = counted(from, s.taken - waiting, s.beyond)
+  local share = max(0, s.share - waiting)
+  taken = max(0, taken)
+  taken, beyond = counted(t, scaled(taken % from.cost, t.cost, from.cost), beyond + div(taken, from.cost))
   if from.cost ~= t.cost or from.scale ~= t.scale then
     share = scaled(min(from.free, share), t.free, from.free)
   end
-  local ticks = min(t.free, max(share, taken))
+  local most = max(share, taken)
+  if beyond > 0 then most = t.free end
+  local ticks = min(t.free, most)
+  taken, beyond = counted(t, taken + stays, beyond)
   return { d = div(ticks, t.scale) + wait, r = ticks % t.scale,
-    taken = min(MAX_TICKS, taken + stays), share = min(MAX_TICKS, share + stays) }
+    taken = taken, beyond = beyond, share = min(MAX_TICKS, share + stays) }
 end
 
 -- unpacked reads the numbers in a value's scale. An older script's has none but the scale.
@@ -184,7 +195,7 @@ local function unpacked(text)
     at = at - 16
   end
   return { scale = tonumber(string.sub(text, 1, at)), cost = numbers[1], free = numbers[2],
-    taken = numbers[3], share = numbers[4], seen = numbers[5] or 0 }
+    taken = numbers[3], share = numbers[4], seen = numbers[5] or 0, beyond = numbers[6] or 0 }
 end
 
 -- shift_of: µs by which a state moves with a clock that has stepped.
@@ -208,11 +219,15 @@ function bucket.load(t, text)
   if not from.cost and from.scale ~= t.scale and r > 0 then tat, r, from.scale = tat + 1, 0, t.scale end
   local d = tat - now
   if d < 0 then d, r = 0, 0 end
-  local s = level_of(from, d, r)
+  local s = level_of(from.cost and from or t, d, r)
   if from.taken then
     local passed = limited(max(0, now - written), from.scale, MAX_TICKS) -
       limited(max(0, written - now), from.scale, MAX_TICKS)
-    s.taken = max(0, min(MAX_TICKS, from.taken - passed))
+    -- Time above MAX_TICKS ends whole permits, rounded down.
+    local permits = div((now - written) * from.scale - MAX_TICKS, from.cost) - 1
+    local beyond = from.beyond - max(0, min(from.beyond, permits))
+    s.taken, s.beyond = counted(from, from.taken - passed, beyond)
+    s.taken = max(0, s.taken)
     s.share = max(0, min(MAX_TICKS, from.share - passed))
   end
   s.moved = shift ~= 0
@@ -228,12 +243,17 @@ function bucket.store(t, s)
   local level, ahead, more = level_of(t, s.d, s.r), max(0, (s.seen or 0) - now), ''
   if ahead > MAX_SWING then ahead = 0 end
   if t.kind == 'b' and level.taken == 0 and s.taken == 0 and ahead == 0 then return nil end
-  if ahead > 0 or s.taken ~= level.taken or s.share ~= level.share or level.taken == MAX_TICKS then
+  if ahead > 0 or s.taken ~= level.taken or s.share ~= level.share or s.beyond ~= level.beyond then
     more = string.format('%016.0f%016.0f', s.taken, s.share)
+    if s.beyond > 0 then
+      more = more .. string.format('%016.0f%016.0f', ahead > 0 and s.seen or 0, s.beyond)
+    elseif ahead > 0 then
+      more = more .. string.format('%016.0f', s.seen)
+    end
   end
-  if ahead > 0 then more = more .. string.format('%016.0f', s.seen) end
+  local drained = min(MAX_TICKS, up(s.taken + s.beyond * t.cost, t.scale))
   return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,
-    more, now), max(over(s, 0, t.scale), up(s.taken, t.scale), ahead), t.kind == 'g' and BURSTY_EXTRA_MS or 0
+    more, now), max(over(s, 0, t.scale), drained, ahead), t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
@@ -259,7 +279,7 @@ function bucket.take(t, s)
   local wait = max(0, s.d + up(s.r + added * granted * t.cost - t.free, t.scale))
   local ticks = s.r + granted * t.cost
   s.d, s.r = s.d + div(ticks, t.scale), ticks % t.scale
-  s.taken = min(MAX_TICKS, s.taken + granted * t.cost)
+  s.taken, s.beyond = counted(t, s.taken + granted * t.cost, s.beyond)
   s.share = min(MAX_TICKS, s.share + granted * t.cost)
   return ALLOWED, granted, wait, 0
 end
@@ -279,7 +299,8 @@ function bucket.refund(t, s)
   s.d, s.r = s.d - div(ticks, t.scale), s.r - ticks % t.scale
   if s.r < 0 then s.d, s.r = s.d - 1, s.r + t.scale end
   if s.d < 0 then s.d, s.r = 0, 0 end
-  s.taken, s.share = max(0, s.taken - ticks), max(0, s.share - ticks)
+  s.taken, s.beyond = counted(t, s.taken - ticks, s.beyond)
+  s.taken, s.share = max(0, s.taken), max(0, s.share - ticks)
 end
 
 -- A call that has only buckets does not pay for the windows' functions.

@@ -238,6 +238,38 @@ func (m *mob) serve(rounds int) (got, due float64) {
 	return m.kept - kept, min(demand, m.limit.PermitsPerSecond*(time.Duration(rounds)*step).Seconds())
 }
 
+// TestGate_SlowRateForgetsNoPermits changes the rate of a drained limiter to one at which the permits
+// taken are more than 2^51 ticks, and back. Leases admit no more than what has accumulated either.
+func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
+	const callers, leases = 60, 10
+	client := steadyClient(t, servers.Redis(t).Addr())
+	clock := testclock.New()
+	for name, store := range map[string]gate.Store{
+		"memory": ratelimit.NewMemory(clock.Now), "redis": redislimit.New(client, clock.Now),
+	} {
+		m := &mob{
+			greed: greed{callers: callers, limit: ratelimit.Limit{
+				Algorithm: ratelimit.Reserve, MaxBurstSeconds: 10,
+			}},
+			t: t, clock: clock, store: store,
+			book:   must.Get(rules.New(rules.Rule{Name: "r", By: []string{"goods"}, Leases: leases}))(t),
+			chance: rand.New(rand.NewPCG(1, 1)),
+		}
+		m.crowds = append(m.crowds, m.start())
+		m.setRate(1e6)
+		m.drain()
+		m.setRate(333.333)
+		m.rush(0) // the next request changes the limiter
+		clock.Add(2 * time.Second)
+		m.rush(0)
+		m.setRate(1e6)
+		for range 40 {
+			m.rush(0)
+		}
+		require.LessOrEqual(t, beyondRate(m.good, m.rates), m.mostBurst+leases, name)
+	}
+}
+
 // TestGate_GreedIsBoundedAndServed sends 1 to 256 callers at once to each of 1 to 8 nodes, at 0.1 to
 // a million permits a second with up to 10 s of burst, on a test clock, in process and in Redis. Some
 // wait, some leave, the rate may change, and nodes may die with their leases. No window has more than
