@@ -95,7 +95,7 @@ func (s *Store) Admit(
 // Prepare makes a room ready with what MySQL has of it, after MySQL granted numbers to the lease of
 // the record. It changes nothing on another master, or if the room is ready.
 func (s *Store) Prepare(
-	ctx context.Context, goodsID int64, r admission.Record, commitment string, life time.Duration,
+	ctx context.Context, goodsID int64, r admission.Record, commitment string,
 ) (admission.State, error) {
 	gaps, err := json.Marshal(append([]admission.Gap{}, r.Gaps...))
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) Prepare(
 		seed = ""
 	}
 	args := append(make([]any, 0, 11+len(r.Turns)), s.lease, r.Lease, r.Joined, r.Limit,
-		r.Admitted, r.DrawSize, r.Digest, seed, commitment, gaps, life.Milliseconds())
+		r.Admitted, r.DrawSize, r.Digest, seed, commitment, gaps, r.Calls)
 	for _, turn := range r.Turns {
 		args = append(args, turn)
 	}
@@ -146,11 +146,20 @@ func (s *Store) setRoom(ctx context.Context, goodsID int64, lease string, fields
 	return nil
 }
 
-// Turns lists the admissions that are neither used nor over.
-func (s *Store) Turns(ctx context.Context, goodsID int64) ([]admission.Turn, error) {
-	turns, err := s.client.ZRange(ctx, keysOf(goodsID).turns(), 0, -1).Result()
+// Turns lists the admissions that are neither used nor over, with what was left of each at the moment
+// of a state.
+func (s *Store) Turns(
+	ctx context.Context, goodsID int64, state admission.State,
+) ([]admission.Turn, error) {
+	found, err := s.client.ZRangeWithScores(ctx, keysOf(goodsID).turns(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list admissions in redis: %w", err)
+	}
+	turns := make([]admission.Turn, len(found))
+	for i, z := range found {
+		// Redis' clock may have been set since the state was read.
+		rest := min(max(0, int64(z.Score)-state.Now.UnixMilli()), state.Life.Milliseconds())
+		turns[i] = fmt.Sprintf("%s %d", z.Member, rest)
 	}
 	return turns, nil
 }
@@ -191,6 +200,7 @@ func (s *Store) runRoom(
 	state.Over = r.int() == 1 && state.Available+state.Pending+state.Called == 0
 	state.Held = admission.Held{Units: r.int(), Until: r.optionalMillis()}
 	state.Left, state.Life = r.int(), time.Duration(r.int())*time.Millisecond
+	state.Calls = r.int()
 	return r, state, r.err
 }
 

@@ -37,7 +37,7 @@ func (s fixture) openRoom(units, limit int64) {
 func (s fixture) prepare(r admission.Record) admission.State {
 	s.t.Helper()
 	r.Lease, r.Seed = must.Get(s.Room(s.t.Context(), goods))(s.t).SaleLease, "the seed"
-	return must.Get(s.Prepare(s.t.Context(), goods, r, "its hash", aTurn))(s.t)
+	return must.Get(s.Prepare(s.t.Context(), goods, r, "its hash"))(s.t)
 }
 
 // visit is one call for buyers without tickets.
@@ -315,7 +315,7 @@ func (s fixture) setClock(ahead time.Duration) {
 		at := must.Get(s.client.HGet(s.t.Context(), k.room(), field).Float64())(s.t)
 		require.NoError(s.t, s.client.HSet(s.t.Context(), k.room(), field, int64(at)+ms).Err())
 	}
-	for _, turn := range must.Get(s.Turns(s.t.Context(), goods))(s.t) {
+	for _, turn := range must.Get(s.client.ZRange(s.t.Context(), k.turns(), 0, -1).Result())(s.t) {
 		require.NoError(s.t, s.client.ZIncrBy(s.t.Context(), k.turns(), float64(ms), turn).Err())
 	}
 }
@@ -337,29 +337,67 @@ func (s fixture) TestAdmit_SetClockKeepsAdmissions(t *testing.T) {
 		time.Millisecond, "the rate's permits are not of tomorrow")
 }
 
-// TestPrepare_ClockOfANewMasterKeepsAdmissions checks that admissions which the replica has, and
-// those which MySQL restores, last as long as before on a new master whose clock is set otherwise.
+// again loads the sale in its next epoch.
+func (s fixture) again(units, limit int64) {
+	s.t.Helper()
+	sale := onSaleIn(1+must.Get(s.Room(s.t.Context(), goods))(s.t).Epoch, units, limit)
+	sale.Admission = seckill.ByWaitingRoom
+	s.load(sale)
+}
+
+// TestPrepare_ClockOfANewMasterKeepsAdmissions checks that an admission lasts as long as before on a
+// new master whose clock is set otherwise: one that the replica has, and one that MySQL restores.
 func (s fixture) TestPrepare_ClockOfANewMasterKeepsAdmissions(t *testing.T) {
 	s.openRoom(9, 1)
 	s.visit(admission.Join, 1)
 	s.callNext(aTurn)
 	until := s.visit(admission.Find, 1)[0].Until
-	sale := onSale(9, 1)
-	sale.Admission = seckill.ByWaitingRoom
-	for i, ahead := range []time.Duration{day, -day} {
-		s.setClock(ahead)
-		sale.Epoch = int64(2 + i)
-		s.load(sale)
-		restored := fmt.Sprint(900 + i)
-		s.prepare(admission.Record{
-			Joined: 1000, Limit: 2000, DrawSize: 0, Admitted: int64(900 + i),
-			Turns: []admission.Turn{restored},
-		})
-		require.Zero(t, s.callNext(aTurn).Missed)
-		require.WithinDuration(t, until, s.visit(admission.Find, 1)[0].Until, time.Minute)
-		till := must.Get(s.client.ZScore(t.Context(), keysOf(goods).turns(), restored).Result())(t)
-		require.WithinDuration(t, time.Now().Add(aTurn), time.UnixMilli(int64(till)), time.Minute)
+	for _, ahead := range []time.Duration{day, -day} {
+		for _, newer := range []int64{0, 1} {
+			state := must.Get(s.Room(t.Context(), goods))(t)
+			saved := must.Get(s.Turns(t.Context(), goods, state))(t)
+			s.setClock(ahead)
+			s.again(9, 1)
+			s.prepare(admission.Record{
+				Joined: 1000, Limit: 2000, DrawSize: 0, Admitted: 1, Turns: saved,
+				Calls: state.Calls + newer,
+			})
+			require.Zero(t, s.callNext(aTurn).Missed)
+			require.WithinDuration(t, until, s.visit(admission.Find, 1)[0].Until, time.Minute)
+		}
 	}
+}
+
+// TestPrepare_NewerTurnsReplaceThoseOfAReplica checks a replica that lagged. Since its state, buyer 1
+// has left, buyer 3 has seen the admission, and buyer 4 was called.
+func (s fixture) TestPrepare_NewerTurnsReplaceThoseOfAReplica(t *testing.T) {
+	s.openRoom(9, 1)
+	s.visit(admission.Join, buyersUpTo(4)...)
+	require.EqualValues(t, 4, s.callNext(aTurn).Called)
+	s.visit(admission.Find, 2)
+	replica := must.Get(s.Room(t.Context(), goods))(t)
+	s.again(9, 1)
+	older := s.prepare(admission.Record{
+		Joined: 4, Limit: 1000, DrawSize: 0, Admitted: 1, Calls: replica.Calls,
+		Turns: []admission.Turn{"1 9000"},
+	})
+	require.EqualValues(t, []int64{4, 4}, []int64{older.Admitted, older.Called})
+	s.again(9, 1)
+	state := s.prepare(admission.Record{
+		Joined: 5, Limit: 1000, DrawSize: 0, Admitted: 5, Calls: older.Calls + 1,
+		Turns: []admission.Turn{"b2 3500000", "b3 3500000", "4 3500000"},
+	})
+	require.EqualValues(t, []int64{5, 3}, []int64{state.Admitted, state.Called})
+	require.Greater(t, state.Calls, older.Calls)
+	seats := s.visit(admission.Find, 1, 2, 3, 4)
+	require.Zero(t, seats[0].Until)
+	for _, seat := range seats[1:] {
+		require.WithinDuration(t, time.Now().Add(aTurn), seat.Until, 3*time.Minute)
+	}
+	bought := must.Get(s.reserveIn(state.Epoch, reservationOf(1, 3, 1)))(t)
+	require.Equal(t, reservation.Taken, bought.Verdicts[0].Code)
+	require.Equal(t, admission.Unknown, s.visit(admission.Find, 3)[0].Mark, "used, and not missed")
+	require.EqualValues(t, 2, s.callNext(aTurn).Called)
 }
 
 // TestJoin_TicketCountsAboveAMissedNumber checks a replica that lagged: it knows only the number of a
@@ -383,7 +421,7 @@ func (s fixture) TestJoin_TicketCountsAboveAMissedNumber(t *testing.T) {
 func (s fixture) TestJoin_LeaverWithoutNumberEndsAdmission(t *testing.T) {
 	s.openRoom(1, 1)
 	s.prepareAgain(admission.Record{
-		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1, Turns: []admission.Turn{"b7"},
+		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1, Turns: []admission.Turn{"b7 9000"}, Calls: 1,
 	})
 	require.EqualValues(t, 1, must.Get(s.Room(t.Context(), goods))(t).Called)
 	require.Equal(t, admission.Unknown, s.visit(admission.Leave, 7)[0].Mark)
@@ -447,7 +485,7 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	// MySQL knows of three numbers, and had granted 1000.
 	s.prepare(admission.Record{
 		Joined: 1000, Limit: 2000, DrawSize: 0, Gaps: []admission.Gap{{From: 4, To: 1000}},
-		Turns: []admission.Turn{"1", "b9"},
+		Turns: []admission.Turn{"1 900000", "b9 900000"}, Calls: 1,
 	})
 	require.Equal(t, []int64{1001}, numbersOf(s.visit(admission.Join, 6)))
 	require.NotZero(t, s.restore(1, 1).Until, "the admission of number 1 is restored")

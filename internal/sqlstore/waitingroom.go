@@ -24,6 +24,7 @@ type roomRow struct {
 	Gaps     []admission.Gap  `gorm:"serializer:json"`
 	Digest   string
 	DrawSize int64
+	Calls    int64
 }
 
 // TableName implements GORM's Tabler.
@@ -33,7 +34,7 @@ func (r roomRow) record() admission.Record {
 	return admission.Record{
 		Seed: r.Seed, Lease: r.Lease, Limit: r.Granted, Joined: r.Joined,
 		Admitted: r.Admitted, Turns: r.Turns, Gaps: r.Gaps, Digest: r.Digest,
-		DrawSize: r.DrawSize,
+		DrawSize: r.DrawSize, Calls: r.Calls,
 	}
 }
 
@@ -108,10 +109,11 @@ func (s *Store) SaveRoom(
 	ctx context.Context, goodsID int64, lease string, now admission.Record,
 ) error {
 	_, err := s.changeRoom(ctx, "save a waiting room", goodsID, func(r *roomRow) bool {
-		if r.Lease != lease || r.Joined > now.Joined || r.Admitted > now.Admitted {
+		if r.Lease != lease || r.Calls >= now.Calls {
 			return false
 		}
-		r.Joined, r.Admitted, r.Turns = now.Joined, now.Admitted, now.Turns
+		r.Joined, r.Admitted = max(r.Joined, now.Joined), now.Admitted
+		r.Turns, r.Calls = now.Turns, now.Calls
 		if r.DrawSize == admission.NotDrawn {
 			r.Digest = now.Digest
 		}
@@ -129,7 +131,7 @@ func (s *Store) changeRoom(
 		row, err := take[roomRow](locked(tx).Where("goods_id = ?", goodsID), errNoRoom)
 		if err == nil && change(&row) {
 			err = tx.Model(&roomRow{}).Where("goods_id = ?", goodsID).Select("lease", "granted",
-				"joined", "admitted", "turns", "gaps", "digest", "draw_size").Updates(&row).Error
+				"joined", "admitted", "turns", "gaps", "digest", "draw_size", "calls").Updates(&row).Error
 		}
 		return row.record(), err
 	})

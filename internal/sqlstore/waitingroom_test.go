@@ -94,14 +94,14 @@ func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
 	ctx, id := t.Context(), h.withRoom(5).GoodsID
 	must.Get(h.GrantNumbers(ctx, id, admission.Grant{Lease: "a", Numbers: 100}))(t)
 	later := admission.Record{
-		Joined: 50, Admitted: 9, Turns: []admission.Turn{"7", "b1"}, Digest: "d50",
+		Joined: 50, Admitted: 9, Turns: []admission.Turn{"7 900", "b1 30"}, Calls: 8, Digest: "d50",
 	}
 	require.NoError(t, h.SaveRoom(ctx, id, "a", later))
 	saved := must.Get(h.WaitingRoom(ctx, id))(t)
 	require.Equal(t, later.Turns, saved.Turns)
 	require.Equal(t, "d50", saved.Digest)
-	require.NoError(t, h.SaveRoom(ctx, id, "a", admission.Record{Joined: 49, Admitted: 9}))
-	require.NoError(t, h.SaveRoom(ctx, id, "b", admission.Record{Joined: 99, Admitted: 99}))
+	require.NoError(t, h.SaveRoom(ctx, id, "a", admission.Record{Joined: 50, Admitted: 9, Calls: 8}))
+	require.NoError(t, h.SaveRoom(ctx, id, "b", admission.Record{Joined: 99, Admitted: 99, Calls: 9}))
 	require.Equal(t, saved, must.Get(h.WaitingRoom(ctx, id))(t))
 }
 

@@ -60,6 +60,7 @@ if state.selling and state.drawn then
     state.admitted = state.admitted + 1
   end
 end
+state.calls = state.calls + 1
 redis.call('HSET', room, 'admitted', state.admitted, 'paid', string.format('%.3f', paid), 'missed',
-  state.missed, 'at', now, 'life', ARGV[3])
+  state.missed, 'at', now, 'life', ARGV[3], 'calls', state.calls)
 return state.answer()

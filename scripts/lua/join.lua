@@ -55,8 +55,9 @@ local function admitted_until(buyer, number)
   if not any_turns then return 0 end
   local till = tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0)
   local of_number = number and redis.call('ZSCORE', turns, number)
+  -- A master that has the turn from MySQL lacks that its number is done.
+  if of_number or till > 0 and number then forget(number) end
   if of_number then
-    forget(number)
     till = tonumber(of_number)
     redis.call('ZADD', turns, till, 'b' .. buyer)
   end

@@ -5,8 +5,8 @@
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
 -- ARGV  1 lease ('' = read INFO)   2 lease and epoch that MySQL granted numbers   3 next   4 limit
 --       5 admitted   6 size of the draw (-1 = none)   7 digest   8 seed ('' before the draw)
---       9 commitment   10 gaps (JSON)   11 life of a restored admission, ms
---       12… turns
+--       9 commitment   10 gaps (JSON)   11 calls (see room) of MySQL's turns
+--       12… turns: a member of the sorted set, a space, and its rest in ms
 -- Returns the state (see room).
 local sale, room, turns, _, gap = unpack(KEYS, 1, 5)
 local FIRST_ARG = 12
@@ -22,14 +22,15 @@ for _, range in ipairs(cjson.decode(ARGV[10])) do
 end
 -- Nobody could buy since the last call of admit, whose clock may have been another one's. So the
 -- admissions keep the rest that they had then.
-if state.called_at > 0 then
-  move_turns(turns, state.now - state.called_at)
-  redis.call('HSET', room, 'at', state.now)
-end
-local admitted = tonumber(ARGV[5])
-if admitted > state.admitted or redis.call('EXISTS', room) == 0 then
+if state.called_at > 0 then move_turns(turns, state.now - state.called_at) end
+redis.call('HSET', room, 'at', state.now)
+-- MySQL's turns are newer than those of a replica that lagged. A turn that they lack was used, left
+-- or taken over by its buyer, and must hold no unit.
+if tonumber(ARGV[11]) > state.calls then
+  redis.call('DEL', turns)
   for a = FIRST_ARG, #ARGV do
-    redis.call('ZADD', turns, 'NX', state.now + tonumber(ARGV[11]), ARGV[a])
+    local turn, rest = string.match(ARGV[a], '^(%S+) (%d+)$')
+    redis.call('ZADD', turns, state.now + rest, turn)
   end
 end
 -- The size that this room has frozen stays: those who joined since are not in the draw.
@@ -40,5 +41,6 @@ elseif state.digest == '' then
   redis.call('HSET', room, 'digest', ARGV[7])
 end
 redis.call('HSET', room, 'lease', ARGV[2], 'next', ARGV[3], 'limit', ARGV[4],
-  'admitted', math.max(admitted, state.admitted), 'commitment', ARGV[9], 'gaps', ARGV[10])
+  'admitted', math.max(tonumber(ARGV[5]), state.admitted), 'commitment', ARGV[9], 'gaps', ARGV[10],
+  'calls', state.epoch * 2 ^ 32)
 return room_of(sale, room, turns, ARGV[1]).answer()

@@ -9,6 +9,7 @@
 -- seed     set when MySQL has the draw; nobody is called before
 -- paid     Unix ms up to which the rate's permits are used
 -- at       Unix ms of the last call of admit, and life   that call's life of an admission, ms
+-- calls    epoch times 2^32, and how often admit ran in it: a later state has more
 -- missed   admissions that lapsed        gaps   JSON of ranges of numbers that nobody may have
 -- left     how often a number ended before it was called
 -- over     1 where nothing is left and nothing can return   held, back   see roomset
@@ -24,7 +25,7 @@ local function room_of(sale, room, turns, lease)
   local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'end',
     'status', 'limit', 'avail', 'pend')
   local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest', 'seed',
-    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back', 'at', 'left', 'life')
+    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back', 'at', 'left', 'life', 'calls')
   local gate, epoch = gate_of(s, lease)
   local now, wanted = now_ms(), (s[3] or '') .. '/' .. epoch
   local state = {gate = gate, epoch = epoch, now = now, wanted = wanted}
@@ -36,7 +37,7 @@ local function room_of(sale, room, turns, lease)
   state.admitted, state.size = tonumber(r[4] or 0), tonumber(r[5] or -1)
   state.digest, state.drawn = r[6] or '', r[7]
   state.paid, state.missed = tonumber(r[9] or 0), tonumber(r[10] or 0)
-  state.called_at = tonumber(r[15] or 0)
+  state.called_at, state.calls = tonumber(r[15] or 0), tonumber(r[18] or 0)
   if state.ready and state.size < 0 and now >= state.start then
     state.size = state.next
     redis.call('HSET', room, 'size', state.size)
@@ -45,7 +46,8 @@ local function room_of(sale, room, turns, lease)
     return {gate, epoch, now, wanted, r[1] or '', state.avail, tonumber(s[11] or 0),
       state.next, state.granted, state.admitted, state.size, state.digest, r[7] or '', r[8] or '',
       redis.call('ZCARD', turns), state.missed, r[11] or '[]', tonumber(r[12] or 0),
-      tonumber(r[13] or 0), tonumber(r[14] or 0), tonumber(r[16] or 0), tonumber(r[17] or 0)}
+      tonumber(r[13] or 0), tonumber(r[14] or 0), tonumber(r[16] or 0), tonumber(r[17] or 0),
+      state.calls}
   end
   return state
 end

@@ -32,7 +32,7 @@ func BenchmarkRoomJoin(b *testing.B) {
 			room := must.Get(s.Room(b.Context(), s.goodsID))(b)
 			must.Get(s.Prepare(b.Context(), s.goodsID, admission.Record{
 				Lease: room.SaleLease, Limit: 1 << 40, DrawSize: admission.NotDrawn,
-			}, "", time.Minute))(b)
+			}, ""))(b)
 			join := func(ctx context.Context, g group) error {
 				visits := make([]admission.Visit, len(g))
 				for i, r := range g {

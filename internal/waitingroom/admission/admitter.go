@@ -32,6 +32,7 @@ type Admitter struct {
 
 const (
 	admitInterval = 100 * time.Millisecond
+	// saveInterval is the time between two saves of a line that stands still.
 	saveInterval  = time.Second
 	endedInterval = 10 * time.Second // between two steps of a line that has ended
 	// failedPause is the time without MySQL after it failed.
@@ -53,10 +54,28 @@ type line struct {
 	stepped time.Time // when Redis answered last
 	ended   time.Time // the end of the sale that Redis' clock had passed then; zero before
 
-	keeping  sync.Mutex // held while MySQL keeps the line; guards the rest
-	saved    time.Time  // when the last save ended
-	saveTook time.Duration
-	failed   time.Time // when MySQL failed last
+	keeping   sync.Mutex // held while MySQL keeps the line; guards the rest
+	saves     pace
+	saved     State     // the last one that was saved
+	published pace      // of what may return
+	failed    time.Time // when MySQL failed last
+}
+
+// pace spaces work by its cost.
+type pace struct {
+	ended time.Time
+	took  time.Duration
+}
+
+// do works if an interval has passed, and a multiple of the time that the work took before.
+func (p *pace) do(interval time.Duration, times time.Duration, work func() error) error {
+	if time.Since(p.ended) < max(interval, times*p.took) {
+		return nil
+	}
+	began := time.Now()
+	err := work()
+	p.ended, p.took = time.Now(), time.Since(began)
+	return err
 }
 
 // pauses reports whether a line needs no step now. Redis' clock alone decides about the end of a
@@ -141,7 +160,7 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 		l.ended = sale.EndAt
 	}
 	if state.Gate == seckill.GateOpen && !state.Ready() {
-		state, err = prepare(ctx, a.Store, a.Redis, sale.GoodsID, state, a.Life)
+		state, err = prepare(ctx, a.Store, a.Redis, sale.GoodsID, state)
 	}
 	if err != nil || !state.Ready() {
 		return State{}, err
@@ -164,9 +183,11 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 	return state, nil
 }
 
-// keep has numbers granted before they are used up, and saves the line. A busy sale has many unpaid
-// orders, and reading them must not be most of MySQL's work. After a failure MySQL is left alone
-// for a moment.
+// keep has numbers granted before they are used up, saves the line, and publishes what may return. A
+// line that moved is saved at once. After a loss of Redis, an admission that was not saved is given
+// again, and one that was used since the last save holds a unit until it lapses. A busy sale has many
+// unpaid orders, and reading them must not be most of MySQL's work. After a failure MySQL is left
+// alone for a moment.
 func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) (err error) {
 	if time.Since(l.failed) < failedPause {
 		return nil
@@ -181,13 +202,20 @@ func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State
 			return err
 		}
 	}
-	if time.Since(l.saved) < max(saveInterval, 20*l.saveTook) {
-		return nil
+	interval := saveInterval
+	if state.Admitted != l.saved.Admitted || state.Called != l.saved.Called {
+		interval = 0
 	}
-	began := time.Now()
-	err = a.save(ctx, goodsID, state)
-	l.saved, l.saveTook = time.Now(), time.Since(began)
-	return err
+	if err := l.saves.do(interval, 5, func() error {
+		err := a.save(ctx, goodsID, state)
+		if err == nil {
+			l.saved = state
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return l.published.do(saveInterval, 20, func() error { return a.publish(ctx, goodsID, state) })
 }
 
 // drawOnce fixes the draw in MySQL and then publishes the seed. In this order a failover between the
@@ -245,18 +273,21 @@ func nextNumbers(draw *waitingroom.Draw, perBuyerLimit int64, state State) []int
 	return numbers
 }
 
-// save saves the progress of a line and publishes what may return. MySQL is read after Redis: an
-// order that is not pending any more then counts as held or as sold.
+// save saves the progress of a line.
 func (a *Admitter) save(ctx context.Context, goodsID int64, state State) error {
-	turns, err := a.Redis.Turns(ctx, goodsID)
+	turns, err := a.Redis.Turns(ctx, goodsID, state)
 	if err != nil {
 		return err
 	}
-	if err := a.Store.SaveRoom(ctx, goodsID, state.Lease, Record{
-		Joined: state.Joined, Admitted: state.Admitted, Turns: turns, Digest: state.Digest,
-	}); err != nil {
-		return err
-	}
+	return a.Store.SaveRoom(ctx, goodsID, state.Lease, Record{
+		Joined: state.Joined, Admitted: state.Admitted, Turns: turns, Calls: state.Calls,
+		Digest: state.Digest,
+	})
+}
+
+// publish publishes what may return. MySQL is read after Redis: an order that is not pending any
+// more then counts as held or as sold.
+func (a *Admitter) publish(ctx context.Context, goodsID int64, state State) error {
 	held, err := a.Store.HeldUnits(ctx, goodsID)
 	if err != nil {
 		return err

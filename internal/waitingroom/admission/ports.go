@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/waitingroom"
@@ -19,9 +18,7 @@ type Redis interface {
 	// RaiseLimit lets the room of a lease hand out the numbers up to a limit.
 	RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error
 	// Prepare makes a room ready for the lease of a record.
-	Prepare(
-		ctx context.Context, goodsID int64, r Record, commitment string, life time.Duration,
-	) (State, error)
+	Prepare(ctx context.Context, goodsID int64, r Record, commitment string) (State, error)
 	// SetSeed publishes the seed of the room of a lease.
 	SetSeed(ctx context.Context, goodsID int64, lease, seed string) error
 	// SetHeld publishes what may return to the room of a lease, and whether the room is over.
@@ -30,8 +27,9 @@ type Redis interface {
 	Admit(ctx context.Context, goodsID int64, c Call) (State, error)
 	// Ended returns the bitmap of the numbers that wait no more.
 	Ended(ctx context.Context, goodsID int64) ([]byte, error)
-	// Turns lists the admissions that are neither used nor over.
-	Turns(ctx context.Context, goodsID int64) ([]Turn, error)
+	// Turns lists the admissions that are neither used nor over, with their rests at the moment of a
+	// state.
+	Turns(ctx context.Context, goodsID int64, s State) ([]Turn, error)
 }
 
 // Store keeps in MySQL what must survive the loss of Redis.
@@ -70,22 +68,21 @@ func grant(ctx context.Context, store Store, redis Redis, goodsID int64, state S
 	return redis.RaiseLimit(ctx, goodsID, state.Lease, record.Limit)
 }
 
-// prepare makes a room ready in Redis after the sale was loaded there. A life of 0 restores no
-// admissions: it leaves a room that has some to its caller with a life.
+// prepare makes a room ready in Redis after the sale was loaded there.
 func prepare(
-	ctx context.Context, store Store, redis Redis, goodsID int64, state State, life time.Duration,
+	ctx context.Context, store Store, redis Redis, goodsID int64, state State,
 ) (State, error) {
 	g := Grant{Lease: state.SaleLease, Joined: state.Joined, Numbers: grantSize}
 	if state.intact() {
 		g.Replaces = state.Lease
 	}
 	record, err := store.GrantNumbers(ctx, goodsID, g)
-	if err != nil || life == 0 && len(record.Turns) > 0 {
+	if err != nil {
 		return state, err
 	}
 	seed, err := waitingroom.ParseSeed(record.Seed)
 	if err != nil {
 		return state, fmt.Errorf("read the seed of a waiting room: %w", err)
 	}
-	return redis.Prepare(ctx, goodsID, record, seed.Commitment(), life)
+	return redis.Prepare(ctx, goodsID, record, seed.Commitment())
 }

@@ -124,6 +124,15 @@ func (h *fixture) eventually(is func(admission.State) bool) {
 	require.Eventually(h.t, func() bool { return is(h.state()) }, time.Minute, 5*time.Millisecond)
 }
 
+// eventuallySaved waits until MySQL has a watermark and so many admissions.
+func (h *fixture) eventuallySaved(admitted int64, turns int) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool {
+		r := must.Get(h.store.WaitingRoom(h.t.Context(), h.id))(h.t)
+		return r.Admitted == admitted && len(r.Turns) == turns
+	}, time.Minute, time.Millisecond)
+}
+
 func (h *fixture) join(buyer int64, ticket string) admission.Place {
 	h.t.Helper()
 	return must.Get(h.service.Join(h.t.Context(), h.id, fmt.Sprint(buyer), ticket))(h.t)
@@ -227,21 +236,19 @@ func TestRoom_RebuildSkipsNoNumber(t *testing.T) {
 	})
 }
 
-// TestService_NewRoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed. A room
-// that has admissions to restore is left to an admitter, which knows how long they last.
-func TestService_NewRoomNeedsNoAdmitter(t *testing.T) {
+// TestService_RoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed, and that a node
+// restores a room with its admissions.
+func TestService_RoomNeedsNoAdmitter(t *testing.T) {
 	h := open(t, 1, time.Second)
-	require.EqualValues(t, 1, h.join(1, "").Number)
-	h.admit(time.Hour, func() {
-		require.Eventually(t, func() bool {
-			return len(must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Turns) == 1
-		}, time.Minute, time.Millisecond)
-	})
+	p := h.join(1, "")
+	require.EqualValues(t, 1, p.Number)
+	h.admit(time.Hour, func() { h.eventuallySaved(1, 1) })
 	require.NoError(t, h.client.FlushAll(t.Context()).Err())
 	h.rebuild()
 	h.newService()
-	_, err := h.service.Status(t.Context(), h.id)
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	p = must.Get(h.service.Find(t.Context(), h.id, "1", p.Ticket))(t)
+	require.Equal(t, admission.Admitted, p.State)
+	require.WithinDuration(t, time.Now().Add(time.Hour), p.Until, 2*time.Minute)
 }
 
 // over is a catalog in which a sale has ended.
@@ -290,10 +297,7 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 	var places map[int64]admission.Place
 	h.admit(time.Hour, func() {
 		places = h.joinAll(1, 20)
-		h.eventually(func(s admission.State) bool { return s.Called == 3 })
-		require.Eventually(t, func() bool {
-			return len(must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Turns) == 3
-		}, time.Minute, time.Millisecond)
+		h.eventuallySaved(3, 3)
 	})
 	before := h.state()
 	require.EqualValues(t, 20, before.DrawSize)
@@ -328,6 +332,44 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 		require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(admitted[2])))
 		h.eventually(func(s admission.State) bool { return s.Called == 1 && s.Admitted == 4 })
 		require.EqualValues(t, 1, h.state().Available)
+	})
+}
+
+// TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover checks a replica that lagged: it has the admissions
+// of two buyers who have bought and left since. Their units go to the next in line at once.
+func TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover(t *testing.T) {
+	h := open(t, 3, time.Second)
+	places := h.joinAll(1, 9)
+	byPosition := map[int64]int64{} // buyers
+	find := func(b int64) admission.Place {
+		return must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(b), places[b].Ticket))(t)
+	}
+	var lose func()
+	h.admit(time.Hour, func() {
+		h.eventuallySaved(3, 3)
+		for b := range places {
+			byPosition[find(b).Position] = b
+		}
+		lose = h.snapshot()
+		require.Equal(t, reservation.Taken, h.buy(byPosition[1]))
+		require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(byPosition[2])))
+		h.eventuallySaved(4, 2)
+	})
+	lose()
+	h.rebuild()
+	h.admit(time.Hour, func() {
+		h.eventually(func(s admission.State) bool { return s.Called == 3 })
+		require.EqualValues(t, 5, h.state().Admitted, "the rebuilt sale has a unit more")
+		for position, b := range byPosition {
+			want := admission.Waiting
+			switch position {
+			case 1, 2:
+				continue
+			case 3, 4, 5:
+				want = admission.Admitted
+			}
+			require.Equal(t, want, find(b).State, "position %d", position)
+		}
 	})
 }
 

@@ -92,7 +92,7 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 	state, err := s.redis.Room(ctx, goodsID)
 	if err == nil && state.Gate == seckill.GateOpen && !state.Ready() {
 		// A worker notices the exposure some moments later. Buyers do not wait for it.
-		state, err = prepare(ctx, s.store, s.redis, goodsID, state, 0)
+		state, err = prepare(ctx, s.store, s.redis, goodsID, state)
 	}
 	if err == nil && !state.Ready() {
 		err = errNotReady

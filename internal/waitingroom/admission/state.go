@@ -15,7 +15,8 @@ type Record struct {
 	Limit    int64  // last number that is granted; numbers begin at 1
 	Joined   int64  // lower bound of the last number that was handed out
 	Admitted int64  // lower bound of the last position that was called
-	Turns    []Turn // admissions that were not used some seconds ago
+	Turns    []Turn // admissions that were not used when Redis' calls were Calls, or later
+	Calls    int64  // see State; 0 before the first save
 	Gaps     []Gap
 	Digest   string // of the buyers who joined before the draw
 	DrawSize int64  // NotDrawn, or how many numbers were drawn
@@ -34,7 +35,8 @@ type Grant struct {
 	Numbers  int64
 }
 
-// Turn names an admission that is not used: a number, or "b" and the id of a buyer.
+// Turn is an admission that is not used: a number, or "b" and the id of a buyer; then a space, and how
+// many milliseconds it lasts yet.
 type Turn = string
 
 // Gap is a range of numbers that a lost master may not have handed out, with both ends.
@@ -72,8 +74,9 @@ type State struct {
 	Over       bool // nothing is left, and nothing can return
 	Held       Held // with what is pending
 	// Left changes when a number ends before it is called.
-	Left int64
-	Life time.Duration // of an admission; 0 before the first call of an Admitter
+	Left  int64
+	Life  time.Duration // of an admission; 0 before the first call of an Admitter
+	Calls int64         // grows with each call of Redis.Admit, over all masters of the sale
 }
 
 // Ready reports whether the room hands out numbers: its sale is open, in the epoch for which the

@@ -1,0 +1,91 @@
+package admission_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/waitingroom"
+	"flashsale.dev/seckill/internal/waitingroom/admission"
+)
+
+// memory is a line in a testing/synctest bubble, where times are exact. It is the Redis and the Store
+// of an admitter.
+type memory struct {
+	admission.Redis
+	admission.Store
+	state admission.State
+	moves []time.Duration // since the start, when the next call moves the line
+	began time.Time
+	saved []save
+}
+
+// save is a watermark, and when MySQL got it.
+type save struct {
+	admitted int64
+	after    time.Duration
+}
+
+func (m *memory) Room(context.Context, int64) (admission.State, error) { return m.state, nil }
+
+func (m *memory) Admit(context.Context, int64, admission.Call) (admission.State, error) {
+	m.state.Calls++
+	if len(m.moves) > 0 && time.Since(m.began) >= m.moves[0] {
+		m.moves = m.moves[1:]
+		m.state.Admitted++
+	}
+	return m.state, nil
+}
+
+func (m *memory) Turns(context.Context, int64, admission.State) ([]admission.Turn, error) {
+	return nil, nil
+}
+
+func (m *memory) SetHeld(context.Context, int64, string, admission.Held, bool) error { return nil }
+
+func (m *memory) SaveRoom(_ context.Context, _ int64, _ string, r admission.Record) error {
+	m.saved = append(m.saved, save{r.Admitted, time.Since(m.began)})
+	return nil
+}
+
+func (m *memory) HeldUnits(context.Context, int64) (admission.Held, error) {
+	return admission.Held{}, nil
+}
+
+// TestAdmitter_SavesALineThatMovedAtOnce checks that MySQL has each new watermark in the moment of
+// the call: a loss of Redis afterwards would have the same buyers called again, although they have
+// bought. A line that stands still is saved once a second.
+func TestAdmitter_SavesALineThatMovedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ms = time.Millisecond
+		m := &memory{
+			began: time.Now(), moves: []time.Duration{250 * ms, 400 * ms, 1900 * ms},
+			state: admission.State{
+				Lease: "a/1", SaleLease: "a/1", Gate: seckill.GateOpen, Granted: 1 << 20, Joined: 9,
+				Seed: waitingroom.NewSeed().Hex(), DrawSize: 9, Now: time.Now(),
+			},
+		}
+		seed, err := waitingroom.ParseSeed(m.state.Seed)
+		require.NoError(t, err)
+		m.state.Commitment = seed.Commitment()
+		sale := seckill.Sale{
+			Admission: seckill.ByWaitingRoom, Status: seckill.Exposed, PerBuyerLimit: 1,
+			EndAt: time.Now().Add(time.Hour),
+		}
+		a := admission.Admitter{
+			Redis: m, Store: m, Log: slog.New(slog.DiscardHandler),
+			Sales: func() []seckill.Sale { return []seckill.Sale{sale} },
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 3050*ms)
+		defer stop()
+		require.NoError(t, a.Run(ctx))
+		require.Equal(t, []save{
+			{0, 0}, {1, 300 * ms}, {2, 400 * ms}, {2, 1400 * ms}, {3, 1900 * ms}, {3, 2900 * ms},
+		}, m.saved)
+	})
+}
