@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -43,6 +44,37 @@ func TestSaleChange_AppliesWhileItSells(t *testing.T) {
 		`{"endAt":"`+time.Now().Add(-time.Second).UTC().Format(time.RFC3339)+`"}`)
 	require.Equal(t, "ENDED", h.tries(buyer(2), goods, "1").Reason)
 	h.refuses("CONFLICT", merchant(), "PATCH", one, `{"title":"x"}`)
+}
+
+// TestSoldOut_PathsStayGood checks that a sold-out sale refuses a buyer again and again, while the
+// path of an order still returns that order. A path that was refused buys a unit that has returned.
+func TestSoldOut_PathsStayGood(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("1", "1")
+	pathOf := func(who seckill.Actor) string {
+		return dataOf[struct{ RandomPath string }](t,
+			h.does(who, "POST", "/randomPath?goodsId="+goods, "")).RandomPath
+	}
+	first, second := pathOf(buyer(1)), pathOf(buyer(2))
+	sn := dataOf[struct{ OrderSn string }](t, h.takes(buyer(1), goods, "1", first)).OrderSn
+	for range 3 {
+		refusal := h.takes(buyer(2), goods, "1", second)
+		require.Equal(t, "SOLD_OUT", refusal.Reason)
+		require.JSONEq(t, `{"available":0}`, string(refusal.Data))
+		require.Equal(t, "LIMIT_REACHED", h.takes(buyer(2), goods, "2", second).Reason)
+		require.Equal(t, "BAD_PATH", h.takes(buyer(2), goods, "1", first).Reason)
+		require.Equal(t, "FORBIDDEN", h.takes(merchant(), goods, "1", second).Reason)
+		require.Equal(t, "BAD_REQUEST", h.takes(buyer(2), goods, "0", second).Reason)
+		again := h.takes(buyer(1), goods, "1", first)
+		require.Equal(t, http.StatusAccepted, again.Status, again.raw)
+		require.Equal(t, sn, dataOf[struct{ OrderSn string }](t, again).OrderSn)
+	}
+	h.becomes(buyer(1), sn, "created")
+	h.does(buyer(1), "POST", "/orders/"+sn+"/cancel", "")
+	h.eventually(func() bool {
+		return h.takes(buyer(2), goods, "1", second).Status == http.StatusAccepted
+	}, "the returned unit was not sold")
+	h.exact(goods, 1, 0, 1)
 }
 
 // TestStockCut_AmongBuyersIsExact runs stock cuts and purchases of the last units concurrently.

@@ -100,6 +100,20 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	}, err
 }
 
+// soldOut refuses purchases of a sold-out sale at a fraction of decrStock's cost: it takes no permit,
+// sets no timer, and encrypts nothing. Where a rate limit protects the route, decrStock refuses.
+func (a *api) soldOut(r *request) error {
+	p := purchase.Request{
+		GoodsID: r.ID("goodsId"), Buyer: r.actor, Path: r.Raw("randomPath"),
+		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxPerBuyerLimit),
+	}
+	ctx := r.gin.Request.Context()
+	if r.Err() != nil || r.denied != nil || a.Limiter.LimitsRoute(ctx) {
+		return nil
+	}
+	return a.Purchases.CheckSoldOut(context.WithoutCancel(ctx), p)
+}
+
 // exposedSale takes the goods id of a call about an exposed sale.
 func (a *api) exposedSale(ctx context.Context, r *request) (int64, error) {
 	id := r.ID("goodsId")

@@ -72,6 +72,12 @@ func (l *RuleLimiter) LimitFailedKey(ctx context.Context) error {
 	return l.acquire(ctx, attrs, []gate.Check{{Rule: failedKeyRule}})
 }
 
+// LimitsRoute reports whether a rule limits the request's route.
+func (l *RuleLimiter) LimitsRoute(ctx context.Context) bool {
+	c := requestContextOf(ctx).gin
+	return len(l.book.ForRoute(c.Request.Method, c.FullPath())) > 0
+}
+
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	c := requestContextOf(ctx).gin

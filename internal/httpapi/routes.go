@@ -119,7 +119,7 @@ func (a *api) routes() []route {
 		},
 		{
 			methods: post, path: purchaseRoute, fields: append(goods, "decrStock"),
-			countErrors: true, handle: a.decrStock,
+			countErrors: true, precheck: a.soldOut, handle: a.decrStock,
 		},
 		{methods: read, path: "/orders", fields: page, handle: a.myOrders},
 		{methods: read, path: one, handle: a.withOrder(a.Orders.Find)},

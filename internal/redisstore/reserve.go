@@ -53,6 +53,41 @@ func takenOf(entries [][]byte, verdicts []reservation.Verdict) [][]byte {
 	return taken
 }
 
+// SoldOut reports which of up to MaxBatch reservations the reserve script refuses because no unit is
+// left. It takes nothing, and costs less than Reserve. All others need Reserve; all do where the gate
+// is shut or epoch differs. None of rs has a StoredPath.
+func (s *Store) SoldOut(
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
+) ([]bool, error) {
+	k := keysOf(goodsID)
+	args := make([]any, reserveHeader, reserveHeader+len(rs))
+	earliest, latest, most := int64(maxPathEnd), int64(0), int64(0)
+	for _, r := range rs {
+		earliest, latest = min(earliest, pathEndOf(r)), max(latest, pathEndOf(r))
+		most = max(most, r.Quantity)
+		args = append(args, r.BuyerID)
+	}
+	copy(args, []any{
+		s.lease, epoch, s.opts.MaxBacklogMillis, len(rs), most, "", earliest, latest, "",
+	})
+	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox(), k.blocks()}
+	fields, err := s.reserve.Run(ctx, s.client, keys, args...).Slice()
+	if err != nil {
+		return nil, fmt.Errorf("ask redis for a sold-out sale: %w", err)
+	}
+	r := &reply{fields: fields}
+	state, _ := r.gate()
+	r.next += 3 // time, units and outbox entry
+	digits, refused := r.string(), make([]bool, len(rs))
+	if r.err != nil || state != seckill.GateOpen || len(digits) != len(rs) {
+		return refused, r.err
+	}
+	for i := range refused {
+		refused[i] = reservation.VerdictCode(digits[i]-'0') == reservation.TooFew
+	}
+	return refused, nil
+}
+
 // blockSize is the number of entries in one argument of the reserve script, which stores those of
 // an array together. An order's entry is read with its block, which must therefore be small.
 const blockSize = 32
@@ -60,16 +95,16 @@ const blockSize = 32
 // reserveArgs are the script's arguments. An argument costs Redis more than its bytes do: the
 // quantities and the ends of the paths are one argument each.
 func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [][]byte) []any {
-	const header = 9
-	args := make([]any, header+2*len(rs), header+2*len(rs)+len(rs)/blockSize+1)
-	ids, numbers, lengths := args[header:], args[header+len(rs):], make([]byte, 0, 2*len(rs))
+	args := make([]any, reserveHeader+2*len(rs), reserveHeader+2*len(rs)+len(rs)/blockSize+1)
+	ids, numbers := args[reserveHeader:], args[reserveHeader+len(rs):]
+	lengths := make([]byte, 0, 2*len(rs))
 	ends, quantities := make([]byte, 0, 13*len(rs)), make([]byte, 0, 9*len(rs))
 	buyers, allOne := make(map[string]struct{}, len(rs)), true
 	earliest, latest := int64(maxPathEnd), int64(0)
 	for i, r := range rs {
 		ids[i], numbers[i] = r.BuyerID, r.OrderSn
 		lengths = binary.BigEndian.AppendUint16(lengths, uint16(len(entries[i])))
-		end := min(max(r.PathEnd.UnixMilli(), 0), maxPathEnd)
+		end := pathEndOf(r)
 		earliest, latest = min(earliest, end), max(latest, end)
 		ends = appendDigits(ends, end, 13)
 		quantity := r.Quantity
@@ -92,7 +127,15 @@ func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [
 	return args
 }
 
+// pathEndOf returns the end of a reservation's path, which has at most 13 digits.
+func pathEndOf(r reservation.Reservation) int64 {
+	return min(max(r.PathEnd.UnixMilli(), 0), maxPathEnd)
+}
+
 const (
+	// reserveHeader is the number of the script's arguments before the first buyer.
+	reserveHeader = 9
+
 	maxPathEnd  = 9_999_999_999_999 // 13 digits
 	maxQuantity = 999_999_999       // 9 digits
 )

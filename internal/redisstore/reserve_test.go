@@ -183,6 +183,83 @@ func (s fixture) TestReserve_ShutGateTakesNothing(t *testing.T) {
 	require.EqualValues(t, 5, s.view().Available)
 }
 
+// TestSoldOut_RefusesWhatReserveRefuses checks that a buyer is refused only where no unit is left,
+// and where Reserve has the same answer. A buyer with an order may repeat it.
+func (s fixture) TestSoldOut_RefusesWhatReserveRefuses(t *testing.T) {
+	listOf := func(rs ...reservation.Reservation) []reservation.Reservation { return rs }
+	of := func(n int, buyer int64, change func(*reservation.Reservation)) reservation.Reservation {
+		r := reservationOf(n, buyer, 1)
+		if change != nil {
+			change(&r)
+		}
+		return r
+	}
+	holder, first, second := of(1, 7, nil), of(2, 8, nil), of(3, 9, nil)
+	expired := of(4, 8, func(r *reservation.Reservation) { r.PathEnd = time.Now() })
+	ahead := of(5, 8, func(r *reservation.Reservation) { r.PathEnd = time.Now().Add(time.Hour) })
+	greedy := of(6, 8, func(r *reservation.Reservation) { r.Quantity = 3 })
+	sale := onSale(1, 2)
+	closed, upcoming, over, withRoom := sale, sale, sale, sale
+	closed.Status = seckill.Closed
+	upcoming.StartAt = time.Now().Add(time.Minute)
+	over.EndAt = time.Now().Add(-time.Millisecond)
+	withRoom.Admission = seckill.ByWaitingRoom
+	for name, c := range map[string]struct {
+		seckill.Sale
+		unitsLeft bool
+		epoch     int64
+		asked     []reservation.Reservation
+		refused   []bool
+	}{
+		"sold out": {
+			Sale: sale, asked: listOf(first, second), refused: []bool{true, true},
+		},
+		"a buyer with an order": {
+			Sale: sale, asked: listOf(first, holder, second), refused: []bool{true, false, true},
+		},
+		"a unit is left":          {Sale: sale, asked: listOf(first), unitsLeft: true},
+		"an expired path":         {Sale: sale, asked: listOf(first, expired)},
+		"a path of another clock": {Sale: sale, asked: listOf(first, ahead)},
+		"more than the limit":     {Sale: sale, asked: listOf(first, greedy)},
+		"another epoch":           {Sale: sale, asked: listOf(first), epoch: 2},
+		"closed":                  {Sale: closed, asked: listOf(first)},
+		"before the start":        {Sale: upcoming, asked: listOf(first)},
+		"after the end":           {Sale: over, asked: listOf(first)},
+		"a waiting room":          {Sale: withRoom, asked: listOf(first)},
+	} {
+		require.NoError(t, s.client.Del(t.Context(), keysOf(goods).sale()).Err())
+		opened := c.Sale
+		opened.Status, opened.StartAt, opened.EndAt = sale.Status, sale.StartAt, sale.EndAt
+		opened.Admission = seckill.ByRate
+		s.load(opened)
+		if !c.unitsLeft {
+			s.reserve(holder)
+		}
+		if c.Admission == seckill.ByWaitingRoom {
+			require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "room", 1).Err())
+		}
+		require.NoError(t, s.UpdateSale(t.Context(), c.Sale))
+		before := s.view()
+		refused := must.Get(s.SoldOut(t.Context(), goods, max(c.epoch, 1), c.asked))(t)
+		if c.refused == nil {
+			c.refused = make([]bool, len(c.asked))
+		}
+		require.Equal(t, c.refused, refused, name)
+		after := s.view()
+		after.Now, before.Now = time.Time{}, time.Time{}
+		require.Equal(t, before, after, "%s: nothing is taken", name)
+		for i := range c.asked {
+			if refused[i] {
+				require.Equal(t, []reservation.Verdict{{Code: reservation.TooFew}},
+					s.reserve(c.asked[i]), name)
+			}
+		}
+	}
+	must.Get(s.Shut(t.Context(), goods, 1))(t)
+	require.Equal(t, []bool{false},
+		must.Get(s.SoldOut(t.Context(), goods, 1, listOf(first)))(t))
+}
+
 // TestReserve_LeaseEndsWithItsMaster checks that a restart of the master ends the lease of its
 // sales. The next epoch opens the sale again.
 func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
@@ -194,6 +271,9 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 		time.Minute, 10*time.Millisecond)
 	_, err := s.reserveIn(1, reservationOf(1, 7, 1))
 	require.Equal(t, seckill.GateLease, gateOf(t, err).State)
+	refused := must.Get(s.SoldOut(t.Context(), goods, 1,
+		[]reservation.Reservation{reservationOf(1, 7, 1)}))(t)
+	require.Equal(t, []bool{false}, refused)
 	require.Equal(t, seckill.GateLease, s.view().Gate)
 
 	s.load(onSaleIn(2, 5, 1))

@@ -13,15 +13,17 @@
 --       6 ends of the paths, Unix ms, 13 digits each   7 the earliest of these ends   8 the latest
 --       9 lengths of the entries, 2 bytes each
 --       then n buyer ids, n order numbers, and JSON arrays of 32 entries each, the last of the
---       rest, without spaces between entries
+--       rest, without spaces between entries. Without numbers and entries the script takes nothing:
+--       it only refuses with 6 where no unit is left, and 5 has the largest quantity. A refusal then
+--       has no detail. Verdict 9, or no verdicts, leaves the decision to a call with entries.
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
 --       0 taken   1+ the same order again (sn)   2 expired path   3 too early   4 too late
 --       5+ over the limit (sn sn …)   6+ too few (units left)   7 malformed quantity
---       8 the buyer has no admission of the sale's waiting room
+--       8 the buyer has no admission of the sale's waiting room   9 not decided
 local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
-local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED = '5', '6', '7', '8'
+local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED, UNDECIDED = '5', '6', '7', '8', '9'
 local HEADER, BLOCK = 9, 32 -- arguments before the first buyer; entries in an array
 local sale, buyers, pending, outbox, blocks = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 -- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
@@ -59,6 +61,14 @@ local arrays = numbers + n -- before the first array of entries
 local any_expired = now >= tonumber(ARGV[7]) or tonumber(ARGV[8]) - now > MAX_PATH_MS
 local has_room, stored_paths = s[13] == '1', #KEYS >= FIRST_PATH
 local had = redis.call('HMGET', buyers, unpack(ARGV, HEADER + 1, numbers))
+
+if #ARGV == numbers then -- no entries
+  local digits = {}
+  if not (avail > 0 or window or any_expired or has_room) and tonumber(quantities) <= limit then
+    for i = 1, n do digits[i] = had[i] and UNDECIDED or TOO_FEW end -- one may repeat an order
+  end
+  return {gate, epoch, now, avail, '', table.concat(digits)}
+end
 
 local was_pending = pend
 

@@ -56,6 +56,9 @@ func (s *Service) reserveBatch(
 	if err != nil {
 		return nil, err
 	}
+	if res.Available == 0 {
+		s.soldOut.Store(key.goodsID, key.epoch)
+	}
 	answers, taken := make([]result, len(rs)), int64(0)
 	pub := &publication{done: make(chan struct{})}
 	for i, v := range res.Verdicts {
@@ -88,6 +91,41 @@ func (s *Service) callReserve(
 		s.metrics.Reserved(len(rs), res.Verdicts, time.Since(started), err)
 	}
 	return res, err
+}
+
+// checkBatch returns errors for the purchases that Redis refuses because no unit is left, and
+// nil for the others. It forgets that the sale is sold out where Redis decides none: units have
+// returned, the gate is shut, or Redis does not answer. The batches that wait then call Redis no
+// more, so that a paused Redis delays no purchase by more than one deadline here.
+func (s *Service) checkBatch(
+	ctx context.Context, key batchKey, rs []reservation.Reservation,
+) ([]error, error) {
+	refusals := make([]error, len(rs))
+	if _, found := s.soldOut.Load(key.goodsID); !found {
+		return refusals, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
+	started := time.Now()
+	refused, err := s.redis.SoldOut(ctx, key.goodsID, key.epoch, rs)
+	if err != nil {
+		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)
+		return nil, err
+	}
+	verdict := reservation.Verdict{Code: reservation.TooFew}
+	verdicts, refusal := make([]reservation.Verdict, 0, len(rs)), verdict.Err()
+	for i := range rs {
+		if refused[i] {
+			refusals[i], verdicts = refusal, append(verdicts, verdict)
+		}
+	}
+	switch {
+	case len(verdicts) == 0:
+		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)
+	case s.metrics != nil:
+		s.metrics.Reserved(len(verdicts), verdicts, time.Since(started), nil)
+	}
+	return refusals, nil
 }
 
 // publish sends the message of one batch. While the queue is down, the outbox in Redis alone

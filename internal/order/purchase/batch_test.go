@@ -136,3 +136,61 @@ func TestPlace_BatchWithoutUnitsDelaysNoOther(t *testing.T) {
 		}
 	})
 }
+
+// soldOutRedis has no unit left, unless one has returned. It counts the calls that ask for that.
+type soldOutRedis struct {
+	redis
+	returned bool
+	away     error
+	asked    int
+}
+
+func (r *soldOutRedis) SoldOut(
+	_ context.Context, _, _ int64, rs []reservation.Reservation,
+) ([]bool, error) {
+	r.asked++
+	refused := make([]bool, len(rs))
+	for i := range refused {
+		refused[i] = !r.returned
+	}
+	return refused, r.away
+}
+
+// TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit checks that the hint of an earlier call decides
+// nothing but whether Redis is asked. It ends with a unit that has returned, or with an error.
+func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
+	store := &soldOutRedis{redis: redis{batches: make(chan batch, 4), verdict: reservation.TooFew}}
+	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
+	service := purchase.NewService(sales{}, store, nil, broker{}, keys, nil, nil, nil, time.Second,
+		slog.New(slog.DiscardHandler))
+	request := func(issued time.Time) purchase.Request {
+		return purchase.Request{
+			GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Quantity: 1,
+			Path: keys.Issue(goodsID, "1", issued).Path(),
+		}
+	}
+	valid := request(time.Now())
+	expectRefusal := func(reason seckill.Reason, p purchase.Request, asked int) {
+		t.Helper()
+		require.Equal(t, reason, seckill.ReasonOf(service.CheckSoldOut(t.Context(), p)))
+		require.Equal(t, asked, store.asked)
+	}
+	sellsOut := func() {
+		_, err := service.Place(t.Context(), valid)
+		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
+	}
+	expectRefusal("", valid, 0)
+	sellsOut()
+	expectRefusal(seckill.SoldOut, valid, 1)
+	expectRefusal("", request(time.Now().Add(-ordersn.PathTTL)), 1) // it may have an order
+	invented := valid
+	invented.Path = request(time.Now()).Path[:31] + "x"
+	expectRefusal("", invented, 1)
+	store.away = context.DeadlineExceeded
+	expectRefusal(seckill.Unavailable, valid, 2)
+	expectRefusal("", valid, 2)
+	store.away, store.returned = nil, true
+	sellsOut()
+	expectRefusal("", valid, 3)
+	expectRefusal("", valid, 3)
+}
