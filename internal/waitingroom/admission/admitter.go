@@ -55,20 +55,20 @@ type line struct {
 	ended   time.Time // the end of the sale that Redis' clock had passed then; zero before
 
 	keeping   sync.Mutex // held while MySQL keeps the line; guards the rest
-	saves     pace
+	saves     spacing
 	saved     State     // the last one that was saved
-	published pace      // of what may return
+	published spacing   // of what may return
 	failed    time.Time // when MySQL failed last
 }
 
-// pace spaces work by its cost.
-type pace struct {
+// spacing spaces work by its cost.
+type spacing struct {
 	ended time.Time
 	took  time.Duration
 }
 
 // do works if an interval has passed, and a multiple of the time that the work took before.
-func (p *pace) do(interval time.Duration, times time.Duration, work func() error) error {
+func (p *spacing) do(interval time.Duration, times time.Duration, work func() error) error {
 	if time.Since(p.ended) < max(interval, times*p.took) {
 		return nil
 	}
