@@ -100,8 +100,8 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	}, err
 }
 
-// soldOut refuses purchases of a sold-out sale at a fraction of decrStock's cost: it takes no permit,
-// sets no timer, and encrypts nothing. Where a rate limit protects the route, decrStock refuses.
+// soldOut refuses purchases of a sold-out sale at a fraction of decrStock's cost: it takes no
+// permit, sets no timer, and encrypts nothing. Where a rate limit protects the route, decrStock refuses.
 func (a *api) soldOut(r *request) error {
 	p := purchase.Request{
 		GoodsID: r.ID("goodsId"), Buyer: r.actor, Path: r.Raw("randomPath"),

@@ -53,9 +53,9 @@ func takenOf(entries [][]byte, verdicts []reservation.Verdict) [][]byte {
 	return taken
 }
 
-// SoldOut reports which of up to MaxBatch reservations the reserve script refuses because no unit is
-// left. It takes nothing, and costs less than Reserve. All others need Reserve; all do where the gate
-// is shut or epoch differs. None of rs has a StoredPath.
+// SoldOut reports which of up to MaxBatch reservations the reserve script refuses because no unit
+// is left. It takes nothing, and costs less than Reserve. All others need Reserve; all do where the
+// gate is shut or epoch differs. None of rs has a StoredPath.
 func (s *Store) SoldOut(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) ([]bool, error) {

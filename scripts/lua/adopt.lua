@@ -23,19 +23,20 @@ if gate ~= GATE_OPEN then return {gate, epoch} end
 local avail, pend, limit = tonumber(s[6]), tonumber(s[7]), tonumber(ARGV[3])
 local now = now_ms()
 local was_pending = pend
+local holdings, orders = holding_functions(), pending_functions()
 
 local function take(buyer, q, sn, entry)
   local order = redis.call('HGET', pending, sn)
-  if order then return units_of(order) end
+  if order then return orders.units_of(order) end
   local holding = redis.call('HGET', buyers, buyer)
-  local had = order_in(holding, sn)
+  local had = holdings.order_in(holding, sn)
   if had and (had > 0 or limit > 0) then return had end
-  if not q or q > avail or (limit > 0 and held_of(holding) + q > limit) then
-    end_order(buyers, buyer, holding, sn, now)
+  if not q or q > avail or (limit > 0 and holdings.held_of(holding) + q > limit) then
+    holdings.end_order(buyers, buyer, holding, sn, now)
     return 0
   end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)
-  redis.call('HSET', buyers, buyer, with_order(holding, sn, q))
+  redis.call('HSET', buyers, buyer, holdings.with_order(holding, sn, q))
   avail, pend = avail - q, pend + q
   return q
 end

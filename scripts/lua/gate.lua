@@ -66,90 +66,102 @@ local function quantity(s)
   return nil
 end
 
+-- Redis runs the whole text of a script at each call, and each function of it costs about 500
+-- instructions then. The functions below are made only where a script needs them.
+
 -- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
 -- An ended order stays as "sn:0" until it is pruned, so that its path takes nothing again.
-
--- order_in returns the units of an order in a holding, and the bounds of its item; nil if it is not
--- in there.
-local function order_in(holding, sn)
-  local from = holding and string.find(holding, ' ' .. sn .. ':', 1, true)
-  if not from then return nil end
-  local to = (string.find(holding, ' ', from + 1, true) or #holding + 1) - 1
-  return tonumber(string.sub(holding, from + #sn + 2, to)) or 0, from, to
-end
-
--- held_of returns the units of a holding, and the text of its orders.
-local function held_of(holding)
-  if not holding then return 0, '' end
-  local space = string.find(holding, ' ', 1, true) or #holding + 1 -- all its orders may be pruned
-  return tonumber(string.sub(holding, 1, space - 1)), string.sub(holding, space)
-end
-
--- with_order returns a holding in which an order has so many units.
-local function with_order(holding, sn, value)
-  local held, orders = held_of(holding)
-  local had, from, to = order_in(orders, sn)
-  if had then
-    held, orders = held - had, string.sub(orders, 1, from - 1) .. string.sub(orders, to + 1)
+local function holding_functions()
+  -- order_in returns the units of an order in a holding, and the bounds of its item; nil if it is
+  -- not in there.
+  local function order_in(holding, sn)
+    local from = holding and string.find(holding, ' ' .. sn .. ':', 1, true)
+    if not from then return nil end
+    local to = (string.find(holding, ' ', from + 1, true) or #holding + 1) - 1
+    return tonumber(string.sub(holding, from + #sn + 2, to)) or 0, from, to
   end
-  return held + (tonumber(value) or 0) .. orders .. ' ' .. sn .. ':' .. value
-end
 
--- path_end_of returns the second at which the path of an order number ends, or the one after. The
--- first 8 of the number's 35 digits are number / 62^27, and its seconds are number / 2^172 (see
--- internal/ordersn).
-local function path_end_of(sn)
-  local high = 0
-  for i = 1, 8 do
-    local c = string.byte(sn, i)
-    high = high * 62 + (c < 58 and c - 48 or c < 91 and c - 55 or c - 61)
+  -- held_of returns the units of a holding, and the text of its orders.
+  local function held_of(holding)
+    if not holding then return 0, '' end
+    local space = string.find(holding, ' ', 1, true) or #holding + 1 -- all its orders may be pruned
+    return tonumber(string.sub(holding, 1, space - 1)), string.sub(holding, space)
   end
-  return math.floor(high * (62 ^ 27 / 2 ^ 172)) + 61
-end
 
--- pruned returns a holding without the ended orders whose paths expired 5 minutes ago, because a
--- new master's clock may be behind. Numbers of earlier releases stay: their paths are not in them.
-local function pruned(holding, now)
-  local KEPT_S, LEN = 300, 35
-  return (string.gsub(holding, ' (%w+):0', function(sn)
-    if #sn == LEN and now / 1000 - path_end_of(sn) > KEPT_S then return '' end
-  end))
-end
-
--- end_order ends an order in a buyer's holding. It prunes the holding, and deletes an empty one.
-local function end_order(buyers, buyer, holding, sn, now)
-  local rest = pruned(with_order(holding, sn, 0), now)
-  if rest == '0' then
-    redis.call('HDEL', buyers, buyer)
-  else
-    redis.call('HSET', buyers, buyer, rest)
+  -- with_order returns a holding in which an order has so many units.
+  local function with_order(holding, sn, value)
+    local held, orders = held_of(holding)
+    local had, from, to = order_in(orders, sn)
+    if had then
+      held, orders = held - had, string.sub(orders, 1, from - 1) .. string.sub(orders, to + 1)
+    end
+    return held + (tonumber(value) or 0) .. orders .. ' ' .. sn .. ':' .. value
   end
-end
 
--- numbers_of returns the numbers of the orders that hold units, separated by spaces.
-local function numbers_of(holding)
-  local _, orders = held_of(holding)
-  orders = string.gsub(orders, ' %w+:0', '')
-  return (string.gsub(string.sub(orders, 2), ':%d+', ''))
+  -- path_end_of returns the second at which the path of an order number ends, or the one after. The
+  -- first 8 of the number's 35 digits are number / 62^27, and its seconds are number / 2^172 (see
+  -- internal/ordersn).
+  local function path_end_of(sn)
+    local high = 0
+    for i = 1, 8 do
+      local c = string.byte(sn, i)
+      high = high * 62 + (c < 58 and c - 48 or c < 91 and c - 55 or c - 61)
+    end
+    return math.floor(high * (62 ^ 27 / 2 ^ 172)) + 61
+  end
+
+  -- pruned returns a holding without the ended orders whose paths expired 5 minutes ago, because a
+  -- new master's clock may be behind. Numbers of earlier releases stay: they contain no paths.
+  local function pruned(holding, now)
+    local KEPT_S, LEN = 300, 35
+    return (string.gsub(holding, ' (%w+):0', function(sn)
+      if #sn == LEN and now / 1000 - path_end_of(sn) > KEPT_S then return '' end
+    end))
+  end
+
+  -- end_order ends an order in a buyer's holding. It prunes the holding, and deletes an empty one.
+  local function end_order(buyers, buyer, holding, sn, now)
+    local rest = pruned(with_order(holding, sn, 0), now)
+    if rest == '0' then
+      redis.call('HDEL', buyers, buyer)
+    else
+      redis.call('HSET', buyers, buyer, rest)
+    end
+  end
+
+  -- numbers_of returns the numbers of the orders that hold units, separated by spaces.
+  local function numbers_of(holding)
+    local _, orders = held_of(holding)
+    orders = string.gsub(orders, ' %w+:0', '')
+    return (string.gsub(string.sub(orders, 2), ':%d+', ''))
+  end
+
+  return {
+    order_in = order_in, held_of = held_of, with_order = with_order, pruned = pruned,
+    end_order = end_order, numbers_of = numbers_of,
+  }
 end
 
 -- pending has an order as "ms:quantity:entry", or as "ms:quantity:#block" where its entry is in a
 -- block: the JSON array of up to 32 entries of one call of reserve. blocks has them by name,
 -- "outbox id.place in the call.number of entries". With n before the name it counts the orders of
 -- a block that are pending no more, unless all of them left together.
+local function pending_functions()
+  -- units_of returns the quantity of a pending order.
+  local function units_of(order)
+    local ms = string.find(order, ':', 1, true)
+    return tonumber(string.sub(order, ms + 1, string.find(order, ':', ms + 1, true) - 1))
+  end
 
--- units_of returns the quantity of a pending order.
-local function units_of(order)
-  local ms = string.find(order, ':', 1, true)
-  return tonumber(string.sub(order, ms + 1, string.find(order, ':', ms + 1, true) - 1))
-end
+  -- leave_block notes that n orders with this value in pending are not there any more. The last ones
+  -- delete their block.
+  local function leave_block(blocks, order, n)
+    local block, size = string.match(order, '^%d+:%d+:#(.+%.(%d+))$')
+    if not block then return end
+    size = tonumber(size)
+    if n < size then n = redis.call('HINCRBY', blocks, 'n' .. block, n) end
+    if n >= size then redis.call('HDEL', blocks, block, 'n' .. block) end
+  end
 
--- leave_block notes that n orders with this value in pending are not there any more. The last ones
--- delete their block.
-local function leave_block(blocks, order, n)
-  local block, size = string.match(order, '^%d+:%d+:#(.+%.(%d+))$')
-  if not block then return end
-  size = tonumber(size)
-  if n < size then n = redis.call('HINCRBY', blocks, 'n' .. block, n) end
-  if n >= size then redis.call('HDEL', blocks, block, 'n' .. block) end
+  return {units_of = units_of, leave_block = leave_block}
 end

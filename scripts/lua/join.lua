@@ -20,6 +20,7 @@ local first, joined, results, left = state.next, {}, {}, 0
 -- Before the start there is neither, and most buyers join then.
 local any_turns = redis.call('EXISTS', turns) == 1
 local any_orders = redis.call('EXISTS', buyers, used) > 0
+local holdings = holding_functions()
 
 local function forget(number)
   redis.call('SETBIT', done, number, 1)
@@ -67,7 +68,7 @@ end
 -- full reports whether a buyer may buy no more.
 local function full(buyer)
   local holding = any_orders and redis.call('HGET', buyers, buyer)
-  return holding and held_of(holding) >= state.limit
+  return holding and holdings.held_of(holding) >= state.limit
 end
 
 -- has_used reports whether a buyer whose number is done has bought with the admission, and so has
@@ -130,7 +131,9 @@ for i = 0, (#ARGV - FIRST_ARG + 1) / STRIDE - 1 do
   end
   local at = #results
   results[at + 1], results[at + 2], results[at + 3] = number or 0, till, mark
-  if mark == OVER_LIMIT then results[at + 4] = numbers_of(redis.call('HGET', buyers, buyer)) end
+  if mark == OVER_LIMIT then
+    results[at + 4] = holdings.numbers_of(redis.call('HGET', buyers, buyer))
+  end
 end
 if left > 0 then redis.call('HINCRBY', room, 'left', left) end
 if state.next > first then

@@ -18,15 +18,16 @@ local APPLIED, APPLIED_BEFORE, COVERED, DEFERRED, TOO_LARGE = 1, 0, 2, 3, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until')
 local gate, epoch = gate_of(s, ARGV[1])
 local now = now_ms()
+local holdings, orders = holding_functions(), pending_functions()
 
 local function return_units(kind, buyer, sn, units)
   local order, holding = redis.call('HGET', pending, sn), redis.call('HGET', buyers, buyer)
-  if kind == 'fail' and not order and order_in(holding, sn) then return end
-  end_order(buyers, buyer, holding, sn, now)
+  if kind == 'fail' and not order and holdings.order_in(holding, sn) then return end
+  holdings.end_order(buyers, buyer, holding, sn, now)
   if order then
-    units = units_of(order)
+    units = orders.units_of(order)
     redis.call('HDEL', pending, sn)
-    leave_block(blocks, order, 1)
+    orders.leave_block(blocks, order, 1)
   elseif kind == 'fail' then
     return -- the order took nothing in this epoch
   end

@@ -13,9 +13,9 @@
 --       6 ends of the paths, Unix ms, 13 digits each   7 the earliest of these ends   8 the latest
 --       9 lengths of the entries, 2 bytes each
 --       then n buyer ids, n order numbers, and JSON arrays of 32 entries each, the last of the
---       rest, without spaces between entries. Without numbers and entries the script takes nothing:
---       it only refuses with 6 where no unit is left, and 5 has the largest quantity. A refusal then
---       has no detail. Verdict 9, or no verdicts, leaves the decision to a call with entries.
+--       rest, without spaces between entries. Without numbers and entries the script takes
+--       nothing. 5 then has the largest quantity. The script refuses with 6, without a detail, where
+--       no unit is left; verdict 9, or no verdicts, leaves the decision to a call with entries.
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
@@ -115,6 +115,10 @@ if usual then
   note_taken()
   return {gate, epoch, now, avail, id, string.rep(TAKEN, n)}
 end
+
+local functions = holding_functions()
+local order_in, held_of, with_order = functions.order_in, functions.held_of, functions.with_order
+local pruned, numbers_of = functions.pruned, functions.numbers_of
 
 -- path_of returns the verdict on a path that the release before ADR 68 stored, and its order. The
 -- release of ADR 68 is the last that needs path_of, used, USED_PATH_S and the optional KEYS.

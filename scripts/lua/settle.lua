@@ -15,12 +15,13 @@ for i, sn in ipairs(ARGV) do
 end
 if #settled == 0 then return 0 end
 local units, newest = 0, 0
+local orders = pending_functions()
 for order, n in pairs(times) do -- a malformed value ends the script before its first write
-  units = units + n * units_of(order)
+  units = units + n * orders.units_of(order)
   newest = math.max(newest, string.sub(order, 1, string.find(order, ':', 1, true) - 1))
 end
 redis.call('HDEL', pending, unpack(settled))
-for order, n in pairs(times) do leave_block(blocks, order, n) end
+for order, n in pairs(times) do orders.leave_block(blocks, order, n) end
 redis.call('HINCRBY', sale, 'pend', -units)
 redis.call('HINCRBY', sale, 'sold', units)
 if newest > tonumber(redis.call('HGET', sale, 'since')) then

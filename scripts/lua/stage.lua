@@ -13,14 +13,15 @@ if batch == 1 then redis.call('UNLINK', staged) end
 local has = tonumber(redis.call('HGET', staged, BATCHES) or 0)
 if has >= batch then return 1 end
 if has ~= batch - 1 then return 0 end
-local ids = {}
+local ids, holdings = {}, holding_functions()
 for a = FIRST_ARG, #ARGV, STRIDE do ids[#ids + 1] = ARGV[a] end
 local had = #ids > 0 and redis.call('HMGET', staged, unpack(ids))
 local has_now = {}
 for i, buyer in ipairs(ids) do
   local a = FIRST_ARG + (i - 1) * STRIDE
   local holding, sn, units = has_now[buyer] or had[i], ARGV[a + 1], ARGV[a + 2]
-  has_now[buyer] = holding and with_order(holding, sn, units) or units .. ' ' .. sn .. ':' .. units
+  has_now[buyer] = holding and holdings.with_order(holding, sn, units)
+    or units .. ' ' .. sn .. ':' .. units
 end
 local fields = {BATCHES, batch}
 for buyer, holding in pairs(has_now) do

@@ -156,8 +156,8 @@ func (r *soldOutRedis) SoldOut(
 	return refused, r.away
 }
 
-// TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit checks that the hint of an earlier call decides
-// nothing but whether Redis is asked. It ends with a unit that has returned, or with an error.
+// TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit checks that the hint of an earlier call only
+// decides whether Redis is asked. It ends with a unit that has returned, or with an error.
 func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
 	store := &soldOutRedis{redis: redis{batches: make(chan batch, 4), verdict: reservation.TooFew}}
 	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))

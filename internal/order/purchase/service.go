@@ -151,9 +151,9 @@ func (s *Service) Precheck(ctx context.Context, p Request) error {
 	return v.CheckSelling(v.Now, v.Available)
 }
 
-// CheckSoldOut refuses a purchase if Redis has no unit left now. It asks Redis only if the last call
-// found none, and returns nil where Place has to decide. It takes nothing and makes no number, so it
-// costs less than Place. ctx needs no deadline, because the call to Redis has one.
+// CheckSoldOut refuses a purchase if Redis has no unit left now. It asks Redis only if the last
+// call found none, and returns nil where Place has to decide. It takes nothing and makes no number,
+// so it costs less than Place. ctx needs no deadline, because the call to Redis has one.
 func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
 	epoch, found := s.soldOut.Load(p.GoodsID)
 	if !found {
@@ -176,7 +176,6 @@ func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
 // pathMargin is the least time for which the paths of a check must be valid. Redis' clock decides,
 // and one expired path leaves a whole batch to Place.
 const pathMargin = time.Second
-
 
 // reservation returns the reservation of a path. A path that is none of ours may be one that an
 // earlier release stored in Redis. It gets a new number, which is void unless Redis has the path.
