@@ -108,8 +108,12 @@ func (s *Service) checkBatch(
 	defer cancel()
 	started := time.Now()
 	refused, err := s.redis.SoldOut(ctx, key.goodsID, key.epoch, rs)
+	took := time.Since(started)
 	if err != nil {
 		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)
+		if s.metrics != nil {
+			s.metrics.Reserved(len(rs), nil, took, err)
+		}
 		return nil, err
 	}
 	verdict := reservation.Verdict{Code: reservation.TooFew}
@@ -123,7 +127,7 @@ func (s *Service) checkBatch(
 	case len(verdicts) == 0:
 		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)
 	case s.metrics != nil:
-		s.metrics.Reserved(len(verdicts), verdicts, time.Since(started), nil)
+		s.metrics.Reserved(len(verdicts), verdicts, took, nil)
 	}
 	return refusals, nil
 }
