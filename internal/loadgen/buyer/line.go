@@ -155,11 +155,7 @@ func (b Buyer) sleep(ctx context.Context, t *Result, line string) error {
 
 func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
 	t.Place.Tried = time.Now()
-	err := b.purchase(ctx, t, t.Place.Until)
-	if err == nil {
-		t.Place.Decided = time.Now()
-	}
-	if err != nil || t.Outcome != Won {
+	if err := b.purchaseInTurn(ctx, t); err != nil || t.Outcome != Won {
 		return err
 	}
 	if err := b.pollOrder(ctx, t, time.Now().Add(b.Patience)); err != nil {
@@ -168,8 +164,27 @@ func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
 	if b.Room.Habit == Unpaid {
 		return nil
 	}
-	_, err = b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepPay, "/orders/"+t.OrderSn+"/pay")
+	_, err := b.CallWithRetry(ctx, t, time.Now().Add(b.Patience), StepPay, "/orders/"+t.OrderSn+"/pay")
 	return err
+}
+
+// purchaseInTurn buys until the turn is over. While a sale is rebuilt, the time of a turn stops, so a
+// buyer whom the API did not serve reads the place again.
+func (b Buyer) purchaseInTurn(ctx context.Context, t *Result) error {
+	for until := t.Place.Until; ; until = t.until {
+		failures := t.failures
+		if err := b.purchase(ctx, t, until); err != nil {
+			return err
+		}
+		t.Place.Decided = time.Now()
+		if t.Outcome != GaveUp || t.failures == failures {
+			return nil
+		}
+		err := b.readPlace(ctx, t, "/sales/"+b.GoodsID+"/waiting-room")
+		if err != nil || t.Place.State != "admitted" || !t.until.After(until) {
+			return ctx.Err() // a buyer who has bought without knowing it has no place
+		}
+	}
 }
 
 // place records an answer about the buyer's place.
@@ -178,7 +193,7 @@ func (t *Result) place(a apiclient.Answer) error {
 	if err := a.Into(&p); err != nil {
 		return err
 	}
-	t.ticket = p.Ticket
+	t.ticket, t.until = p.Ticket, p.AdmittedUntil
 	t.Place.Number, t.Place.Position, t.Place.State = p.Number, p.Position, p.State
 	if p.State == "admitted" && t.Place.Seen.IsZero() {
 		t.Place.Seen, t.Place.Until = time.Now(), p.AdmittedUntil

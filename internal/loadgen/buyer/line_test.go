@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +43,41 @@ func TestBuyAndPay_StoppedBuyerHasNoDecision(t *testing.T) {
 	require.ErrorIs(t, b.buyAndPay(ctx, &r), context.Canceled)
 	require.False(t, r.Place.Tried.IsZero())
 	require.Zero(t, r.Place.Decided)
+}
+
+// TestBuyAndPay_TurnStopsWhileTheSaleIsShut checks a turn whose end the API puts off, because it
+// could not serve the buyer.
+func TestBuyAndPay_TurnStopsWhileTheSaleIsShut(t *testing.T) {
+	var shut atomic.Bool
+	shut.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/waiting-room/me"):
+			shut.Store(false)
+		case shut.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.HasSuffix(r.URL.Path, "/decrStock"):
+			w.WriteHeader(http.StatusAccepted)
+		}
+		fmt.Fprintf(w, `{"code": 0, "reason": "SAID", "data": {"state": "admitted", "randomPath": "p",
+			"admittedUntil": %q, "orderSn": "sn-1", "status": "created"}}`,
+			time.Now().Add(time.Minute).Format(time.RFC3339))
+	}))
+	defer server.Close()
+	httpClient := apiclient.NewHTTP(1)
+	defer httpClient.CloseIdleConnections()
+	b := Buyer{
+		Client: apiclient.Client{Base: server.URL, HTTP: httpClient}, GoodsID: "1", Quantity: 1,
+		Patience: time.Minute, RetryErrors: true, MaxRetryWait: time.Millisecond,
+		Room: &Room{Habit: Prompt},
+	}
+	var r Result
+	r.Place.Until = time.Now().Add(50 * time.Millisecond)
+	until := r.Place.Until
+	r.Place.Seen = time.Now()
+	require.NoError(t, b.buyAndPay(t.Context(), &r))
+	require.Equal(t, Won, r.Outcome)
+	require.Equal(t, until, r.Place.Until, "the verdict counts from the first end")
 }
 
 // TestBuy_FailedLeaveReturnsNoUnit checks that only a leave that the API confirmed counts as the
