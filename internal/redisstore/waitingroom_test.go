@@ -428,6 +428,16 @@ func (s fixture) TestJoin_LeaverWithoutNumberEndsAdmission(t *testing.T) {
 	require.Zero(t, must.Get(s.Room(t.Context(), goods))(t).Called)
 }
 
+// TestPrepare_RestoresTurnsWithoutRest checks those that the release before ADR 94 saved.
+func (s fixture) TestPrepare_RestoresTurnsWithoutRest(t *testing.T) {
+	s.openRoom(1, 1)
+	s.prepareAgain(admission.Record{
+		Joined: 1, Limit: 1000, DrawSize: 0, Admitted: 1, Calls: 1, Turns: []admission.Turn{"b7"},
+	})
+	until := s.visit(admission.Find, 7)[0].Until
+	require.WithinDuration(t, time.Now().Add(30*time.Second), until, 10*time.Second)
+}
+
 // prepareAgain makes the room ready after Redis lost it.
 func (s fixture) prepareAgain(r admission.Record) {
 	s.t.Helper()

@@ -10,6 +10,7 @@
 -- Returns the state (see room).
 local sale, room, turns, _, gap = unpack(KEYS, 1, 5)
 local FIRST_ARG = 12
+local RESTORED_MS = 30000 -- the rest of a turn that the release before ADR 94 saved
 local state = room_of(sale, room, turns, ARGV[1])
 if state.gate ~= GATE_OPEN or state.ready or state.wanted ~= ARGV[2] then
   return state.answer()
@@ -29,8 +30,8 @@ redis.call('HSET', room, 'at', state.now)
 if tonumber(ARGV[11]) > state.calls then
   redis.call('DEL', turns)
   for a = FIRST_ARG, #ARGV do
-    local turn, rest = string.match(ARGV[a], '^(%S+) (%d+)$')
-    redis.call('ZADD', turns, state.now + rest, turn)
+    local turn, rest = string.match(ARGV[a], '^(%S+) ?(%d*)$')
+    redis.call('ZADD', turns, state.now + (tonumber(rest) or RESTORED_MS), turn)
   end
 end
 -- The size that this room has frozen stays: those who joined since are not in the draw.
