@@ -98,8 +98,9 @@ func (s *Service) callReserve(
 // returned, the gate is shut, or Redis does not answer. The batches that wait then call Redis no
 // more, so that a paused Redis delays no purchase by more than one deadline here.
 func (s *Service) checkBatch(
-	ctx context.Context, key batchKey, rs []reservation.Reservation,
+	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]error, error) {
+	rs, marks := splitTraces(traced)
 	refusals := make([]error, len(rs))
 	if _, found := s.soldOut.Load(key.goodsID); !found {
 		return refusals, nil
@@ -107,7 +108,9 @@ func (s *Service) checkBatch(
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
 	started := time.Now()
+	ctx, end := order.StartSpan(ctx, s.tracer, "reserve in Redis", marks...)
 	refused, err := s.redis.SoldOut(ctx, key.goodsID, key.epoch, rs)
+	end(err)
 	took := time.Since(started)
 	if err != nil {
 		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)

@@ -65,7 +65,7 @@ type Service struct {
 	counters *stats.Counters // may be nil
 	epochs   sync.Map        // goods id -> epoch last seen; a wrong one costs a second call
 	soldOut  sync.Map        // goods id -> its epoch, where the last call found no unit; a hint
-	checks   *batcher.Batcher[batchKey, reservation.Reservation, error]
+	checks   *batcher.Batcher[batchKey, tracedReservation, error]
 	reserves *batcher.Batcher[batchKey, tracedReservation, result]
 	confirms *batcher.Batcher[int64, string, struct{}]
 }
@@ -166,7 +166,8 @@ func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
 	}
 	r := reservation.Reservation{PathEnd: n.ExpiresAt()}
 	r.BuyerID, r.Quantity = p.Buyer.ID, p.Quantity
-	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: epoch.(int64)}, r)
+	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: epoch.(int64)},
+		tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	if err != nil {
 		return seckill.NewUnavailable("the reservation's outcome is unknown", err)
 	}

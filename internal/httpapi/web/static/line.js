@@ -2,7 +2,7 @@
 import {part, put} from './cards.js';
 import {now} from './clock.js';
 import {call} from './net.js';
-import {count, moment, sentences, t} from './words.js';
+import {count, gap, moment, t} from './words.js';
 
 /** Reads the public state of a room; null where it cannot be read. */
 export async function readLine(goodsId) {
@@ -15,7 +15,7 @@ function units(line) {
   const left = t('line.left', {n: count(line.available)});
   if (!line.held) return left;
   const until = line.heldUntil ? moment(Date.parse(line.heldUntil), now()) : '–';
-  return sentences(left, t('line.held', {n: count(line.held), time: until}));
+  return left + gap + t('line.held', {n: count(line.held), time: until});
 }
 
 /** Whether a unit can still be won with so many buyers ahead. */
@@ -45,7 +45,7 @@ export function showWay(card, place, line) {
   check.hidden = !place.position;
   check.href = `/s/${card.dataset.goods}/draw?number=${place.number}`;
   put(check, t('draw.link'));
-  put(text, sentences(where, units(line), ...place.position ? [chance(line, place.ahead)] : []));
+  put(text, [where, units(line), ...place.position ? [chance(line, place.ahead)] : []].join(gap));
 }
 
 /** Shows the line of a sale in the console, every second while the page is visible. */

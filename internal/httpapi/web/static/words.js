@@ -16,8 +16,8 @@ export function oneOf(family, member, values) {
   return t(name in words ? name : `${family}.other`, values);
 }
 
-/** Sentences in a row. Chinese puts no space between them. */
-export const sentences = (...list) => list.join(document.documentElement.lang.startsWith('zh') ? '' : ' ');
+/** What separates two sentences. */
+export const gap = page.lang === 'zh' ? '' : ' ';
 
 /** The text of a failed call, with the fields that were wrong, in the console's words. */
 export function problem(answer) {
