@@ -8,7 +8,6 @@ import (
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 type pathResponse struct {
@@ -86,7 +85,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	if !ordersn.IsPath(path) {
-		return response{}, a.pathError(ctx, p.GoodsID)
+		return response{}, a.Purchases.Precheck(ctx, p)
 	}
 	sn, err := a.Purchases.Place(ctx, p)
 	if seckill.ReasonOf(err) == seckill.Waiting {
@@ -103,6 +102,9 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 // soldOut refuses purchases of a sold-out sale at a fraction of decrStock's cost: it takes no
 // permit, sets no timer, and encrypts nothing. Where a rate limit protects the route, decrStock refuses.
 func (a *api) soldOut(r *request) error {
+	if !a.Purchases.SeemsSoldOut(r.purchasedGoods()) {
+		return nil
+	}
 	p := purchase.Request{
 		GoodsID: r.ID("goodsId"), Buyer: r.actor, Path: r.Raw("randomPath"),
 		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxPerBuyerLimit),
@@ -128,13 +130,4 @@ func (a *api) exposedSale(ctx context.Context, r *request) (int64, error) {
 func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
 	_, err := a.Catalog.Sale(ctx, goodsID)
 	return err
-}
-
-// pathError refuses a malformed path. It returns NOT_FOUND instead where the goods does not exist,
-// in the contract's order.
-func (a *api) pathError(ctx context.Context, goodsID int64) error {
-	if err := a.requireExposed(ctx, goodsID); seckill.ReasonOf(err) == seckill.NotFound {
-		return err
-	}
-	return reservation.Verdict{Code: reservation.WrongPath}.Err()
 }

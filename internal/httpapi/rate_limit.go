@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -74,26 +75,32 @@ func (l *RuleLimiter) LimitFailedKey(ctx context.Context) error {
 
 // LimitsRoute reports whether a rule limits the request's route.
 func (l *RuleLimiter) LimitsRoute(ctx context.Context) bool {
-	c := requestContextOf(ctx).gin
-	return len(l.book.ForRoute(c.Request.Method, c.FullPath())) > 0
+	for range l.rulesOf(ctx) {
+		return true
+	}
+	return false
 }
 
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
+	for rule := range l.rulesOf(ctx) {
+		if slices.Contains(rule.By, "goods") {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesOf returns the rules of the request's route.
+func (l *RuleLimiter) rulesOf(ctx context.Context) iter.Seq[*rules.Compiled] {
 	c := requestContextOf(ctx).gin
-	names := l.book.ForRoute(c.Request.Method, c.FullPath())
-	return slices.ContainsFunc(names, func(name string) bool {
-		rule, err := l.book.Find(name)
-		return err == nil && slices.Contains(rule.By, "goods")
-	})
+	return l.book.ForRoute(c.Request.Method, c.FullPath())
 }
 
 // wants returns the checks of a route's rules, each with one permit.
-func (l *RuleLimiter) wants(method, route string) []gate.Check {
-	names := l.book.ForRoute(method, route)
-	wants := make([]gate.Check, len(names))
-	for i, name := range names {
-		wants[i].Rule = name
+func (l *RuleLimiter) wants(method, route string) (wants []gate.Check) {
+	for rule := range l.book.ForRoute(method, route) {
+		wants = append(wants, gate.Check{Rule: rule.Name})
 	}
 	return wants
 }

@@ -57,7 +57,7 @@ func (s *Service) reserveBatch(
 		return nil, err
 	}
 	if res.Available == 0 {
-		s.soldOut.Store(key.goodsID, key.epoch)
+		s.soldOut.Add(key.goodsID, key.epoch)
 	}
 	answers, taken := make([]result, len(rs)), int64(0)
 	pub := &publication{done: make(chan struct{})}
@@ -102,7 +102,7 @@ func (s *Service) checkBatch(
 ) ([]error, error) {
 	rs, marks := splitTraces(traced)
 	refusals := make([]error, len(rs))
-	if _, found := s.soldOut.Load(key.goodsID); !found {
+	if !s.SeemsSoldOut(key.goodsID) {
 		return refusals, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
@@ -113,7 +113,7 @@ func (s *Service) checkBatch(
 	end(err)
 	took := time.Since(started)
 	if err != nil {
-		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)
+		s.soldOut.Remove(key.goodsID)
 		if s.metrics != nil {
 			s.metrics.Reserved(len(rs), nil, took, err)
 		}
@@ -128,7 +128,7 @@ func (s *Service) checkBatch(
 	}
 	switch {
 	case len(verdicts) == 0:
-		s.soldOut.CompareAndDelete(key.goodsID, key.epoch)
+		s.soldOut.Remove(key.goodsID)
 	case s.metrics != nil:
 		s.metrics.Reserved(len(verdicts), verdicts, took, nil)
 	}

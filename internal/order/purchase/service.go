@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
@@ -62,13 +63,17 @@ type Service struct {
 	metrics   Metrics
 	tracer    order.Tracer
 
-	counters *stats.Counters // may be nil
-	epochs   sync.Map        // goods id -> epoch last seen; a wrong one costs a second call
-	soldOut  sync.Map        // goods id -> its epoch, where the last call found no unit; a hint
+	counters *stats.Counters          // may be nil
+	epochs   *lru.Cache[int64, int64] // goods id -> epoch last seen; a wrong one costs a second call
+	soldOut  *lru.Cache[int64, int64] // goods id -> its epoch, where the last call found no unit
 	checks   *batcher.Batcher[batchKey, tracedReservation, error]
 	reserves *batcher.Batcher[batchKey, tracedReservation, result]
 	confirms *batcher.Batcher[int64, string, struct{}]
 }
+
+// maxHints bounds the sales that a Service remembers, as most sales end and are never asked for
+// again. A forgotten one costs a call to Redis.
+const maxHints = 10_000
 
 // batchKey groups the purchases that one script call decides. Paths that an earlier release may
 // have stored have calls of their own (see reservation.Reservation's StoredPath for their end).
@@ -91,8 +96,10 @@ func NewService(
 	keys *ordersn.Keys, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
 	publishDeadline time.Duration, log *slog.Logger,
 ) *Service {
+	epochs, _ := lru.New[int64, int64](maxHints) // it fails for sizes below 1
+	soldOut, _ := lru.New[int64, int64](maxHints)
 	s := &Service{
-		sales: sales, redis: redis, orders: orders, publisher: publisher, keys: keys,
+		epochs: epochs, soldOut: soldOut, sales: sales, redis: redis, orders: orders, publisher: publisher, keys: keys,
 		counters: counters, metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
 	}
 	s.checks = batcher.New(reservation.MaxBatch, s.checkBatch)
@@ -145,17 +152,20 @@ func (s *Service) Precheck(ctx context.Context, p Request) error {
 	if err != nil {
 		return err
 	}
-	if s.reservation(p).StoredPath != "" {
+	if _, err := s.keys.VerifyPath(p.Path, p.GoodsID, p.Buyer.ID, time.Now()); err != nil {
 		return reservation.Verdict{Code: reservation.WrongPath}.Err()
 	}
 	return v.CheckSelling(v.Now, v.Available)
 }
 
+// SeemsSoldOut reports whether the last call to Redis found no unit of a sale. It costs no call.
+func (s *Service) SeemsSoldOut(goodsID int64) bool { return s.soldOut.Contains(goodsID) }
+
 // CheckSoldOut refuses a purchase if Redis has no unit left now. It asks Redis only if the last
 // call found none, and returns nil where Place has to decide. It takes nothing and makes no number,
 // so it costs less than Place. ctx needs no deadline, because the call to Redis has one.
 func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
-	epoch, found := s.soldOut.Load(p.GoodsID)
+	epoch, found := s.soldOut.Get(p.GoodsID)
 	if !found {
 		return nil
 	}
@@ -166,7 +176,7 @@ func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
 	}
 	r := reservation.Reservation{PathEnd: n.ExpiresAt()}
 	r.BuyerID, r.Quantity = p.Buyer.ID, p.Quantity
-	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: epoch.(int64)},
+	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: epoch},
 		tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	if err != nil {
 		return seckill.NewUnavailable("the reservation's outcome is unknown", err)
@@ -233,10 +243,10 @@ func (s *Service) reserve(
 	got, err := under(epoch)
 	if gate, ok := errors.AsType[*seckill.GateError](err); ok {
 		if gate.State == seckill.GateEpoch {
-			s.epochs.Store(goodsID, gate.Epoch)
+			s.epochs.Add(goodsID, gate.Epoch)
 			got, err = under(gate.Epoch)
 		} else {
-			s.epochs.Delete(goodsID)
+			s.epochs.Remove(goodsID)
 			return result{}, s.gateError(ctx, goodsID, r, gate)
 		}
 	}
@@ -248,15 +258,15 @@ func (s *Service) reserve(
 func (s *Service) epoch(
 	ctx context.Context, goodsID int64, r reservation.Reservation,
 ) (int64, error) {
-	if epoch, ok := s.epochs.Load(goodsID); ok {
-		return epoch.(int64), nil
+	if epoch, ok := s.epochs.Get(goodsID); ok {
+		return epoch, nil
 	}
 	v, err := s.sale(ctx, goodsID, r)
 	if err != nil {
 		return 0, err
 	}
 	if v.Gate != seckill.GateMissing {
-		s.epochs.Store(goodsID, v.Epoch)
+		s.epochs.Add(goodsID, v.Epoch)
 	}
 	return v.Epoch, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -54,16 +55,17 @@ func New(rules ...Rule) (*Rulebook, error) {
 	return b, nil
 }
 
-// ForRoute names the rules of a route: those of scope node first, and otherwise in the order of the
+// ForRoute returns the rules of a route: those of scope node first, and otherwise in the order of the
 // file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
 // the shared limits.
-func (b *Rulebook) ForRoute(method, route string) (names []string) {
-	for _, name := range b.order {
-		if b.rules[name].matches(method, route) {
-			names = append(names, name)
+func (b *Rulebook) ForRoute(method, route string) iter.Seq[*Compiled] {
+	return func(yield func(*Compiled) bool) {
+		for _, name := range b.order {
+			if rule := b.rules[name]; rule.matches(method, route) && !yield(rule) {
+				return
+			}
 		}
 	}
-	return names
 }
 
 // Find returns a rule, or ErrNoRule.
