@@ -241,17 +241,23 @@ func (t *Params) CapFor(maxWait time.Duration) int64 {
 // LargestRequest is the most permits that one request of a bucket gets if it waits maxWait at most.
 // Guava charges the next caller.
 func (t *Params) LargestRequest(maxWait time.Duration) int64 {
-	return t.largestFor(max(0, maxWait.Microseconds()))
-}
-
-func (t *Params) largestFor(wait int64) int64 {
 	if t.Kind == KindBursty {
 		return t.MaxPermits
 	}
-	return t.capFor(wait) / t.Cost
+	return t.CapFor(maxWait) / t.Cost
 }
 
-func (s *bucketState) decide(t *Params, now int64, a ask) answer {
+// never reports whether n permits are more than a bucket ever grants below most ticks.
+func (t *Params) never(n, most int64) bool {
+	if t.Kind == KindBursty {
+		return n > t.MaxPermits
+	}
+	return product(n, t.Cost) > most
+}
+
+// decide writes its answer in place. A copy of an answer that was written field by field takes longer
+// than the decision.
+func (s *bucketState) decide(t *Params, now int64, a ask, d *answer) {
 	s.reanchor(t, now)
 	at, most := s.level(t, now), t.capFor(a.wait)
 	granted := at.fitting(t, most, a.n)
@@ -262,7 +268,11 @@ func (s *bucketState) decide(t *Params, now int64, a ask) answer {
 		}
 	}
 	if granted < a.least {
-		return at.status(t).denied(a.least > t.largestFor(a.wait), at.retry(t, a.least, most))
+		at.status(t, d)
+		if d.never = t.never(a.least, most); !d.never {
+			d.retry = at.retry(t, a.least, most)
+		}
+		return
 	}
 	after := at.charge(t, granted)
 	if s.trace == nil {
@@ -273,9 +283,8 @@ func (s *bucketState) decide(t *Params, now int64, a ask) answer {
 		left.share = min(MaxTicks, left.share+granted*t.Cost)
 		s.store(t, after, left, now)
 	}
-	d := after.status(t).granting(granted)
-	d.wait = max(0, at.retry(t, granted, t.Free))
-	return d
+	after.status(t, d)
+	d.allowed, d.granted, d.wait = true, granted, max(0, at.retry(t, granted, t.Free))
 }
 
 // refund subtracts n permits from the level, but not those that have drained. While callers wait it
@@ -331,7 +340,10 @@ func (at level) retry(t *Params, n, most int64) int64 {
 // fitting is how many of n permits fit below most ticks.
 func (at level) fitting(t *Params, most, n int64) int64 {
 	room := max(0, most-product(at.d, t.Scale)-at.r)
-	if product(n, t.Cost) <= room { // without the time of a division
+	switch { // most calls need no division, which takes as long as the rest
+	case room < t.Cost:
+		return 0
+	case product(n, t.Cost) <= room:
 		return n
 	}
 	return room / t.Cost
@@ -343,11 +355,10 @@ func (at level) charge(t *Params, n int64) level {
 	return level{at.d + d, r}
 }
 
-// status returns the permits available without a wait, and the time until the bucket is full.
-func (at level) status(t *Params) answer {
-	a := answer{remaining: at.fitting(t, t.Free, MaxTicks), reset: at.d}
+// status writes the permits available without a wait, and the time until the bucket is full.
+func (at level) status(t *Params, a *answer) {
+	a.remaining, a.reset = at.fitting(t, t.Free, MaxTicks), at.d
 	if at.r > 0 {
 		a.reset++
 	}
-	return a
 }

@@ -20,17 +20,19 @@ func (m *Memory) Len() int {
 
 // Peek decides as TakeEach does, but takes no permit. The programs peek only in Redis. The tests
 // compare both stores.
-func (m *Memory) Peek(_ context.Context, r Request) (Decision, error) {
+func (m *Memory) Peek(_ context.Context, r Request) (d Decision, err error) {
 	hash := m.hash(&r)
 	shard := &m.shards[hash%memoryShards]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	now := m.now()
 	e := copyOf(shard.entry(hash, now, &r))
-	before := e.decide(now, ask{n: math.MaxInt64, least: math.MaxInt64}) // a denial takes nothing and shows the state
-	d := e.decide(now, r.ask())
-	d.remaining, d.reset = before.remaining, before.reset
-	return d.decision(now), nil
+	var before, a answer
+	e.decide(now, ask{n: math.MaxInt64, least: math.MaxInt64}, &before) // a denial takes nothing and shows the state
+	e.decide(now, r.ask(), &a)
+	a.remaining, a.reset = before.remaining, before.reset
+	a.write(&d, now)
+	return d, nil
 }
 
 func copyOf(e *entry) *entry {

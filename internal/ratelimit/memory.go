@@ -61,11 +61,13 @@ func newEntry(r *Request, t *Params, now int64) *entry {
 	return e
 }
 
-func (e *entry) decide(now int64, a ask) answer {
+// decide writes to d, which is zero.
+func (e *entry) decide(now int64, a ask, d *answer) {
 	if e.other == nil {
-		return e.bucket.decide(e.params, now, a)
+		e.bucket.decide(e.params, now, a, d)
+		return
 	}
-	return e.other.decide(e.params, now, a)
+	*d = e.other.decide(e.params, now, a)
 }
 
 func (e *entry) refund(now, mark, n int64) {
@@ -127,17 +129,18 @@ func (m *Memory) take(r *Request, d *Decision) {
 	defer shard.mu.Unlock()
 	now := m.now()
 	s := shard.entry(hash, now, r)
-	a := s.decide(now, r.ask())
+	var a answer
+	s.decide(now, r.ask(), &a)
 	s.fullAt = max(s.fullAt, now+a.reset+s.params.idleLifetime(), s.bucket.drainedAt())
 	if a.allowed {
 		m.put(shard, hash, now, s)
 	}
-	*d = a.decision(now)
+	a.write(d, now)
 }
 
 // idleLifetime is how many µs a full limiter is kept where a new one is not full.
 func (t *Params) idleLifetime() int64 {
-	if t.Kind == KindBursty || t.limit.Value().Algorithm == SmoothWarmingUp {
+	if t.Kind == KindBursty || t.Kind == KindLocal && t.limit.Value().Algorithm == SmoothWarmingUp {
 		return maxInterval.Microseconds()
 	}
 	return 0

@@ -93,10 +93,12 @@ func bounded(value string) string {
 // isPlain reports whether a key contains the value unchanged. Every request asks.
 func isPlain(value string) bool {
 	for i := range len(value) {
-		switch c := value[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c >= 'A' && c <= 'Z':
-		case strings.IndexByte("-_./|@+=~", c) < 0:
-			return false
+		switch c := value[i]; c {
+		case '-', '_', '.', '/', '|', '@', '+', '=', '~':
+		default:
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c < 'A' || c > 'Z') {
+				return false
+			}
 		}
 	}
 	return true
