@@ -26,10 +26,9 @@
 -- The short form takes from one bucket. What is missing at its end is free, 1, 1 and Redis' clock.
 --   KEYS[1]   the limiter
 --   ARGV[1]   ' ', scale, cost and free with 16 digits each, ' '
---   ARGV[2], ARGV[3], ARGV[4]  cost, scale, free
---   ARGV[5]   highest level in ticks for the caller's longest wait, below 2^51
---   ARGV[6], ARGV[7]  n, least
---   ARGV[8]   now
+--   ARGV[2]   highest level in ticks for the caller's longest wait, below 2^51
+--   ARGV[3], ARGV[4]  n, least
+--   ARGV[5]   now
 -- Returns   now in µs, then six integers for each request:
 --   verdict   0 denied, 1 allowed, 2 never: least permits are more than it ever grants
 --   granted   permits taken
@@ -57,25 +56,30 @@ local MAX_TICKS = 2251799813685248
 local argv, now, extra = ARGV, nil, 0
 
 -- The short form. The rules are those of bucket.take below. A short way decides a bucket that is
--- new, or that the same params wrote before this moment. It calls few functions, because these are
--- most of its cost: a - a % b divides, and the params are compared as text.
-if string.byte(argv[1]) == 32 then
-  local params, cost, scale, free, key = argv[1], argv[2] + 0, argv[3] + 0, argv[4] + 0, KEYS[1]
-  local most, n, least = (argv[5] or free) + 0, (argv[6] or 1) + 0, (argv[7] or 1) + 0
-  if argv[8] then
-    now, extra = tonumber(argv[8]), TEST_EXTRA_MS
+-- new, or that the same params wrote before this moment. It calls few functions and formats few
+-- numbers, because these are most of its cost: a - a % b divides, the params are compared as text,
+-- and the written moment and the expiry are pieces of texts. Redis drops the key in the
+-- millisecond after tat.
+if not argv[12] and KEYS[1] then
+  local params, key, string, tonumber, call = argv[1], KEYS[1], string, tonumber, redis.call
+  local sub, seconds, micros = string.sub, nil, nil
+  local scale, cost = sub(params, 2, -34) + 0, tonumber(sub(params, -33, -18))
+  local free = tonumber(sub(params, -17, -2))
+  local most, n, least = (argv[2] or free) + 0, (argv[3] or 1) + 0, (argv[4] or 1) + 0
+  if argv[5] then
+    now, extra = tonumber(argv[5]), TEST_EXTRA_MS
   else
-    local time = redis.call('TIME')
-    now = time[1] * 1000000 + time[2]
+    local time = call('TIME')
+    seconds, micros = time[1], time[2]
+    now = seconds * 1000000 + micros
   end
   local text, d, r = redis.pcall('GET', key), 0, 0
   local same = not text
   if type(text) == 'string' then -- 'b ', 16 digits, ' ', r, params, written
     local from, to = string.find(text, params, 20, true)
     if from then
-      local sub = string.sub
-      local tat, rest = tonumber(sub(text, 3, 18)), tonumber(sub(text, 19, from - 1))
-      local written = tonumber(sub(text, to + 1))
+      local tat, rest, written = tonumber(sub(text, 3, 18)), 0, tonumber(sub(text, to + 1))
+      if scale > 1 then rest = tonumber(sub(text, 19, from - 1)) end
       same = tat and rest and written and written <= now
       if same and tat >= now then d, r = tat - now, rest end
     end
@@ -101,14 +105,20 @@ if string.byte(argv[1]) == 32 then
     if r > 0 then full = d + 1 end
     if left > 0 then remaining = (left - left % cost) / cost end
     if verdict == 1 then
-      local ms = full + 999
-      redis.call('SET', key, string.format('b %d %d%s%d', now + d, r, params, now), 'PX',
-        (ms - ms % 1000) / 1000 + 1 + extra)
+      local value = string.format(scale > 1 and 'b %d %d' or 'b %d 0', now + d, r)
+      if seconds then
+        if #micros < 6 then micros = sub('000000', #micros + 1) .. micros end
+        value = value .. params .. seconds .. micros
+        call('SET', key, value, 'PXAT', sub(value, 3, 15))
+      else
+        value = value .. params .. argv[5]
+        call('SET', key, value, 'PX', math.floor(full / 1000) + 2 + extra)
+      end
     end
     return { now, verdict, granted, wait, remaining, retry, full }
   end
-  argv = { argv[8] or '', '0', 't', 'b', argv[6] or '1', argv[7] or '1', WAITED, argv[2], argv[3],
-    argv[4], argv[5] or argv[4], '0' }
+  argv = { argv[5] or '', '0', 't', 'b', argv[3] or '1', argv[4] or '1', WAITED, cost, scale, free,
+    argv[2] or free, '0' }
 end
 
 local floor, ceil = math.floor, math.ceil

@@ -9,6 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/scripts/lua"
@@ -61,5 +63,24 @@ func TestScript_GroupIsAdmittedTogetherOrNotAtAll(t *testing.T) {
 		"one key twice: both permits or none")
 	for left := range 9 { // the denied group took no permit of the wider limit
 		require.Equal(t, []int64{int64(1 - left/8)}, ask([]int64{10}))
+	}
+}
+
+// TestScript_StoresTheTimeToFullAsExpiry checks a value that was written by Redis' own clock. It has
+// the moment of the decision with all its digits, and Redis drops it in the millisecond after it is
+// full.
+func TestScript_StoresTheTimeToFullAsExpiry(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	store := redislimit.New(client, nil)
+	p := must.Get(ratelimit.Limit{
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, Burst: 1000,
+	}.Params())(t)
+	for range 300 { // a moment whose microseconds begin with a zero is one in ten
+		d := must.Get(store.TakeEach(t.Context(),
+			ratelimit.Request{Key: "k", Params: p, N: 1}))(t)[0]
+		full := d.At.Add(d.ResetAfter)
+		require.Equal(t, fmt.Sprintf("b %d 0 1%016d%016d %d", full.UnixMicro(), p.Cost, p.Free,
+			d.At.UnixMicro()), client.Get(t.Context(), "k").Val())
+		require.Equal(t, full.UnixMilli(), client.PExpireTime(t.Context(), "k").Val().Milliseconds())
 	}
 }

@@ -148,7 +148,7 @@ type shortForm struct {
 
 func newShortForm(p ratelimit.Params, most int64) *shortForm {
 	return &shortForm{p, most, []any{
-		fmt.Sprintf(" %d%016d%016d ", p.Scale, p.Cost, p.Free), p.Cost, p.Scale, p.Free, most,
+		fmt.Sprintf(" %d%016d%016d ", p.Scale, p.Cost, p.Free), most,
 	}}
 }
 
@@ -164,13 +164,13 @@ func (r *Store) shortArguments(q *ratelimit.Request) []any {
 	n, least := permits(q.N), permits(cmp.Or(q.Min, q.N))
 	switch {
 	case r.now != nil:
-		return append(form.args[:5:5], n, least, r.clock())
+		return append(form.args[:2:2], n, least, r.clock())
 	case n > 1:
-		return append(form.args[:5:5], n, least)
+		return append(form.args[:2:2], n, least)
 	case most != q.Params.Free:
 		return form.args
 	}
-	return form.args[:4]
+	return form.args[:1]
 }
 
 // permits bounds n. MaxTicks permits are never granted, and Lua's doubles are exact.
