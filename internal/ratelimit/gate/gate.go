@@ -98,7 +98,7 @@ func (g *Gate) Decide(
 	if err != nil {
 		return Result{}, err
 	}
-	key, ok := rule.Key(attrs)
+	key, ok := rule.Key(&attrs)
 	if !ok {
 		switch rule.OnMissingKey {
 		case rules.OnMissingSkip:

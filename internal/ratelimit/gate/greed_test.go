@@ -180,7 +180,7 @@ func (m *mob) drain() {
 	params := termsOf(m.t, m.limit)
 	rule := must.Get(m.book.Find("r"))(m.t)
 	var request ratelimit.Request
-	rule.Request(&request, "1", params)
+	rule.Request(&request, "1", &params)
 	request.N, request.MaxWait = params.LargestRequest(0), 0
 	d := must.Get(m.store.TakeEach(context.Background(), request))(m.t)[0]
 	require.True(m.t, d.Allowed)

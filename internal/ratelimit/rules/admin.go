@@ -90,7 +90,7 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	d, err := a.store.Peek(ctx, ratelimit.Request{Key: rule.RedisKey(key), Params: params, N: 1})
+	d, err := a.store.Peek(ctx, ratelimit.Request{Key: rule.RedisKey(key), Params: *params, N: 1})
 	if err != nil {
 		return Setting{}, err
 	}
@@ -102,7 +102,7 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 // effective is the limit that applies to a key, and its origin.
 func (a *Admin) effective(
 	ctx context.Context, rule *Compiled, key string,
-) (ratelimit.Params, string) {
+) (*ratelimit.Params, string) {
 	var own *ratelimit.Params
 	if a.own != nil && key != AnyKey {
 		if limit, ok := a.own(ctx, rule.Name, key); ok {

@@ -31,7 +31,7 @@ type Attributes struct {
 const maxKeyPart = 64
 
 // Key joins the attributes that the rule counts by; ok is false if one is missing.
-func (r *Compiled) Key(a Attributes) (key string, ok bool) {
+func (r *Compiled) Key(a *Attributes) (key string, ok bool) {
 	var parts [maxBy]string // on the stack: every request makes a key
 	for i, by := range r.By {
 		if parts[i], ok = keyPart(by, a); !ok {
@@ -43,7 +43,7 @@ func (r *Compiled) Key(a Attributes) (key string, ok bool) {
 
 // keyPart is the value of one attribute; false if it is missing. The rule's by was checked when the
 // rule was read.
-func keyPart(by string, a Attributes) (string, bool) {
+func keyPart(by string, a *Attributes) (string, bool) {
 	switch by {
 	case "goods":
 		return strconv.FormatInt(a.Goods, 10), a.Goods > 0
@@ -110,12 +110,12 @@ const SharedKey = "-"
 // Request makes req a request for one permit of a key's limiter, which is in Redis or, with scope
 // node, in memory. It writes in place, because every decision makes a request, and a copy of one
 // takes time.
-func (r *Compiled) Request(req *ratelimit.Request, key string, params ratelimit.Params) {
+func (r *Compiled) Request(req *ratelimit.Request, key string, params *ratelimit.Params) {
 	req.Space, req.Key = r.Name, key
 	if r.Scope == ScopeGlobal {
 		req.Space, req.Key = "", r.RedisKey(key)
 	}
-	req.Params = params
+	req.Params = *params
 	req.N, req.Min, req.MaxWait = 1, 0, params.MaxWait()
 }
 

@@ -31,7 +31,7 @@ type Rulebook struct {
 // operators have changed nothing.
 type overrides struct {
 	version int64
-	limits  map[string]map[string]ratelimit.Params
+	limits  map[string]map[string]*ratelimit.Params
 }
 
 // New checks the rules. Of two with the same name the later one applies. The error
@@ -77,8 +77,8 @@ func (b *Rulebook) Find(name string) (*Compiled, error) {
 }
 
 // Params are the limit that applies to a key. own is the key's own limit, such as a sale's
-// rate, or nil.
-func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) ratelimit.Params {
+// rate, or nil. Nobody may write them.
+func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) *ratelimit.Params {
 	t, _ := b.effective(rule, key, own)
 	return t
 }
@@ -87,18 +87,18 @@ func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) rat
 // the key, own limit of the key, operator's limit of all keys, limit of the rule.
 func (b *Rulebook) effective(
 	rule *Compiled, key string, own *ratelimit.Params,
-) (t ratelimit.Params, source string) {
+) (t *ratelimit.Params, source string) {
 	set := b.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
 		return t, "operator"
 	}
 	if own != nil {
-		return *own, "sale"
+		return own, "sale"
 	}
 	if t, ok := set[AnyKey]; ok {
 		return t, "operator"
 	}
-	return rule.params, "rule"
+	return &rule.params, "rule"
 }
 
 // replace installs the operators' limits. A newer release, or a person, may have written unknown
@@ -106,21 +106,19 @@ func (b *Rulebook) effective(
 // one, because the limit of the rule may be far above what the operator has allowed.
 func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit.Limit) {
 	before := b.set.Load().limits
-	next := &overrides{version: version, limits: map[string]map[string]ratelimit.Params{}}
+	next := &overrides{version: version, limits: map[string]map[string]*ratelimit.Params{}}
 	for name, byKey := range limits {
 		rule, err := b.Find(name)
 		if err != nil {
 			continue
 		}
-		next.limits[name] = map[string]ratelimit.Params{}
+		next.limits[name] = map[string]*ratelimit.Params{}
 		for key, limit := range byKey {
 			t, err := limit.Params()
-			valid := err == nil && (t.InRedis() || rule.Scope == ScopeNode)
-			if !valid {
-				t, valid = before[name][key]
-			}
-			if valid {
-				next.limits[name][key] = t
+			if err == nil && (t.InRedis() || rule.Scope == ScopeNode) {
+				next.limits[name][key] = &t
+			} else if last, ok := before[name][key]; ok {
+				next.limits[name][key] = last
 			}
 		}
 	}
