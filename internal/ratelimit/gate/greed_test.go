@@ -87,6 +87,16 @@ func greedyStep(l ratelimit.Limit, n int) time.Duration {
 	return time.Duration(math.Ceil(share/l.PermitsPerSecond*1e6)) * us
 }
 
+// servedShare is the share of a rate that callers get who ask once in each step. A bucket that has no
+// room for what accumulates in a step grants a permit at the first step after it is complete.
+func servedShare(l ratelimit.Limit, step time.Duration) float64 {
+	interval := 1 / l.PermitsPerSecond
+	if (capacity(l)-1)*interval >= step.Seconds() {
+		return 1
+	}
+	return interval / (math.Ceil(interval/step.Seconds()) * step.Seconds())
+}
+
 // grant is n permits that are good at a time.
 type grant struct {
 	at time.Time
@@ -235,7 +245,8 @@ func (m *mob) serve(rounds int) (got, due float64) {
 		m.clock.Add(step)
 		m.rush(0)
 	}
-	return m.kept - kept, min(demand, m.limit.PermitsPerSecond*(time.Duration(rounds)*step).Seconds())
+	accumulates := m.limit.PermitsPerSecond * (time.Duration(rounds) * step).Seconds()
+	return m.kept - kept, min(demand, accumulates*servedShare(m.limit, step))
 }
 
 // TestGate_SlowRateForgetsNoPermits changes the rate of a drained limiter to one at which the permits
@@ -317,7 +328,8 @@ func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 		lost := leased + float64((m.died-died)*m.leases)
 		require.GreaterOrEqual(rt, got, 0.95*due-lost-1)
 		if m.leaving == 0 && !m.changes {
-			due = min(m.asked, capacity(m.limit)+accumulated(m.rates, clock.Now()))
+			share := servedShare(m.limit, greedyStep(m.limit, m.nodes*m.callers))
+			due = min(m.asked, capacity(m.limit)+share*accumulated(m.rates, clock.Now()))
 			lost = leased + float64(m.died*m.leases)
 			require.GreaterOrEqual(rt, m.kept, 0.95*due-lost-1, "from the first request on")
 		}
