@@ -25,7 +25,8 @@ func TestLines_StallIsALineThatMayMove(t *testing.T) {
 		require.Contains(t, scrape(c.Registry), "seckill_waiting_room_stalled_seconds "+want+"\n")
 	}
 	free := admission.State{
-		Seed: "s", Joined: 10, Admitted: 4, Available: 6, Called: 2, Missed: 1,
+		Seed: "s", Joined: 10, Admitted: 4, Available: 6,
+		Details: admission.Details{Called: 2, Missed: 1},
 	}
 	see(0, free)
 	see(21*time.Second, free)

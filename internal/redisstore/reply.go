@@ -25,6 +25,14 @@ func (r *reply) take() any {
 	return r.fields[r.next-1]
 }
 
+// peek returns the next field; nil after the last one.
+func (r *reply) peek() any {
+	if r.next >= len(r.fields) {
+		return nil
+	}
+	return r.fields[r.next]
+}
+
 func (r *reply) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("script's answer "+format, args...)

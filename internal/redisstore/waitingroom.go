@@ -46,36 +46,80 @@ func (k keys) ofRoom() []string {
 }
 
 // Join finds, hands out or removes the numbers of up to reservation.MaxBatch buyers of one sale. There
-// are no seats where the room is not ready.
+// are no seats where the room is not ready. The state has what a place needs, and no details.
 func (s *Store) Join(
 	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
 ) (admission.State, []admission.Seat, error) {
-	k := keysOf(goodsID)
-	keys, args := append(k.ofRoom(), k.buyers(), k.used()), []any{s.lease, int(mode)}
-	for _, v := range visits {
-		keys = append(keys, k.bucket(bucketOf(v.BuyerID)))
-		args = append(args, v.BuyerID, fieldOf(v.BuyerID), orEmpty(v.Ticket), orEmpty(v.Position))
-	}
+	keys, args := joinArguments(keysOf(goodsID), s.lease, mode, visits)
 	r, state, err := s.runRoom(ctx, s.join, "join a waiting room", keys, args)
 	if err != nil || !state.Ready() {
 		return state, nil, err
 	}
 	seats := make([]admission.Seat, len(visits))
 	for i := range seats {
-		seats[i] = admission.Seat{
-			Number: r.int(), Until: r.optionalMillis(), Mark: admission.Mark(r.int()),
+		if r.next == len(r.fields) && i == 0 { // all are new
+			return state, newSeats(seats, state.Joined), nil
 		}
-		if seats[i].Mark == admission.OverLimit {
-			seats[i].OrderSns = strings.Fields(r.string())
-		}
+		seats[i] = r.seat()
 	}
 	return state, seats, r.err
 }
 
-// Room reads the state of a room.
+// joinArguments returns the keys and the arguments of the join script. It leaves out what no visit of
+// the group needs, because each argument costs Redis as much as a part of the work.
+func joinArguments(
+	k keys, lease string, mode admission.Mode, visits []admission.Visit,
+) (keys []string, args []any) {
+	stride, fields := 1, make([]string, len(visits))
+	for i, v := range visits {
+		if fields[i] = fieldOf(v.BuyerID); fields[i] != v.BuyerID {
+			stride = max(stride, 2)
+		}
+		if v.Ticket != 0 {
+			stride = 4
+		}
+	}
+	keys = append(make([]string, 0, 8+len(visits)), k.ofRoom()...)
+	keys = append(keys, k.buyers(), k.used())
+	args = append(make([]any, 0, 3+stride*len(visits)), lease, int(mode), stride)
+	for i, v := range visits {
+		keys = append(keys, k.bucket(bucketOf(v.BuyerID)))
+		all := [4]any{v.BuyerID, fields[i], orEmpty(v.Ticket), orEmpty(v.Position)}
+		args = append(args, all[:stride]...)
+	}
+	return keys, args
+}
+
+// newSeats assigns buyers the numbers up to the last one.
+func newSeats(seats []admission.Seat, last int64) []admission.Seat {
+	for i := range seats {
+		seats[i].Number = last - int64(len(seats)-1-i)
+	}
+	return seats
+}
+
+// seat reads a buyer's part of the answer of join: a number, or a list that begins with it.
+func (r *reply) seat() admission.Seat {
+	list, isList := r.peek().([]any)
+	if !isList {
+		return admission.Seat{Number: r.int()}
+	}
+	r.next++
+	own := &reply{fields: list}
+	seat := admission.Seat{
+		Number: own.int(), Until: own.optionalMillis(), Mark: admission.Mark(own.int()),
+	}
+	if seat.Mark == admission.OverLimit {
+		seat.OrderSns = strings.Fields(own.string())
+	}
+	r.err = errors.Join(r.err, own.err)
+	return seat
+}
+
+// Room reads the state of a room, with details.
 func (s *Store) Room(ctx context.Context, goodsID int64) (admission.State, error) {
-	state, _, err := s.Join(ctx, goodsID, admission.Find, nil)
-	return state, err
+	keys, args := joinArguments(keysOf(goodsID), s.lease, admission.Find, nil)
+	return s.runDetailed(ctx, s.join, "read a waiting room", keys, args)
 }
 
 // Admit ends the admissions whose time is over, and calls the next in line as far as the stock and
@@ -88,8 +132,7 @@ func (s *Store) Admit(
 	for _, n := range c.Numbers {
 		args = append(args, n)
 	}
-	_, state, err := s.runRoom(ctx, s.admit, "call the next in line", keysOf(goodsID).ofRoom(), args)
-	return state, err
+	return s.runDetailed(ctx, s.admit, "call the next in line", keysOf(goodsID).ofRoom(), args)
 }
 
 // Prepare makes a room ready with what MySQL has of it, after MySQL granted numbers to the lease of
@@ -110,9 +153,7 @@ func (s *Store) Prepare(
 	for _, turn := range r.Turns {
 		args = append(args, turn)
 	}
-	_, state, err := s.runRoom(ctx, s.prepare, "prepare a waiting room", keysOf(goodsID).ofRoom(),
-		args)
-	return state, err
+	return s.runDetailed(ctx, s.prepare, "prepare a waiting room", keysOf(goodsID).ofRoom(), args)
 }
 
 // RaiseLimit lets a room hand out the numbers up to a limit; SetSeed publishes its seed, and SetHeld
@@ -190,18 +231,28 @@ func (s *Store) runRoom(
 	state.Joined, state.Granted, state.Admitted = r.int(), r.int(), r.int()
 	state.DrawSize = r.int()
 	state.Digest, state.Seed, state.Commitment = r.string(), r.string(), r.string()
+	state.Over = r.int() == 1
+	return r, state, r.err
+}
+
+// runDetailed runs a script that answers with the state of a room and its details.
+func (s *Store) runDetailed(
+	ctx context.Context, script *redis.Script, op string, keys []string, args []any,
+) (admission.State, error) {
+	r, state, err := s.runRoom(ctx, script, op, keys, args)
+	if err != nil {
+		return state, err
+	}
 	state.Called, state.Missed = r.int(), r.int()
 	if text := r.string(); r.err == nil {
 		if err := json.Unmarshal([]byte(text), &state.Gaps); err != nil {
 			r.fail("has gaps that can't be read: %w", err)
 		}
 	}
-	// A worker that was asleep may have said so before units were added.
-	state.Over = r.int() == 1 && state.Available+state.Pending+state.Called == 0
 	state.Held = admission.Held{Units: r.int(), Until: r.optionalMillis()}
 	state.Left, state.Life = r.int(), time.Duration(r.int())*time.Millisecond
 	state.Calls = r.int()
-	return r, state, r.err
+	return state, r.err
 }
 
 // orEmpty is a number as an argument of a script; "" for 0.

@@ -104,6 +104,41 @@ func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
 	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Find, 8)))
 }
 
+// TestJoin_EachBuyerGetsTheirOwnNumber checks groups of new buyers, of buyers with a number, and of
+// both, with and without tickets, whose ids are short, long or both. The script gets other arguments
+// for each, and answers otherwise.
+func (s fixture) TestJoin_EachBuyerGetsTheirOwnNumber(t *testing.T) {
+	s.openRoom(1, 1)
+	short := func(i int) string { return fmt.Sprint(i) }
+	long := func(i int) string { return fmt.Sprintf("018f4e6a-0000-7000-8000-%012d", i) }
+	mixed := func(i int) string { return []func(int) string{short, long}[i%2](i + 5000) }
+	last := int64(0)
+	for _, id := range []func(int) string{short, long, mixed} {
+		numbers := map[string]int64{}
+		for round := range 3 { // of new buyers, then with those of the rounds before
+			var visits []admission.Visit
+			for i := range 20 * (round + 1) {
+				v := admission.Visit{BuyerID: id(i)}
+				if round == 2 && i%3 == 0 {
+					v.Ticket = numbers[v.BuyerID]
+				}
+				visits = append(visits, v)
+			}
+			rand.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
+			state, seats, err := s.Join(t.Context(), goods, admission.Join, visits)
+			require.NoError(t, err)
+			for i, v := range visits {
+				if numbers[v.BuyerID] == 0 {
+					last++
+					numbers[v.BuyerID] = last
+				}
+				require.Equal(t, admission.Seat{Number: numbers[v.BuyerID]}, seats[i], "%+v", v)
+			}
+			require.Equal(t, last, state.Joined)
+		}
+	}
+}
+
 // TestJoin_HandsOutGrantedNumbersOnly checks that Redis alone makes no number.
 func (s fixture) TestJoin_HandsOutGrantedNumbersOnly(t *testing.T) {
 	sale := onSale(1, 1)

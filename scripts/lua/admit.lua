@@ -8,17 +8,22 @@
 -- ARGV  1 lease ('' = read INFO)   2 last position that was called   3 life of an admission, ms
 --       4 ms between two admissions   5 ms of permits that accumulate
 --       6… the numbers at the following positions
--- Returns the state (see room).
+-- Returns the state with details (see room).
 local sale, room, turns, done, gap, late = unpack(KEYS)
 local FIRST_ARG, LONG_MS, COUNTED_MS = 6, 5000, 1000
-local state = room_of(sale, room, turns, ARGV[1])
-if not state.ready then return state.answer() end
+local state = room_of(sale, room, ARGV[1])
+if not state.ready then return details_of(state, room, turns) end
 local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local s = redis.call('HMGET', sale, 'status', 'end', 'limit')
+local r = redis.call('HMGET', room, 'paid', 'at', 'missed', 'calls')
+local selling = s[1] == 'exposed' and now >= tonumber(state.start) and now < tonumber(s[2])
+local limit, avail, admitted = tonumber(s[3]), tonumber(state.avail), tonumber(state.admitted)
+local called_at, missed = tonumber(r[2] or 0), tonumber(r[3] or 0)
 
 -- A clock that was set must neither lengthen nor end an admission. A pause of all admitters cannot
 -- be distinguished from a clock set forward. A part of it counts, so that admissions end even if
 -- every call is late.
-local idle = state.called_at > 0 and now - state.called_at or 0
+local idle = called_at > 0 and now - called_at or 0
 if idle < 0 then
   move_turns(turns, idle)
 elseif idle > LONG_MS then
@@ -27,15 +32,15 @@ end
 for _, turn in ipairs(redis.call('ZRANGEBYSCORE', turns, '-inf', now)) do
   redis.call('ZREM', turns, turn)
   if string.sub(turn, 1, 1) ~= 'b' then redis.call('SETBIT', done, turn, 1) end
-  state.missed = state.missed + 1
+  missed = missed + 1
 end
 local open = redis.call('ZCARD', turns)
-local paid = math.max(math.min(state.paid, now), now - math.max(burst, interval))
+local paid = math.max(math.min(tonumber(r[1] or 0), now), now - math.max(burst, interval))
 
 -- The others take at most open * limit units, so one is left for whoever is called next
 -- (internal/waitingroom.Advance has the same rule).
 local function may_call()
-  return paid + interval <= now and open * state.limit < state.avail
+  return paid + interval <= now and open * limit < avail
 end
 
 local function call(number)
@@ -43,24 +48,24 @@ local function call(number)
   open, paid = open + 1, paid + interval
 end
 
-if state.selling and state.drawn then
+if selling and state.seed then
   while may_call() do
     local number = redis.call('ZRANGE', late, 0, 0)[1]
     if not number then break end
     redis.call('ZREM', late, number)
     if not has(done, number) then call(number) end
   end
-  for a = FIRST_ARG, tonumber(ARGV[2]) == state.admitted and #ARGV or 0 do
+  for a = FIRST_ARG, tonumber(ARGV[2]) == admitted and #ARGV or 0 do
     local number = ARGV[a]
     if tonumber(number) > state.next then break end
     if not has(done, number) and not has(gap, number) then
       if not may_call() then break end
       call(number)
     end
-    state.admitted = state.admitted + 1
+    admitted = admitted + 1
   end
 end
-state.calls = state.calls + 1
-redis.call('HSET', room, 'admitted', state.admitted, 'paid', string.format('%.3f', paid), 'missed',
-  state.missed, 'at', now, 'life', ARGV[3], 'calls', state.calls)
-return state.answer()
+state.admitted = admitted
+redis.call('HSET', room, 'admitted', admitted, 'paid', string.format('%.3f', paid), 'missed',
+  missed, 'at', now, 'life', ARGV[3], 'calls', (r[4] or 0) + 1)
+return details_of(state, room, turns)

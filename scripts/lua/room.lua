@@ -19,37 +19,44 @@
 -- called first. used is a set of the buyers who have bought with their last admission.
 local IN_LINE, PASSED, LATE, UNKNOWN, EXHAUSTED, OVER_LIMIT = 0, 1, 2, 3, 4, 5
 
--- room_of returns the state of a room, and freezes the draw of a sale that has started. s has the
--- sale, r the room; answer begins the answer of every script.
-local function room_of(sale, room, turns, lease)
-  local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'end',
-    'status', 'limit', 'avail', 'pend')
+-- room_of returns the state of a room, and freezes the draw of a sale that has started. It reads only
+-- what every script needs, because each group of joins pays for each field.
+local function room_of(sale, room, lease)
+  local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'avail',
+    'pend')
   local r = redis.call('HMGET', room, 'lease', 'next', 'limit', 'admitted', 'size', 'digest', 'seed',
-    'commitment', 'paid', 'missed', 'gaps', 'over', 'held', 'back', 'at', 'left', 'life', 'calls')
+    'commitment', 'over')
   local gate, epoch = gate_of(s, lease)
   local now, wanted = now_ms(), (s[3] or '') .. '/' .. epoch
-  local state = {gate = gate, epoch = epoch, now = now, wanted = wanted}
-  state.ready = gate == GATE_OPEN and r[1] == wanted
-  state.limit, state.avail = tonumber(s[9] or 0), tonumber(s[10] or 0)
-  state.start, state.finish = tonumber(s[6] or 0), tonumber(s[7] or 0)
-  state.selling = s[8] == 'exposed' and now >= state.start and now < state.finish
-  state.next, state.granted = tonumber(r[2] or 0), tonumber(r[3] or 0)
-  state.admitted, state.size = tonumber(r[4] or 0), tonumber(r[5] or -1)
-  state.digest, state.drawn = r[6] or '', r[7]
-  state.paid, state.missed = tonumber(r[9] or 0), tonumber(r[10] or 0)
-  state.called_at, state.calls = tonumber(r[15] or 0), tonumber(r[18] or 0)
-  if state.ready and state.size < 0 and now >= state.start then
-    state.size = state.next
-    redis.call('HSET', room, 'size', state.size)
+  local ready, next, size = gate == GATE_OPEN and r[1] == wanted, tonumber(r[2] or 0), r[5]
+  if ready and not size and now >= tonumber(s[6]) then
+    size = next
+    redis.call('HSET', room, 'size', size)
   end
-  function state.answer()
-    return {gate, epoch, now, wanted, r[1] or '', state.avail, tonumber(s[11] or 0),
-      state.next, state.granted, state.admitted, state.size, state.digest, r[7] or '', r[8] or '',
-      redis.call('ZCARD', turns), state.missed, r[11] or '[]', tonumber(r[12] or 0),
-      tonumber(r[13] or 0), tonumber(r[14] or 0), tonumber(r[16] or 0), tonumber(r[17] or 0),
-      state.calls}
-  end
-  return state
+  return {
+    gate = gate, epoch = epoch, now = now, wanted = wanted, ready = ready, start = s[6],
+    avail = s[7] or 0, pend = s[8] or 0, lease = r[1] or '', next = next,
+    granted = tonumber(r[3] or 0), admitted = r[4] or 0, size = size, digest = r[6] or '',
+    seed = r[7], commitment = r[8] or '', over = r[9] == '1',
+  }
+end
+
+-- answer_of returns the answer of join, and the beginning of the others. A worker that was asleep may
+-- have said that the room is over before units were added.
+local function answer_of(state, turns)
+  local over = state.over and state.avail + state.pend + redis.call('ZCARD', turns) == 0
+  return {state.gate, state.epoch, state.now, state.wanted, state.lease, state.avail, state.pend,
+    state.next, state.granted, state.admitted, state.size or -1, state.digest, state.seed or '',
+    state.commitment, over and 1 or 0}
+end
+
+-- details_of returns an answer with the fields that no buyer's place needs.
+local function details_of(state, room, turns)
+  local r = redis.call('HMGET', room, 'missed', 'gaps', 'held', 'back', 'left', 'life', 'calls')
+  local answer = answer_of(state, turns)
+  for _, field in ipairs({redis.call('ZCARD', turns), r[1] or 0, r[2] or '[]', r[3] or 0, r[4] or 0,
+    r[5] or 0, r[6] or 0, r[7] or 0}) do answer[#answer + 1] = field end
+  return answer
 end
 
 -- move_turns moves the ends of all admissions.

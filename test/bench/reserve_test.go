@@ -101,13 +101,21 @@ func newSaleStore(
 	b *testing.B, client redis.UniversalClient, goodsID, stock int64,
 ) saleStore {
 	b.Helper()
+	return newSaleStoreAt(b, client, goodsID, stock, time.Now().Add(-time.Hour))
+}
+
+// newSaleStoreAt is newSaleStore with the start of the sale, which lasts two hours.
+func newSaleStoreAt(
+	b *testing.B, client redis.UniversalClient, goodsID, stock int64, start time.Time,
+) saleStore {
+	b.Helper()
 	options := redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
 	must.Get(s.Load(b.Context(), seckill.Sale{
 		GoodsID: goodsID, MerchantID: "1", Title: "tea", Price: 250, Total: stock,
 		Stock: stock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
-		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour), Status: seckill.Exposed,
+		StartAt: start.UTC(), EndAt: start.UTC().Add(2 * time.Hour), Status: seckill.Exposed,
 		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
 	}, func(func([]order.Held, error) bool) {}))(b)
 	return s

@@ -13,7 +13,7 @@ type Redis interface {
 	// Room reads the state of a room.
 	Room(ctx context.Context, goodsID int64) (State, error)
 	// Join finds, hands out or removes the numbers of buyers. There are no seats where the room is
-	// not ready.
+	// not ready. The state has no Details.
 	Join(ctx context.Context, goodsID int64, mode Mode, visits []Visit) (State, []Seat, error)
 	// RaiseLimit lets the room of a lease hand out the numbers up to a limit.
 	RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error

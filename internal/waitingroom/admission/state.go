@@ -68,11 +68,16 @@ type State struct {
 	Digest     string
 	Seed       string // in hex; "" until MySQL has the draw
 	Commitment string // SHA-256 of the seed, in hex
-	Called     int64  // admissions that are neither used nor over
-	Missed     int64  // admissions that lapsed
-	Gaps       []Gap
-	Over       bool // nothing is left, and nothing can return
-	Held       Held // with what is pending
+	Over       bool   // nothing is left, and nothing can return
+	Details
+}
+
+// Details are the part of a State that no buyer's place needs.
+type Details struct {
+	Called int64 // admissions that are neither used nor over
+	Missed int64 // admissions that lapsed
+	Gaps   []Gap
+	Held   Held // with what is pending
 	// Left changes when a number ends before it is called.
 	Left  int64
 	Life  time.Duration // of an admission; 0 before the first call of an Admitter
