@@ -21,6 +21,10 @@ local state = room_of(sale, room, ARGV[1])
 if #ARGV < FIRST_ARG then return details_of(state, room, turns) end
 if not state.ready then return answer_of(state, turns) end
 
+-- Before the start there is neither an admission nor an order, and most buyers join then. One command
+-- joins a buyer who has no number.
+local before_start = mode == JOIN and redis.call('EXISTS', turns, buyers, used) == 0
+
 -- next_number returns the next number as text. redis.call and the operator .. print a number as a
 -- fraction, which costs as much as a small command.
 local function next_number(s) return string.format('%d', s.next + 1) end
@@ -36,8 +40,8 @@ end
 -- functions costs as much as two joins (see gate), so only groups that need them do.
 local function seat_function()
   local done, gap, late = unpack(KEYS, 4, 6)
-  local any_turns = redis.call('EXISTS', turns) == 1
-  local any_orders = redis.call('EXISTS', buyers, used) > 0
+  local any_turns = not before_start and redis.call('EXISTS', turns) == 1
+  local any_orders = not before_start and redis.call('EXISTS', buyers, used) > 0
   local holdings
 
   local function forget(number)
@@ -142,15 +146,12 @@ end
 
 local first, stride, seats, seat_of = state.next, tonumber(ARGV[3]), {}, nil
 state.joined, state.left = {}, 0
--- Before the start there is neither an admission nor an order, and most buyers join then. One command
--- joins a buyer who has no number.
-local at_once = mode == JOIN and redis.call('EXISTS', turns, buyers, used) == 0
 for i = 1, #KEYS - FIRST_BUCKET + 1 do
   local a, bucket = FIRST_ARG + (i - 1) * stride, KEYS[FIRST_BUCKET + i - 1]
   local buyer = ARGV[a]
   local field = stride < WITH_FIELD and buyer or ARGV[a + 1]
   local ticket = stride < WITH_TICKET and '' or ARGV[a + 2]
-  local number = at_once and ticket == '' and state.next < state.granted and next_number(state)
+  local number = before_start and ticket == '' and state.next < state.granted and next_number(state)
   if number and redis.call('HSETNX', bucket, field, number) == 1 then
     seats[i] = note_joined(state, buyer, number)
   else

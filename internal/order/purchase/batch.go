@@ -57,7 +57,7 @@ func (s *Service) reserveBatch(
 		return nil, err
 	}
 	if res.Available == 0 {
-		s.soldOut.Add(key.goodsID, key.epoch)
+		s.hints.Add(key.goodsID, hint{epoch: key.epoch, soldOut: true})
 	}
 	answers, taken := make([]result, len(rs)), int64(0)
 	pub := &publication{done: make(chan struct{})}
@@ -113,7 +113,7 @@ func (s *Service) checkBatch(
 	end(err)
 	took := time.Since(started)
 	if err != nil {
-		s.soldOut.Remove(key.goodsID)
+		s.hints.Add(key.goodsID, hint{epoch: key.epoch})
 		if s.metrics != nil {
 			s.metrics.Reserved(len(rs), nil, took, err)
 		}
@@ -128,7 +128,7 @@ func (s *Service) checkBatch(
 	}
 	switch {
 	case len(verdicts) == 0:
-		s.soldOut.Remove(key.goodsID)
+		s.hints.Add(key.goodsID, hint{epoch: key.epoch})
 	case s.metrics != nil:
 		s.metrics.Reserved(len(verdicts), verdicts, took, nil)
 	}

@@ -63,12 +63,18 @@ type Service struct {
 	metrics   Metrics
 	tracer    order.Tracer
 
-	counters *stats.Counters          // may be nil
-	epochs   *lru.Cache[int64, int64] // goods id -> epoch last seen; a wrong one costs a second call
-	soldOut  *lru.Cache[int64, int64] // goods id -> its epoch, where the last call found no unit
+	counters *stats.Counters         // may be nil
+	hints    *lru.Cache[int64, hint] // by goods id
 	checks   *batcher.Batcher[batchKey, tracedReservation, error]
 	reserves *batcher.Batcher[batchKey, tracedReservation, result]
 	confirms *batcher.Batcher[int64, string, struct{}]
+}
+
+// hint is what the last calls to Redis have shown of a sale. Redis judges it: a wrong one costs a
+// second call.
+type hint struct {
+	epoch   int64
+	soldOut bool // no unit was left
 }
 
 // maxHints bounds the sales that a Service remembers, as most sales end and are never asked for
@@ -96,10 +102,9 @@ func NewService(
 	keys *ordersn.Keys, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
 	publishDeadline time.Duration, log *slog.Logger,
 ) *Service {
-	epochs, _ := lru.New[int64, int64](maxHints) // it fails for sizes below 1
-	soldOut, _ := lru.New[int64, int64](maxHints)
+	hints, _ := lru.New[int64, hint](maxHints) // it fails for sizes below 1
 	s := &Service{
-		epochs: epochs, soldOut: soldOut, sales: sales, redis: redis, orders: orders, publisher: publisher, keys: keys,
+		sales: sales, redis: redis, orders: orders, publisher: publisher, keys: keys, hints: hints,
 		counters: counters, metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
 	}
 	s.checks = batcher.New(reservation.MaxBatch, s.checkBatch)
@@ -159,14 +164,17 @@ func (s *Service) Precheck(ctx context.Context, p Request) error {
 }
 
 // SeemsSoldOut reports whether the last call to Redis found no unit of a sale. It costs no call.
-func (s *Service) SeemsSoldOut(goodsID int64) bool { return s.soldOut.Contains(goodsID) }
+func (s *Service) SeemsSoldOut(goodsID int64) bool {
+	h, _ := s.hints.Peek(goodsID)
+	return h.soldOut
+}
 
 // CheckSoldOut refuses a purchase if Redis has no unit left now. It asks Redis only if the last
 // call found none, and returns nil where Place has to decide. It takes nothing and makes no number,
 // so it costs less than Place. ctx needs no deadline, because the call to Redis has one.
 func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
-	epoch, found := s.soldOut.Get(p.GoodsID)
-	if !found {
+	h, _ := s.hints.Get(p.GoodsID)
+	if !h.soldOut {
 		return nil
 	}
 	now := time.Now()
@@ -176,7 +184,7 @@ func (s *Service) CheckSoldOut(ctx context.Context, p Request) error {
 	}
 	r := reservation.Reservation{PathEnd: n.ExpiresAt()}
 	r.BuyerID, r.Quantity = p.Buyer.ID, p.Quantity
-	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: epoch},
+	refusal, err := s.checks.Do(ctx, batchKey{goodsID: p.GoodsID, epoch: h.epoch},
 		tracedReservation{r, order.TraceMark(ctx, s.tracer)})
 	if err != nil {
 		return seckill.NewUnavailable("the reservation's outcome is unknown", err)
@@ -243,10 +251,10 @@ func (s *Service) reserve(
 	got, err := under(epoch)
 	if gate, ok := errors.AsType[*seckill.GateError](err); ok {
 		if gate.State == seckill.GateEpoch {
-			s.epochs.Add(goodsID, gate.Epoch)
+			s.hints.Add(goodsID, hint{epoch: gate.Epoch})
 			got, err = under(gate.Epoch)
 		} else {
-			s.epochs.Remove(goodsID)
+			s.hints.Remove(goodsID)
 			return result{}, s.gateError(ctx, goodsID, r, gate)
 		}
 	}
@@ -258,15 +266,15 @@ func (s *Service) reserve(
 func (s *Service) epoch(
 	ctx context.Context, goodsID int64, r reservation.Reservation,
 ) (int64, error) {
-	if epoch, ok := s.epochs.Get(goodsID); ok {
-		return epoch, nil
+	if h, ok := s.hints.Get(goodsID); ok {
+		return h.epoch, nil
 	}
 	v, err := s.sale(ctx, goodsID, r)
 	if err != nil {
 		return 0, err
 	}
 	if v.Gate != seckill.GateMissing {
-		s.epochs.Add(goodsID, v.Epoch)
+		s.hints.Add(goodsID, hint{epoch: v.Epoch})
 	}
 	return v.Epoch, nil
 }
