@@ -18,6 +18,7 @@ import (
 type batchPlan struct {
 	sale        saleRow // as read under the lock
 	now         time.Time
+	payBy       int64            // of created orders
 	sold        int64            // units of created orders
 	holdings    map[string]int64 // units per buyer afterwards
 	orders      []orderRow
@@ -26,11 +27,12 @@ type batchPlan struct {
 	out         order.Outcome
 }
 
-// newPlan returns a plan that writes nothing yet.
-func newPlan(sale saleRow, now time.Time) *batchPlan {
-	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
+// newPlan returns a plan that writes nothing yet, with room for as many orders as lines.
+func newPlan(sale saleRow, b orderwriter.Batch, lines int) *batchPlan {
 	return &batchPlan{
-		sale: sale, now: notBefore(sale, now), holdings: make(map[string]int64), out: out,
+		sale: sale, now: notBefore(sale, b.Now), payBy: b.PayBy.UnixMilli(),
+		holdings: make(map[string]int64, lines), orders: make([]orderRow, 0, lines),
+		out: order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)},
 	}
 }
 
@@ -50,34 +52,38 @@ func (p *batchPlan) addEvents(tx *gorm.DB) error {
 }
 
 // judge decides on each line in order: created where the buyer's limit and the stock allow it,
-// failed otherwise. held maps each buyer to the units held before; judge updates it.
+// failed otherwise. held maps each buyer to the units held before.
 func judge(
 	sale saleRow, held map[string]int64, b orderwriter.Batch, lines []reservation.OrderLine,
 ) (*batchPlan, error) {
-	p := newPlan(sale, b.Now)
+	p := newPlan(sale, b, len(lines))
 	for _, l := range lines {
 		if err := validate(l); err != nil {
 			return nil, err
 		}
-		after := held[l.BuyerID] + l.Quantity
+		// The batch's later lines of a buyer count on top of the earlier ones.
+		after, counted := p.holdings[l.BuyerID]
+		if !counted {
+			after = held[l.BuyerID]
+		}
+		after += l.Quantity
 		switch {
 		case after > sale.MaxPerBuyerLimit:
 			p.fail(l, b, order.FailedOverLimit)
 		case l.Quantity > sale.Stock-p.sold:
 			p.fail(l, b, order.FailedOversold)
 		default:
-			// The batch's later lines of this buyer count on top of this one.
-			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
-			p.create(l, b.PayBy)
+			p.holdings[l.BuyerID] = after
+			p.create(l)
 		}
 	}
 	return p, nil
 }
 
 // create adds an order that takes its units.
-func (p *batchPlan) create(l reservation.OrderLine, payBy time.Time) {
+func (p *batchPlan) create(l reservation.OrderLine) {
 	row := newOrder(p.sale, l, p.now)
-	row.Status, row.PayBy = order.Created, millis(payBy)
+	row.Status, row.PayBy = order.Created, &p.payBy
 	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }

@@ -53,7 +53,7 @@ func writeFailed(
 		return order.Outcome{}, err
 	}
 	existing, tombstones, err := existingOrders(tx, goodsID, []string{line.OrderSn})
-	p := newPlan(sale, now)
+	p := newPlan(sale, orderwriter.Batch{Now: now}, 1)
 	p.out.Existing = existing
 	switch {
 	case err != nil:

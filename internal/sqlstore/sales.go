@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"math"
 	"time"
 
@@ -137,6 +139,20 @@ func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {
 
 // lockSale reads a goods' row and locks it until the transaction ends. On SQLite the transaction
 // already holds the lock. Later reads of the transaction see the latest commit.
-func lockSale(tx *gorm.DB, goodsID int64) (saleRow, error) {
-	return findSale(locked(tx), goodsID)
+//
+// Each batch of orders reads its goods' row, so lockSale avoids GORM's reflection.
+func lockSale(tx *gorm.DB, goodsID int64) (row saleRow, err error) {
+	columns, into, err := fieldsOf(tx, &row)
+	if err != nil {
+		return row, err
+	}
+	query := "SELECT " + columns + " FROM sales WHERE goods_id = ? LIMIT 1"
+	if !isSQLite(tx) {
+		query += " FOR UPDATE"
+	}
+	err = tx.Statement.ConnPool.QueryRowContext(tx.Statement.Context, query, goodsID).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = seckill.ErrNoSuchGoods
+	}
+	return row, err
 }

@@ -209,6 +209,13 @@ func (p recordedPool) QueryContext(
 	return p.ConnPool.QueryContext(ctx, query, args...)
 }
 
+func (p recordedPool) QueryRowContext(
+	ctx context.Context, query string, args ...any,
+) *sql.Row {
+	p.in.add(query)
+	return p.ConnPool.QueryRowContext(ctx, query, args...)
+}
+
 func (p recordedPool) BeginTx(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool, error) {
 	tx, err := p.ConnPool.(*sql.DB).BeginTx(ctx, opts)
 	return &recordedTx{recordedPool{tx, p.in}, tx}, err

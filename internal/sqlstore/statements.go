@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -67,6 +69,23 @@ func take[R any](q *gorm.DB, missing error) (R, error) {
 		err = missing
 	}
 	return row, err
+}
+
+// fieldsOf returns the columns of a row, and pointers to its fields in the same order. GORM names
+// them, so that a statement without GORM reads what GORM's statements write. A column that may be
+// NULL needs a pointer as its field.
+func fieldsOf[R any](tx *gorm.DB, row *R) (columns string, into []any, err error) {
+	parsed := gorm.Statement{DB: tx}
+	if err := parsed.Parse(row); err != nil {
+		return "", nil, err
+	}
+	names, value := parsed.Schema.DBNames, reflect.ValueOf(row).Elem()
+	into = make([]any, len(names))
+	for i, name := range names {
+		field := parsed.Schema.FieldsByDBName[name].ReflectValueOf(tx.Statement.Context, value)
+		into[i] = field.Addr().Interface()
+	}
+	return strings.Join(names, ", "), into, nil
 }
 
 // list reads all rows of a query and converts them.
