@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -30,6 +31,25 @@ func (h fixture) TestSale_StoresExtremeValues(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 	_, err = h.Database(t.Context(), 1)
 	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+}
+
+// TestLockSale_ReadsTheWholeRow checks that a row is the same with a lock, which is read without
+// GORM, and without one, with and without NULLs.
+func (h fixture) TestLockSale_ReadsTheWholeRow(t *testing.T) {
+	full := newSale(10, 2).Draft("1", today)
+	full.Details = seckill.Details{
+		Description: "green", ImageURL: "https://example.org/tea.png", ExternalID: "tea-1",
+		Metadata: `{"a":"b"}`, Currency: "EUR",
+	}
+	must.Get(h.CreateSale(t.Context(), full, noKey))(t)
+	h.beginEpoch(full.GoodsID)
+	must.Get(h.CloseSale(t.Context(), full.GoodsID, today))(t)
+	for _, goodsID := range []int64{h.draft(1, 10, 1).GoodsID, full.GoodsID} {
+		row := must.Get(findSale(h.read(t.Context()), goodsID))(t)
+		locked := must.Get(inTx(t.Context(), h.Store, "lock a sale",
+			func(tx *gorm.DB) (saleRow, error) { return lockSale(tx, goodsID) }))(t)
+		require.Equal(t, row, locked)
+	}
 }
 
 func goodsIDs(sales []seckill.Sale) []int64 {
