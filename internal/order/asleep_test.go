@@ -106,3 +106,49 @@ func TestCompareHoldings_AsleepShutsNoNewerEpoch(t *testing.T) {
 	require.EqualValues(t, 2, h.epochOf(goods))
 	require.ErrorIs(t, err, rebuild.ErrFenced)
 }
+
+// asleepAfterDrains is the store of a rebuilder that sleeps after the barrier of its last drain.
+type asleepAfterDrains struct {
+	*sqlstore.Store
+	drains    int
+	meanwhile func()
+}
+
+func (s *asleepAfterDrains) BarrierReached(
+	ctx context.Context, goodsID, epoch, token int64,
+) (bool, error) {
+	reached, err := s.Store.BarrierReached(ctx, goodsID, epoch, token)
+	if reached {
+		if s.drains++; s.drains == 3 {
+			s.meanwhile()
+		}
+	}
+	return reached, err
+}
+
+// TestRebuild_AsleepFailsNoOrderOfANewerEpoch checks that a rebuilder that sleeps before it gives up
+// an order that MySQL refuses fails no order of the epoch that another one has opened meanwhile.
+// These orders are on their way.
+func TestRebuild_AsleepFailsNoOrderOfANewerEpoch(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(10, 2).GoodsID
+	h.queue.down.Store(true)
+	bad := h.buy(goods, 1, 1)
+	h.queue.down.Store(false)
+	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad))
+	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	var sn string
+	asleep := &asleepAfterDrains{Store: h.store, meanwhile: func() {
+		h.mini.Del(fmt.Sprintf("sk:{%d}:rebuild", goods)) // the lock has ended
+		must.Get(h.rebuilder(h.store).Rebuild(t.Context(), goods, "test"))(t)
+		h.queue.down.Store(true)
+		sn = h.buy(goods, 7, 1)
+	}}
+	_, err := h.rebuilder(asleep).Rebuild(t.Context(), goods, "test")
+	require.ErrorIs(t, err, rebuild.ErrFenced)
+	require.Equal(t, order.Queued, h.find(7, sn).Status)
+	h.queue.down.Store(false)
+	h.becomes(7, sn, order.Created)
+	require.Len(t, h.deadLetters(), 1)
+}

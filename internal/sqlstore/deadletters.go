@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -28,13 +29,29 @@ func (s *Store) WriteFailed(
 	ctx context.Context, goodsID int64, line reservation.OrderLine, reason order.FailureReason,
 	dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
-	if !fitsColumn(line.OrderSn, maxOrderSn) {
-		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn,
-			errDoesNotFit)
-	}
-	deadLetter := withDefaults(dead, goodsID, line, reason, now)
+	dead = withDefaults(dead, goodsID, line, reason, now)
 	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
-		return writeFailed(tx, goodsID, truncateLine(line), deadLetter, now)
+		return writeFailed(tx, goodsID, line, dead, now)
+	})
+}
+
+// WriteMissing is WriteFailed for an order of which a rebuild has found no row. The error is
+// rebuild.ErrFenced, with nothing written, for a token that is not the newest: the order may be one
+// of a newer epoch, and on its way.
+func (s *Store) WriteMissing(
+	ctx context.Context, goodsID, token int64, line reservation.OrderLine, dead order.DeadLetter,
+	now time.Time,
+) error {
+	dead = withDefaults(dead, goodsID, line, dead.Reason, now)
+	return s.inTx(ctx, "write a missing order", func(tx *gorm.DB) error {
+		sale, err := lockSale(tx, goodsID)
+		if err == nil && sale.RebuildToken != token {
+			err = rebuild.ErrFenced
+		}
+		if err == nil {
+			_, err = writeFailed(tx, goodsID, line, dead, now)
+		}
+		return err
 	})
 }
 
@@ -43,6 +60,10 @@ func writeFailed(
 	tx *gorm.DB, goodsID int64, line reservation.OrderLine, deadLetter order.DeadLetter,
 	now time.Time,
 ) (order.Outcome, error) {
+	if !fitsColumn(line.OrderSn, maxOrderSn) {
+		return order.Outcome{}, fmt.Errorf("number %.80q %w", line.OrderSn, errDoesNotFit)
+	}
+	line = truncateLine(line)
 	sale, err := lockSale(tx, goodsID)
 	unknown := errors.Is(err, seckill.ErrNoSuchGoods)
 	if unknown {

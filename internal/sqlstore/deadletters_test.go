@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -46,6 +47,23 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 		Body: deadLetter.Body, FirstSeenAt: today.Add(-1e6), // the column stores milliseconds
 	}, deadLetters[0])
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
+}
+
+// TestWriteMissing_NewestTokenOnly checks that a rebuild writes nothing once a newer one has begun.
+func (h fixture) TestWriteMissing_NewestTokenOnly(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l, d := h.line(sale, 1, 2), order.DeadLetter{Reason: order.FailedUnwritten}
+	old := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	newest := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	write := func(token int64) error {
+		return h.WriteMissing(t.Context(), sale.GoodsID, token, l, d, today)
+	}
+	require.ErrorIs(t, write(old), rebuild.ErrFenced)
+	require.Empty(t, h.deadLetters())
+	require.Empty(t, must.Get(h.StatusOf(t.Context(), sale.GoodsID, []string{l.OrderSn}))(t))
+	require.NoError(t, write(newest))
+	require.Equal(t, order.FailedUnwritten, h.order(sale.GoodsID, l.OrderSn).FailureReason)
+	require.Len(t, h.deadLetters(), 1)
 }
 
 // TestWriteFailed_AcceptsUnknownGoods checks that an order of a sale that does not exist can be

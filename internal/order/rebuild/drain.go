@@ -117,9 +117,10 @@ func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pe
 
 // deadLetterMissing ends orders that are still missing after all drains. It writes each as failed
 // if MySQL accepts that, and stores a dead letter in any case. It returns infrastructure errors.
-// The gate then remains shut, and the next rebuild starts again.
+// The gate then remains shut, and the next rebuild starts again. It writes nothing if a newer rebuild
+// has begun: this one has slept, and the orders may be those of a newer epoch, and on their way.
 func (r *Rebuilder) deadLetterMissing(
-	ctx context.Context, result *Result, missing []order.Pending,
+	ctx context.Context, result *Result, token int64, missing []order.Pending,
 ) error {
 	now, err := r.Store.Now(ctx)
 	if err != nil {
@@ -132,9 +133,8 @@ func (r *Rebuilder) deadLetterMissing(
 			Attempts: maxDrains, FirstSeenAt: p.At, Origin: originRebuild,
 			Body: order.EncodeOrders(result.GoodsID, lines),
 		}
-		_, err := r.Store.WriteFailed(
-			ctx, result.GoodsID, p.OrderLine, order.FailedUnwritten, d, now)
-		if err != nil && !errors.Is(err, order.ErrTryAgain) {
+		err := r.Store.WriteMissing(ctx, result.GoodsID, token, p.OrderLine, d, now)
+		if err != nil && !errors.Is(err, order.ErrTryAgain) && !errors.Is(err, ErrFenced) {
 			d.ID = order.DeadLetterID(p.OrderSn)
 			err = r.Store.AddDeadLetter(ctx, d)
 		}

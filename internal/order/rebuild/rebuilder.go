@@ -180,7 +180,7 @@ func (r *Rebuilder) drainAll(ctx context.Context, result *Result) (int64, error)
 			return token, err
 		}
 		if result.Attempts == maxDrains {
-			return token, r.deadLetterMissing(ctx, result, missing)
+			return token, r.deadLetterMissing(ctx, result, token, missing)
 		}
 		r.Log.WarnContext(ctx, "orders are missing after the barrier, draining again",
 			"goods_id", result.GoodsID, "orders", len(missing), "order_sn", missing[0].OrderSn)

@@ -21,12 +21,12 @@ type Store interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// StatusOf returns the status of those of the orders that have a row or are parked.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
-	// alone.
-	WriteFailed(
-		ctx context.Context, goodsID int64, l reservation.OrderLine,
-		reason order.FailureReason, d order.DeadLetter, now time.Time,
-	) (order.Outcome, error)
+	// WriteMissing writes one order as failed, with its dead letter. It leaves a written order
+	// alone. The error is ErrFenced if the token is not the newest.
+	WriteMissing(
+		ctx context.Context, goodsID, token int64, l reservation.OrderLine, d order.DeadLetter,
+		now time.Time,
+	) error
 	// AddDeadLetter stores a dead letter of an order without a row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
