@@ -10,10 +10,12 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -151,4 +153,51 @@ func TestRebuild_AsleepFailsNoOrderOfANewerEpoch(t *testing.T) {
 	h.queue.down.Store(false)
 	h.becomes(7, sn, order.Created)
 	require.Len(t, h.deadLetters(), 1)
+}
+
+// asleepReconciler is the store of a reconciler that sleeps before it returns an order's units.
+type asleepReconciler struct {
+	*sqlstore.Store
+	meanwhile func()
+}
+
+func (s asleepReconciler) ReturnUnits(
+	ctx context.Context, goodsID int64, l reservation.OrderLine, now time.Time,
+) error {
+	s.meanwhile()
+	return s.Store.ReturnUnits(ctx, goodsID, l, now)
+}
+
+// unsettling is a Redis that fails before it settles orders.
+type unsettling struct{ deadletter.Redis }
+
+func (unsettling) Settle(context.Context, int64, []string) (int, error) {
+	return 0, context.DeadlineExceeded
+}
+
+// TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder checks that a reconciler that sleeps before it
+// returns the units of a failed order does not return them once an operator has requeued the order.
+func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 2).GoodsID
+	l := h.numbered(goods, 1, 7)
+	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now()))(t)
+	h.releaser().Release(t.Context(), out.Moves)
+	must.Get(h.redis.Adopt(t.Context(), goods, 1, 0, []reservation.OrderLine{l}))(t)
+	h.mini.SetTime(time.Now().Add(6 * time.Second))
+	r := h.reconciler(h.parts.Log)
+	r.Store = asleepReconciler{h.store, func() {
+		h.DeadLetters.Redis = unsettling{h.redis}
+		must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
+	}}
+	_, err := r.Reconcile(t.Context(), goods)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	moves := must.Get(h.store.MovesOfOrder(t.Context(), goods, l.OrderSn))(t)
+	h.releaser().Release(t.Context(), moves)
+	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	require.Equal(t, must.Get(h.store.Sale(t.Context(), goods))(t).Stock, v.Available,
+		"Redis sells units that MySQL does not have")
+	h.runWorkers(settings())
+	h.settles(goods, 4, 1)
 }

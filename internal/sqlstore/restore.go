@@ -34,21 +34,47 @@ func (s *Store) ScheduleRelease(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 ) (order.StockMove, error) {
 	return inSaleTx(ctx, s, "schedule a release", goodsID,
-		func(tx *gorm.DB, sale saleRow) (move order.StockMove, err error) {
-			var waiting []moveRow
-			if err := movesOf(tx, goodsID, l.OrderSn).Find(&waiting).Error; err != nil {
-				return move, err
-			}
-			if len(waiting) > 0 {
-				const why = "the order's units are being released or taken again"
-				return move, seckill.NewUnavailable(why, nil)
-			}
-			if err := unretire(tx, &sale); err != nil {
-				return move, err
-			}
-			move = newMove(sale, l, order.MoveFail, at)
-			return move, insert(tx, []moveRow{rowOfMove(move)})
+		func(tx *gorm.DB, sale saleRow) (order.StockMove, error) {
+			return scheduleRelease(tx, sale, l, at)
 		})
+}
+
+func scheduleRelease(
+	tx *gorm.DB, sale saleRow, l reservation.OrderLine, at time.Time,
+) (move order.StockMove, err error) {
+	var waiting []moveRow
+	if err := movesOf(tx, sale.GoodsID, l.OrderSn).Find(&waiting).Error; err != nil {
+		return move, err
+	}
+	if len(waiting) > 0 {
+		const why = "the order's units are being released or taken again"
+		return move, seckill.NewUnavailable(why, nil)
+	}
+	if err := unretire(tx, &sale); err != nil {
+		return move, err
+	}
+	move = newMove(sale, l, order.MoveFail, at)
+	return move, insert(tx, []moveRow{rowOfMove(move)})
+}
+
+// ReturnUnits writes the stock move of an order that is final, and whose units Redis has pending. The
+// error is Conflict if the order is active: an operator has requeued it since the caller read it, and
+// its units are sold. It is Unavailable while the order has another unreleased move.
+func (s *Store) ReturnUnits(
+	ctx context.Context, goodsID int64, l reservation.OrderLine, now time.Time,
+) error {
+	_, err := inSaleTx(ctx, s, "return the units of an order", goodsID,
+		func(tx *gorm.DB, sale saleRow) (none order.StockMove, err error) {
+			row, err := findOrder(tx, goodsID, l.OrderSn)
+			if row.Status == order.Created || row.Status == order.Paid {
+				err = seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
+			}
+			if err != nil {
+				return none, err
+			}
+			return scheduleRelease(tx, sale, l, now)
+		})
+	return err
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its

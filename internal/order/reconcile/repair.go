@@ -20,7 +20,7 @@ const maxLogged = 50
 func (r *Reconciler) repair(ctx context.Context, v seckill.View, f findings) (int, error) {
 	settled, settleErr := r.Redis.Settle(ctx, v.GoodsID, order.Numbers(f.written))
 	republished, publishErr := r.republish(ctx, v, f.absent)
-	returned, returnErr := r.scheduleReleases(ctx, v.GoodsID, f.failed)
+	returned, returnErr := r.returnUnits(ctx, v.GoodsID, f.failed)
 	return settled + republished + returned, errors.Join(settleErr, publishErr, returnErr)
 }
 
@@ -44,9 +44,9 @@ func dueForRepublishing(age time.Duration) bool {
 	return false
 }
 
-// scheduleReleases schedules the release of units that Redis holds for failed orders without a
-// stock move. An adoption took these units after the failure was written.
-func (r *Reconciler) scheduleReleases(
+// returnUnits returns the units that Redis holds for failed orders without a stock move. An adoption
+// took these units after the failure was written.
+func (r *Reconciler) returnUnits(
 	ctx context.Context, goodsID int64, failed []order.Pending,
 ) (int, error) {
 	for n, p := range failed {
@@ -54,7 +54,7 @@ func (r *Reconciler) scheduleReleases(
 		if err != nil {
 			return n, err
 		}
-		if _, err := r.Store.ScheduleRelease(ctx, goodsID, p.OrderLine, now); err != nil {
+		if err := r.Store.ReturnUnits(ctx, goodsID, p.OrderLine, now); err != nil {
 			return n, err
 		}
 	}
