@@ -66,6 +66,23 @@ func (h fixture) TestWriteMissing_NewestTokenOnly(t *testing.T) {
 	require.Len(t, h.deadLetters(), 1)
 }
 
+// TestReturnUnits_OfFinalOrdersOnly checks that a failed order gets a stock move once, and an active
+// one none.
+func (h fixture) TestReturnUnits_OfFinalOrdersOnly(t *testing.T) {
+	sale := h.exposed(10, 5)
+	failed, active := h.line(sale, 1, 2), h.line(sale, 2, 1)
+	h.writeAll(sale.GoodsID, active)
+	out := h.writeFailed(sale.GoodsID, failed, order.FailedUnwritten)
+	err := h.ReturnUnits(t.Context(), sale.GoodsID, failed, today)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "it has a move")
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
+	require.NoError(t, h.ReturnUnits(t.Context(), sale.GoodsID, failed, today))
+	require.Len(t, h.moves(sale.GoodsID), 1)
+	err = h.ReturnUnits(t.Context(), sale.GoodsID, active, today)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Len(t, h.moves(sale.GoodsID), 1)
+}
+
 // TestWriteFailed_AcceptsUnknownGoods checks that an order of a sale that does not exist can be
 // written as failed. It writes no stock move, which no worker could ever release.
 func (h fixture) TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
