@@ -356,3 +356,26 @@ func (s fixture) TestReserve_AcceptsPathsOfEarlierReleases(t *testing.T) {
 	}
 	require.EqualValues(t, 7, s.view().Available)
 }
+
+// TestLoad_RejectsARestartSinceItBeganToStage checks that a load fails if Redis restarted since it
+// began to stage the buyers. A restart without the last second undoes a close that was answered.
+func TestLoad_RejectsARestartSinceItBeganToStage(t *testing.T) {
+	server := servers.Redis(t, "appendonly no")
+	s := open(t, server.Addr(), "")
+	sale := onSale(5, 1)
+	s.load(sale)
+	must.Get(s.Shut(t.Context(), goods, 1))(t)
+	next, closed := onSaleIn(2, 5, 1), onSaleIn(2, 5, 1)
+	next.Version, closed.Version, closed.Status = 7, 8, seckill.Closed
+	loaded, err := s.Load(t.Context(), next, func(yield func([]order.Held, error) bool) {
+		require.True(t, yield(held(1), nil))
+		require.NoError(t, s.client.Save(t.Context()).Err())
+		require.ErrorIs(t, s.UpdateSale(t.Context(), closed), seckill.ErrNotLoaded)
+		require.NoError(t, server.Restart(t.Context()))
+		require.Eventually(t, func() bool { return s.client.Ping(t.Context()).Err() == nil },
+			time.Minute, 10*time.Millisecond)
+	})
+	require.NoError(t, err)
+	require.False(t, loaded)
+	s.load(closed)
+}

@@ -163,7 +163,7 @@ const stageLife = 10 * time.Minute
 // Load begins an epoch: it stages the holdings page by page, then one script replaces the state. It
 // opens the gate unless Redis can fail over. It leaves the sale unchanged and returns false where
 // the gate is open, where Redis has this epoch, a newer epoch or a newer version of the sale, or
-// where Redis has lost staged holdings.
+// where Redis has lost staged holdings or restarted since the first.
 func (s *Store) Load(
 	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 ) (bool, error) {
@@ -225,7 +225,7 @@ func (s *Store) stageAll(
 func (s *Store) stageOrders(
 	ctx context.Context, key string, number int, orders []order.Held,
 ) error {
-	args := append(make([]any, 0, 2+3*len(orders)), number, int(stageLife.Seconds()))
+	args := append(make([]any, 0, 3+3*len(orders)), number, int(stageLife.Seconds()), s.lease)
 	for _, o := range orders {
 		args = append(args, o.BuyerID, o.OrderSn, o.Quantity)
 	}

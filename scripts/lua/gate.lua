@@ -19,7 +19,9 @@
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 local GATE_EXPIRED = 6
 local OPEN, SHUT, LOADED = '0', '2', '3' -- values of the field gate
-local BATCHES = ' ' -- the field of staged holdings that counts batches; no buyer's id has a space
+-- The field of staged holdings that has the number of batches and, after a space, the lease of the
+-- first one. No buyer's id has a space.
+local BATCHES = ' '
 
 local function now_ms()
   local t = redis.call('TIME')

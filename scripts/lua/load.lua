@@ -6,6 +6,8 @@
 --   gate was opened on another master, and its reservations have not been drained;
 -- - other batches than the rebuild has staged: a Redis that was emptied lost them (see stage). The
 --   first batch has no orders, so that this holds for a sale without any;
+-- - batches of another lease: a Redis that restarted may have lost what it had since the first one,
+--   such as a merchant's change, and still have the batches;
 -- - an older version of the sale than a merchant's change has brought meanwhile (see update).
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
 -- dropped. The outbox stays.
@@ -21,9 +23,11 @@ local sale, staged, buyers, pending, moves, blocks = unpack(KEYS)
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'fence', 'version')
 local gate, epoch = gate_of(has, ARGV[1])
 local newest = math.max(epoch, tonumber(has[6] or 0))
-local batches = tonumber(redis.call('HGET', staged, BATCHES) or 0)
+local found = redis.call('HGET', staged, BATCHES) or '0 '
+local batches, staged_on = string.match(found, '^(%d+) (.*)$')
 if gate == GATE_OPEN or gate == GATE_EXPIRED or newest >= tonumber(ARGV[2])
-  or batches ~= tonumber(ARGV[11]) or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
+  or batches ~= ARGV[11] or not leads(staged_on, ARGV[1])
+  or tonumber(has[7] or 0) > tonumber(ARGV[12]) then
   redis.call('UNLINK', staged)
   return 0
 end

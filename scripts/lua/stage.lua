@@ -2,15 +2,16 @@
 -- repeated batch changes nothing. A batch is refused unless all before it are there: Redis may have
 -- been emptied, or failed over, since.
 --
--- KEYS  1 staged buyers (hash: buyer -> holding, see gate; and BATCHES -> their number)
--- ARGV  1 the batch's number, from 1   2 life of the key, s
+-- KEYS  1 staged buyers (hash: buyer -> holding; and BATCHES, both see gate)
+-- ARGV  1 the batch's number, from 1   2 life of the key, s   3 lease ('' = read INFO)
 --       then for each order: buyer id, order number, units (0 = final); the first batch has none
 -- Returns 1 staged, 0 refused.
 local staged, batch = KEYS[1], tonumber(ARGV[1])
-local FIRST_ARG, STRIDE = 3, 3
+local FIRST_ARG, STRIDE = 4, 3
 -- The key of an epoch that MySQL has lost in a failover may be left, with other orders.
 if batch == 1 then redis.call('UNLINK', staged) end
-local has = tonumber(redis.call('HGET', staged, BATCHES) or 0)
+local has, lease = string.match(redis.call('HGET', staged, BATCHES) or '0 ', '^(%d+) (.*)$')
+has = tonumber(has)
 if has >= batch then return 1 end
 if has ~= batch - 1 then return 0 end
 local ids, holdings = {}, holding_functions()
@@ -23,7 +24,8 @@ for i, buyer in ipairs(ids) do
   has_now[buyer] = holding and holdings.with_order(holding, sn, units)
     or units .. ' ' .. sn .. ':' .. units
 end
-local fields = {BATCHES, batch}
+if batch == 1 then lease = current_lease(ARGV[3]) end
+local fields = {BATCHES, batch .. ' ' .. lease}
 for buyer, holding in pairs(has_now) do
   fields[#fields + 1] = buyer
   fields[#fields + 1] = holding
