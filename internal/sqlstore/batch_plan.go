@@ -28,9 +28,9 @@ type batchPlan struct {
 }
 
 // newPlan returns a plan that writes nothing yet, with room for as many orders as lines.
-func newPlan(sale saleRow, b orderwriter.Batch, lines int) *batchPlan {
+func newPlan(sale saleRow, now time.Time, lines int) *batchPlan {
 	return &batchPlan{
-		sale: sale, now: notBefore(sale, b.Now), payBy: b.PayBy.UnixMilli(),
+		sale: sale, now: notBefore(sale, now),
 		holdings: make(map[string]int64, lines), orders: make([]orderRow, 0, lines),
 		out: order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)},
 	}
@@ -56,7 +56,8 @@ func (p *batchPlan) addEvents(tx *gorm.DB) error {
 func judge(
 	sale saleRow, held map[string]int64, b orderwriter.Batch, lines []reservation.OrderLine,
 ) (*batchPlan, error) {
-	p := newPlan(sale, b, len(lines))
+	p := newPlan(sale, b.Now, len(lines))
+	p.payBy = b.PayBy.UnixMilli()
 	for _, l := range lines {
 		if err := validate(l); err != nil {
 			return nil, err

@@ -31,7 +31,23 @@ func (s *Store) WriteFailed(
 ) (order.Outcome, error) {
 	dead = withDefaults(dead, goodsID, line, reason, now)
 	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
-		return writeFailed(tx, goodsID, line, dead, now)
+		sale, err := lockSale(tx, goodsID)
+		unknown := errors.Is(err, seckill.ErrNoSuchGoods)
+		if unknown {
+			// The buyer was promised this number, so it ends as a row even where its sale is unknown.
+			sale, err = saleRow{GoodsID: goodsID, Epoch: line.Epoch}, nil
+		}
+		if err != nil {
+			return order.Outcome{}, err
+		}
+		p, err := planFailed(tx, sale, line, dead, now)
+		if err != nil {
+			return order.Outcome{}, err
+		}
+		if unknown {
+			p.out.Moves = nil // Redis never has this sale, so the releaser would try without end
+		}
+		return p.out, p.write(tx)
 	})
 }
 
@@ -43,42 +59,37 @@ func (s *Store) WriteMissing(
 	now time.Time,
 ) error {
 	dead = withDefaults(dead, goodsID, line, dead.Reason, now)
-	return s.inTx(ctx, "write a missing order", func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, goodsID)
-		if err == nil && sale.RebuildToken != token {
-			err = rebuild.ErrFenced
+	write := func(tx *gorm.DB, sale saleRow) (none any, err error) {
+		if sale.RebuildToken != token {
+			return none, rebuild.ErrFenced
 		}
-		if err == nil {
-			_, err = writeFailed(tx, goodsID, line, dead, now)
+		p, err := planFailed(tx, sale, line, dead, now)
+		if err != nil {
+			return none, err
 		}
-		return err
-	})
+		return none, p.write(tx)
+	}
+	_, err := inSaleTx(ctx, s, "write a missing order", goodsID, write)
+	return err
 }
 
-// writeFailed runs WriteFailed's steps in a transaction.
-func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine, deadLetter order.DeadLetter,
+// planFailed plans what WriteFailed writes of one order, in a transaction that has the lock of the
+// sale's row, and drops the order's parked copy.
+func planFailed(
+	tx *gorm.DB, sale saleRow, line reservation.OrderLine, deadLetter order.DeadLetter,
 	now time.Time,
-) (order.Outcome, error) {
+) (*batchPlan, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
-		return order.Outcome{}, fmt.Errorf("number %.80q %w", line.OrderSn, errDoesNotFit)
+		return nil, fmt.Errorf("number %.80q %w", line.OrderSn, errDoesNotFit)
 	}
 	line = truncateLine(line)
-	sale, err := lockSale(tx, goodsID)
-	unknown := errors.Is(err, seckill.ErrNoSuchGoods)
-	if unknown {
-		// The buyer was promised this number, so it ends as a row even where its sale is unknown.
-		sale, err = saleRow{GoodsID: goodsID, Epoch: line.Epoch}, nil
-	}
+	existing, tombstones, err := existingOrders(tx, sale.GoodsID, []string{line.OrderSn})
 	if err != nil {
-		return order.Outcome{}, err
+		return nil, err
 	}
-	existing, tombstones, err := existingOrders(tx, goodsID, []string{line.OrderSn})
-	p := newPlan(sale, orderwriter.Batch{Now: now}, 1)
+	p := newPlan(sale, now, 1)
 	p.out.Existing = existing
 	switch {
-	case err != nil:
-		return order.Outcome{}, err
 	// A line without units has nothing to return and does not change its tombstone.
 	case tombstones[line.OrderSn] && line.Quantity > 0:
 		p.claimTombstone(line, deadLetter)
@@ -86,13 +97,7 @@ func writeFailed(
 	default:
 		p.addFailed(line, deadLetter)
 	}
-	if unknown {
-		p.out.Moves = nil // Redis never has this sale, so the releaser would try without end
-	}
-	if err := unpark(tx, goodsID, []string{line.OrderSn}); err != nil {
-		return order.Outcome{}, err
-	}
-	return p.out, p.write(tx)
+	return p, unpark(tx, sale.GoodsID, []string{line.OrderSn})
 }
 
 // AddDeadLetter stores a message that cannot be decoded. The same id is stored once.

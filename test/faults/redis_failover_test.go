@@ -18,34 +18,34 @@ const replicaLag = time.Second
 // the master's last second. With SECKILL_REDIS_WAIT_REPLICAS=1 no order of that second was
 // promised.
 func failoverFaults() []fault {
-	failover := func(name string, ownRabbit bool, allow check.Allowance, env ...string) fault {
+	failover := func(name string, ownRabbit bool, allow check.Allowance) fault {
 		f := fault{
 			name:    name,
-			options: installation.Options{Failover: true, OwnRabbit: ownRabbit, Env: env},
+			options: installation.Options{Failover: true, OwnRabbit: ownRabbit},
 			// A reservation that waits for the replica takes over a second.
 			spread: 20 * time.Second, concurrent: ownRabbit, allow: allow, prepare: delayReplica,
 			inject: killLaggingMaster(0.6), afterRecovery: restartOldMaster,
-		}
-		if len(env) > 0 {
-			// Half a minute after its start Sentinel has the replica follow past the slow wire.
-			f.inject = killLaggingMaster(0.3)
 		}
 		if ownRabbit {
 			f.prepare, f.inject = flushAndDelay, killMasterAndRabbit
 		}
 		return f
 	}
-	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1", "SECKILL_REDIS_WAIT_TIMEOUT=1500ms"}
 	broken := check.Allowance{BrokenPromises: true}
 	back := failover("redis-failover-and-back", false, broken)
 	back.spread, back.afterRecovery = 30*time.Second, failBack
+	wait := failover("redis-failover-wait-1", false, check.Allowance{})
+	// Half a minute after its start Sentinel has the replica follow past the slow wire.
+	wait.inject = killLaggingMaster(0.3)
+	waitAway := failover("redis-failover-rabbit-away-wait-1", true, check.Allowance{})
+	for _, f := range []*fault{&wait, &waitAway} {
+		f.options.Env = []string{
+			"SECKILL_REDIS_WAIT_REPLICAS=1", "SECKILL_REDIS_WAIT_TIMEOUT=1500ms",
+		}
+	}
 	return []fault{
-		failover("redis-failover-replica-behind", false, broken),
-		failover("redis-failover-wait-1", false, check.Allowance{}, wait...),
-		back,
-		failover("redis-failover-rabbit-away", true, broken),
-		failover("redis-failover-rabbit-away-wait-1", true, check.Allowance{}, wait...),
-		noticedLate(),
+		failover("redis-failover-replica-behind", false, broken), wait, back,
+		failover("redis-failover-rabbit-away", true, broken), waitAway, noticedLate(),
 	}
 }
 
