@@ -60,23 +60,18 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	warnIfNotDurable(ctx, up.RedisStore, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout)
+	serve := app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout, log)
 	serveConnected := app.WorkerFunc(func(ctx context.Context) error {
 		waiting, cancel := context.WithTimeout(ctx, connectTimeout)
 		_ = app.AwaitUp(waiting, up.Queue) // the API serves without RabbitMQ too
 		cancel()
 		return serve.Run(ctx)
 	})
-	drain := app.WorkerFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		api.Health.Drain()
-		return nil
-	})
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serveConnected},
-		[]app.Worker{drain})
+		[]app.Worker{app.OnStop(api.Health.Drain)})
 }
 
 // connectTimeout bounds the wait for RabbitMQ at startup. Without the wait, only Redis would hold

@@ -50,5 +50,5 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
-		append(up.Workers(), tracer), workers)
+		append(up.Workers(), tracer), workers, []app.Worker{app.OnStop(health.Drain)})
 }

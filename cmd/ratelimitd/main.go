@@ -46,16 +46,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	web.RegisterOnShutdown(limits.Gate.Drain)
 	rpc := limitservice.NewGRPC(limitservice.NewEnvoy(limits.Book, limits.Gate), grpcListener,
 		timeout)
-	drain := app.WorkerFunc(func(ctx context.Context) error {
-		<-ctx.Done()
+	drain := app.OnStop(func() {
 		health.Drain()
 		rpc.Drain()
-		return nil
 	})
 	log.Info("ratelimitd is listening", "http", httpListener.Addr().String(),
 		"grpc", grpcListener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
-		[]app.Worker{limits}, []app.Worker{app.Serve(web, httpListener, timeout), rpc},
+		[]app.Worker{limits}, []app.Worker{app.Serve(web, httpListener, timeout, log), rpc},
 		[]app.Worker{drain})
 }

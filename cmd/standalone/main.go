@@ -126,12 +126,13 @@ func serve(
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
 		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
-		{app.Serve(api.Server(o.addr, log), listener, timeout)},
+		{app.Serve(api.Server(o.addr, log), listener, timeout, log)},
 	}
 	if o.demo {
 		stages = append(stages,
 			[]app.Worker{demo{base: base, tokens: api.Tokens, out: stdout, exit: o.exit}})
 	}
+	stages = append(stages, []app.Worker{app.OnStop(api.Health.Drain)})
 	err = app.Run(ctx, timeout, stages...)
 	if errors.Is(err, errDemoDone) {
 		return nil

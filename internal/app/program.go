@@ -152,5 +152,5 @@ func OpsWorkers(
 			err)
 		return nil
 	}
-	return []Worker{Serve(OpsServer(Ops(metrics, ready, log), addr), l, time.Second)}
+	return []Worker{Serve(OpsServer(Ops(metrics, ready, log), addr), l, time.Second, log)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -62,9 +63,22 @@ func start(ctx context.Context, workers []Worker, fail context.CancelCauseFunc) 
 	return s
 }
 
+// OnStop returns a worker that only calls f when it stops.
+func OnStop(f func()) Worker {
+	return WorkerFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		f()
+		return nil
+	})
+}
+
 // Serve returns a worker that serves HTTP on a listener. When it stops, it accepts no more
-// connections and finishes the accepted requests within the timeout.
-func Serve(server *http.Server, listener net.Listener, timeout time.Duration) Worker {
+// connections and finishes the accepted requests. After four fifths of the timeout it closes the
+// connections that are left, a long download for example, so that the stages that Run stops
+// afterwards have time too.
+func Serve(
+	server *http.Server, listener net.Listener, timeout time.Duration, log *slog.Logger,
+) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(listener) }()
@@ -73,8 +87,14 @@ func Serve(server *http.Server, listener net.Listener, timeout time.Duration) Wo
 			return fmt.Errorf("serve http on %s: %w", listener.Addr(), err)
 		case <-ctx.Done():
 		}
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout/5*4)
 		defer cancel()
-		return server.Shutdown(grace)
+		err := server.Shutdown(grace)
+		if errors.Is(err, context.DeadlineExceeded) {
+			log.Info("closing connections that have not ended", "addr", listener.Addr().String(),
+				"after", timeout/5*4)
+			err = server.Close()
+		}
+		return err
 	})
 }

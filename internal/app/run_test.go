@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func TestServe_FinishesAcceptedRequests(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
-	go func() { ended <- Run(ctx, time.Minute, []Worker{Serve(server, listener, time.Minute)}) }()
+	go func() { ended <- Run(ctx, time.Minute, []Worker{Serve(server, listener, time.Minute, slog.Default())}) }()
 	answered := make(chan string, 1)
 	go func() {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet,
@@ -87,6 +88,33 @@ func TestServe_FinishesAcceptedRequests(t *testing.T) {
 	close(leave)
 	require.Equal(t, "finished", <-answered)
 	require.NoError(t, <-ended)
+}
+
+// TestServe_ClosesWhatDoesNotEnd checks that neither a request that never ends nor a connection
+// without a request makes a stop fail.
+func TestServe_ClosesWhatDoesNotEnd(t *testing.T) {
+	listener := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	entered := make(chan struct{})
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
+		func(_ http.ResponseWriter, r *http.Request) {
+			close(entered)
+			<-r.Context().Done()
+		})}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	serve := Serve(server, listener, 100*time.Millisecond, slog.New(slog.DiscardHandler))
+	go func() { ended <- Run(ctx, time.Minute, []Worker{serve}) }()
+	silent := must.Get((&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String()))(t)
+	defer silent.Close()
+	asking := must.Get((&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String()))(t)
+	defer asking.Close()
+	_, err := io.WriteString(asking, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(t, err)
+	<-entered
+	stop()
+	require.NoError(t, <-ended)
+	_, err = asking.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
 }
 
 // broker is a queue that is down until up is set.

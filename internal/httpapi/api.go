@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -102,7 +101,6 @@ type api struct {
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
 	currencies      *ttlcache.Cache[int64, string] // of sales with orders, by goods id
-	roomPages       sync.Map                       // goods id -> *roomPage
 	purchaseLatency *latencyWindow
 	origins         *http.CrossOriginProtection
 	// reporters record the responses by route. They are complete before the first request.

@@ -48,7 +48,6 @@ func newRoomResponse(s *admission.Status) roomResponse {
 
 // roomPage is the encoded status of a room. Everybody who waits polls it.
 type roomPage struct {
-	of   *admission.Status
 	data encoded
 	etag string
 }
@@ -68,17 +67,17 @@ func (a *api) showRoom(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	page, err := a.roomPage(id, s)
+	page, err := pageOf(s)
 	if err != nil {
 		return response{}, err
 	}
 	return response{reason: reasonOK, data: page.data, public: true, etag: page.etag}, nil
 }
 
-// roomPage returns the page of a status, which it encodes once.
-func (a *api) roomPage(goodsID int64, s *admission.Status) (*roomPage, error) {
-	if last, ok := a.roomPages.Load(goodsID); ok && last.(*roomPage).of == s {
-		return last.(*roomPage), nil
+// pageOf returns the page of a status, which it encodes once.
+func pageOf(s *admission.Status) (*roomPage, error) {
+	if page, ok := s.Page.Load().(*roomPage); ok {
+		return page, nil
 	}
 	shown := newRoomResponse(s)
 	data, err := json.Marshal(shown)
@@ -91,8 +90,8 @@ func (a *api) roomPage(goodsID int64, s *admission.Status) (*roomPage, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(unchanging)
-	page := &roomPage{of: s, data: data, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
-	a.roomPages.Store(goodsID, page)
+	page := &roomPage{data: data, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
+	s.Page.Store(page)
 	return page, nil
 }
 

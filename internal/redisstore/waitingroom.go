@@ -188,16 +188,30 @@ func (s *Store) setRoom(ctx context.Context, goodsID int64, lease string, fields
 }
 
 // Turns lists the admissions that are neither used nor over, with what was left of each at the moment
-// of a state.
+// of a state. It returns an error if Redis has lost that state or an older room has replaced it:
+// their admissions are not those that belong to it.
 func (s *Store) Turns(
 	ctx context.Context, goodsID int64, state admission.State,
 ) ([]admission.Turn, error) {
-	found, err := s.client.ZRangeWithScores(ctx, keysOf(goodsID).turns(), 0, -1).Result()
-	if err != nil {
+	keys, read := keysOf(goodsID), s.client.TxPipeline()
+	room := read.HMGet(ctx, keys.room(), "lease", "calls")
+	found := read.ZRangeWithScores(ctx, keys.turns(), 0, -1)
+	if _, err := read.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("list admissions in redis: %w", err)
 	}
-	turns := make([]admission.Turn, len(found))
-	for i, z := range found {
+	var now struct {
+		Lease string `redis:"lease"`
+		Calls int64  `redis:"calls"`
+	}
+	if err := room.Scan(&now); err != nil {
+		return nil, fmt.Errorf("list admissions in redis: %w", err)
+	}
+	if now.Lease != state.Lease || now.Calls < state.Calls {
+		return nil, fmt.Errorf("the room of lease %s, call %d, is gone from redis (now %q, call %d)",
+			state.Lease, state.Calls, now.Lease, now.Calls)
+	}
+	turns := make([]admission.Turn, len(found.Val()))
+	for i, z := range found.Val() {
 		// Redis' clock may have been set since the state was read.
 		rest := min(max(0, int64(z.Score)-state.Now.UnixMilli()), state.Life.Milliseconds())
 		turns[i] = fmt.Sprintf("%s %d", z.Member, rest)

@@ -547,6 +547,52 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 9, 1))[0].Code)
 }
 
+// TestJoin_TicketBeforeTheStartKeepsItsPosition checks that a number of a lost room, whose ticket is
+// shown before the draw, is called in the order of the draw.
+func (s fixture) TestJoin_TicketBeforeTheStartKeepsItsPosition(t *testing.T) {
+	sale := onSale(1, 1)
+	sale.Admission, sale.StartAt = seckill.ByWaitingRoom, time.Now().Add(time.Hour)
+	s.load(sale)
+	state := s.prepare(admission.Record{
+		Joined: 1000, Limit: 2000, DrawSize: admission.NotDrawn,
+		Gaps: []admission.Gap{{From: 1, To: 1000}},
+	})
+	for _, number := range []int64{3, 5} {
+		_, seats, err := s.Join(t.Context(), goods, admission.Join,
+			[]admission.Visit{{BuyerID: fmt.Sprint(number), Ticket: number}})
+		require.NoError(t, err)
+		require.Equal(t, []admission.Seat{{Number: number}}, seats)
+	}
+	started := time.Now().Add(-time.Second).UnixMilli()
+	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "start", started).Err())
+	require.EqualValues(t, 1000, must.Get(s.Room(t.Context(), goods))(t).DrawSize)
+	require.NoError(t, s.SetSeed(t.Context(), goods, state.Lease, "seed"))
+	state = must.Get(s.Admit(t.Context(), goods, admission.Call{
+		Numbers: []int64{4, 5, 3}, Life: aTurn, Rate: seckill.DefaultRate(),
+	}))(t)
+	require.EqualValues(t, []int64{1, 2}, []int64{state.Called, state.Admitted})
+	require.NotZero(t, s.visit(admission.Find, 5)[0].Until)
+	require.Zero(t, s.visit(admission.Find, 3)[0].Until)
+}
+
+// TestTurns_OfTheStateOnly checks that a worker that was asleep while Redis lost a room lists no
+// admissions of the room that has replaced it, and none where there is no room.
+func (s fixture) TestTurns_OfTheStateOnly(t *testing.T) {
+	s.openRoom(9, 1)
+	s.visit(admission.Join, buyersUpTo(3)...)
+	state := s.callNext(aTurn)
+	require.Len(t, must.Get(s.Turns(t.Context(), goods, state))(t), 3)
+	lagging := state
+	lagging.Calls++
+	for name, lost := range map[string]admission.State{"another lease": {Lease: "a/1"}, "behind": lagging} {
+		_, err := s.Turns(t.Context(), goods, lost)
+		require.ErrorContains(t, err, "is gone from redis", name)
+	}
+	require.NoError(t, s.client.Del(t.Context(), keysOf(goods).room(), keysOf(goods).turns()).Err())
+	_, err := s.Turns(t.Context(), goods, state)
+	require.ErrorContains(t, err, "is gone from redis")
+}
+
 // TestRetire_RemovesTheRoom checks that a retired sale leaves no key, and that nothing is removed of
 // one that was changed or built again since.
 func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {

@@ -63,8 +63,10 @@ local function seat_function()
     if number and number <= t and not has(done, number) then return number end
     if has(gap, t) then
       redis.call('SETBIT', gap, t, 0)
-      if tonumber(state.admitted) >= tonumber(position ~= '' and position or 0) then
-        redis.call('ZADD', late, position ~= '' and position or 0, t)
+      -- Before the draw nobody has a position, and nobody is late.
+      position = tonumber(position) or 0
+      if state.seed and tonumber(state.admitted) >= position then
+        redis.call('ZADD', late, position, t)
       end
     end
     if number then leave(number) end

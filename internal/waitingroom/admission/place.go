@@ -2,6 +2,7 @@ package admission
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -26,6 +27,8 @@ type Status struct {
 	draw *waitingroom.Draw // nil before the draw
 	// ended has the numbers that wait no more, as they were when one ended before it was called.
 	ended []byte
+	// Page keeps what a node shows of this status, which it encodes once.
+	Page atomic.Value
 }
 
 // lastDraw remembers the draw of a room, which takes thousands of hashes.
