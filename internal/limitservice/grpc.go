@@ -21,8 +21,8 @@ type GRPC struct {
 	timeout  time.Duration
 }
 
-// NewGRPC makes a server. When it stops, calls have four fifths of the timeout to end. A client that
-// watches the health service, whose call never ends by itself, does not delay the exit beyond it.
+// NewGRPC makes a server. When it stops, calls have four fifths of the timeout to end. The health
+// service also has a call that never ends by itself.
 func NewGRPC(envoy *Envoy, listener net.Listener, timeout time.Duration) *GRPC {
 	s := &GRPC{
 		server: grpc.NewServer(grpc.MaxRecvMsgSize(maxBody)), health: health.NewServer(),
