@@ -237,7 +237,8 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time
 // or leaves it to an operator. It changes no payment that its order keeps, because then the merchant
 // began the refund at the provider, and none whose money an operator has returned in another way.
 // While the refund's answer is not recorded, it returns an error, so that the provider reports
-// again: the refunder would otherwise record the failed refund as done.
+// again: the refunder would otherwise record the failed refund as done. An attempt that takes
+// longer, because its process was suspended, records nothing (MarkRefunded).
 func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	paid, err := take[paymentRow](
 		tx.Where("goods_id = ? AND payment_id = ?", r.GoodsID, r.PaymentID), errNoPayment)
@@ -252,8 +253,8 @@ func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	// DueRefunds recognises by refund_tried_at that the server's clock was set back since.
 	return tx.Exec(`UPDATE payments
 		SET state = ?, refund_at = ?, refund_tried_at = ?, refunded_at = NULL, refund_problem = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ? AND settled_at IS NULL`,
+		WHERE goods_id = ? AND payment_id = ? AND state IN (?, ?) AND settled_at IS NULL`,
 		payment.Refunding, millis(paid.refund().NextRefund(now)), now.UnixMilli(),
 		truncate("refund "+r.ID+" was reported as "+r.State, maxRefundProblem),
-		r.GoodsID, r.PaymentID, payment.Refunded).Error
+		r.GoodsID, r.PaymentID, payment.Refunding, payment.Refunded).Error
 }

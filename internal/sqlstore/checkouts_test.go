@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,41 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	require.NoError(t, fails(kept, "re_3"))
 	require.NoError(t, fails(h.payment(sale, "pi_unknown", kept.OrderSn), "re_4"))
 	require.Len(t, open(), 1)
+}
+
+// TestMarkRefunded_LateAttemptRecordsNothing lets a refunder sleep after the provider has accepted a
+// refund. Before it records that, the provider reports the refund as failed: of a payment that is
+// still to be refunded, and of one that somebody else has recorded as refunded.
+func (h fixture) TestMarkRefunded_LateAttemptRecordsNothing(t *testing.T) {
+	ctx, sale, claimed := t.Context(), h.exposed(10, 5), today.Add(time.Minute)
+	reported := claimed.Add(12 * time.Second) // the attempt can't be in progress any more
+	for buyer, recorded := range []bool{false, true} {
+		p := h.payment(sale, fmt.Sprint("pi_", buyer), h.writeOrder(sale, int64(buyer+1)))
+		p.Amount++
+		must.Get(h.receiveOne(p, claimed))(t)
+		only := func() payment.Refund {
+			all := must.Get(h.OpenRefunds(ctx, "", 10))(t)
+			require.Len(t, all, 1, recorded)
+			return all[0]
+		}
+		require.True(t, must.Get(h.ClaimRefund(ctx, only(), claimed))(t))
+		if recorded {
+			must.Get(h.CancelReturned(ctx, p, nil, payment.RefundByMerchant, reported))(t)
+			require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
+		}
+		id := fmt.Sprint("re_", buyer)
+		require.NoError(t, h.RecordReversal(ctx, payment.Reversal{
+			ID: id, Kind: payment.ReversalRefund, GoodsID: p.GoodsID, OrderSn: p.OrderSn,
+			PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: reported,
+		}, reported))
+		require.NoError(t, h.MarkRefunded(ctx, p, claimed))
+		require.Equal(t, reported, only().TriedAt)
+		require.Contains(t, only().Problem, id)
+		next := only().NextAt
+		require.True(t, must.Get(h.ClaimRefund(ctx, only(), next))(t))
+		require.NoError(t, h.MarkRefunded(ctx, p, next))
+		require.Empty(t, must.Get(h.OpenRefunds(ctx, "", 10))(t))
+	}
 }
 
 // TestRefund_StopsAndIsRetriedOrSettled takes refunds through their attempts to an operator's

@@ -53,16 +53,21 @@ func (s *Store) RecordRefundProblem(
 // maxRefundProblem is the length of the column refund_problem.
 const maxRefundProblem = 255
 
-// MarkRefunded records that a payment was refunded. Repeats are harmless; the first time counts.
-func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, now time.Time) error {
-	return wrapError("mark a payment as refunded", markRefunded(s.read(ctx), p, now).Error)
+// MarkRefunded records that the attempt claimed at a moment refunded a payment. It changes nothing
+// if that is not the payment's last attempt, or if a refund was reported as failed since: the
+// attempt may have made the refund that failed. The next attempt asks the provider again.
+func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, claimed time.Time) error {
+	ofAttempt := s.read(ctx).Where("refund_tried_at = ?", claimed.UnixMilli())
+	return wrapError("mark a payment as refunded", markRefunded(ofAttempt, p, claimed).Error)
 }
 
-func markRefunded(tx *gorm.DB, p payment.Payment, now time.Time) *gorm.DB {
-	return tx.Exec(`UPDATE payments
-		SET state = ?, refund_at = NULL, refunded_at = ?, refund_problem = ''
-		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
-		payment.Refunded, now.UnixMilli(), p.GoodsID, p.ID, payment.Refunding)
+func markRefunded(q *gorm.DB, p payment.Payment, now time.Time) *gorm.DB {
+	return q.Model(&paymentRow{}).
+		Where("goods_id = ? AND payment_id = ? AND state = ?", p.GoodsID, p.ID, payment.Refunding).
+		Updates(map[string]any{
+			"state": payment.Refunded, "refund_at": nil, "refunded_at": now.UnixMilli(),
+			"refund_problem": "",
+		})
 }
 
 // OpenRefunds lists at most limit payments that are not refunded yet, with ids after the given one.

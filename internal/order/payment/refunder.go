@@ -71,14 +71,15 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	}
 }
 
-// record stores the outcome of a call to the provider. It returns the error of the call, too.
-func (r *Refunder) record(ctx context.Context, p Payment, now time.Time, failure error) error {
+// record stores the outcome of the attempt claimed at a moment. It returns the error of the call to
+// the provider, too.
+func (r *Refunder) record(ctx context.Context, p Payment, claimed time.Time, failure error) error {
 	ctx, cancel := context.WithTimeout(ctx, recordDeadline)
 	defer cancel()
 	if failure != nil {
 		return errors.Join(failure, r.Store.RecordRefundProblem(ctx, p, failure.Error()))
 	}
-	return r.Store.MarkRefunded(ctx, p, now)
+	return r.Store.MarkRefunded(ctx, p, claimed)
 }
 
 const (

@@ -45,8 +45,9 @@ type Store interface {
 	ClaimRefund(ctx context.Context, r Refund, now time.Time) (bool, error)
 	// RecordRefundProblem records why an attempt failed.
 	RecordRefundProblem(ctx context.Context, p Payment, problem string) error
-	// MarkRefunded records that a payment was refunded. A repeated call changes nothing.
-	MarkRefunded(ctx context.Context, p Payment, now time.Time) error
+	// MarkRefunded records that the attempt claimed at a moment refunded a payment. It changes
+	// nothing after a later attempt, or after a report that a refund of the payment failed.
+	MarkRefunded(ctx context.Context, p Payment, claimed time.Time) error
 	// OpenRefunds lists payments that are not refunded yet, with ids after an id.
 	OpenRefunds(ctx context.Context, after string, limit int) ([]Refund, error)
 	// RetryRefund makes a refund due at now, with a new period, for the context's actor. It returns
@@ -99,7 +100,7 @@ type CheckoutStore interface {
 	ClaimCheckout(ctx context.Context, c Checkout, next time.Time) (bool, error)
 	// RecordReversal records the latest state of a refund or a dispute. A repeated or an older
 	// state changes nothing, and neither does any state after one that is closed. The first report
-	// that a refund failed makes its payment due again if it was refunded and not settled, after
-	// the pause of a failed attempt.
+	// that a refund failed makes its payment due again, after the pause of a failed attempt. A
+	// payment that is kept or settled stays as it is.
 	RecordReversal(ctx context.Context, r Reversal, now time.Time) error
 }
