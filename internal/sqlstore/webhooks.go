@@ -295,7 +295,8 @@ func (s *Store) PendingDelivery(ctx context.Context, endpointID string) (webhook
 
 // SaveProgress stores the endpoint's position, due time, first failure and whether it is enabled,
 // and the delivery if it is not nil, in one transaction. It returns webhook.ErrLeaseLost, with
-// nothing stored, if the endpoint has another lease.
+// nothing stored, if the endpoint has another lease. If the owner has changed the endpoint since e
+// was read, the change is kept, and a failed delivery becomes pending and due in d, too.
 func (s *Store) SaveProgress(
 	ctx context.Context, e webhook.Endpoint, d *webhook.Delivery,
 ) error {
@@ -304,6 +305,9 @@ func (s *Store) SaveProgress(
 			webhook.ErrLeaseLost)
 		if err != nil {
 			return err
+		}
+		if was.Updated != e.UpdatedAt.UnixMilli() {
+			keepChange(was.endpoint(), &e, d)
 		}
 		if d != nil {
 			if err := saveDelivery(tx, rowOfDelivery(*d)); err != nil {
@@ -316,14 +320,27 @@ func (s *Store) SaveProgress(
 		if was.Retries > 0 { // they do not wait for the delivery at the endpoint's position
 			e.DueAt = timeOf(&was.DueAt)
 		}
-		// The owner may have disabled it meanwhile.
-		enabled := was.Enabled && e.Enabled
 		row := rowOfEndpoint(e)
 		return tx.Model(&endpointRow{}).Where("id = ?", e.ID).Updates(map[string]any{
 			"position": row.Position, "due_at": row.DueAt, "failing_since": row.FailingSince,
-			"enabled": enabled, "retries": was.Retries,
+			"enabled": row.Enabled, "retries": was.Retries,
 		}).Error
 	})
+}
+
+// keepChange keeps an owner's change of an endpoint that a dispatcher had read before it. An attempt
+// that failed says nothing about the changed endpoint, which may have another URL: its delivery is
+// due again, as ChangeEndpoint has made it.
+func keepChange(changed webhook.Endpoint, e *webhook.Endpoint, d *webhook.Delivery) {
+	e.DueAt, e.Enabled = changed.DueAt, changed.Enabled
+	if d != nil && d.State == webhook.Delivered {
+		return
+	}
+	e.FailingSince = changed.FailingSince
+	if d != nil {
+		e.Position = changed.Position
+		d.State, d.NextAt, d.EndedAt = webhook.Pending, changed.DueAt, time.Time{}
+	}
 }
 
 // ReleaseEndpoint ends a lease. It keeps the time of the claim, so that the endpoints which nobody

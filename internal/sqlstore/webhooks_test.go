@@ -223,6 +223,49 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 	require.Equal(t, []webhook.Delivery{next}, list("", "", 10), "it has not ended")
 }
 
+// TestSaveProgress_KeepsTheOwnersChange changes an endpoint after a dispatcher has read it. What the
+// dispatcher stores then undoes nothing of the change, and counts where the endpoint was read since.
+func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
+	ctx := t.Context()
+	read := h.claim(h.endpoint("e"), "l", today)
+	d := h.pending(read, "d")
+	changed := must.Get(h.ChangeEndpoint(ctx, "e", minutes(1), func(e *webhook.Endpoint) {
+		e.URL, e.Enabled, e.FailingSince = "https://example.org/repaired", true, minutes(1)
+	}))(t)
+	waits := read
+	waits.DueAt = minutes(70)
+	require.NoError(t, h.SaveProgress(ctx, waits, nil))
+	require.Equal(t, changed, must.Get(h.FindEndpoint(ctx, "e"))(t), "it waited for a delivery")
+
+	failed, dead := read, d
+	failed.Position, failed.DueAt = d.To, minutes(70)
+	failed.FailingSince, failed.Enabled = today, false
+	dead.State, dead.Attempts, dead.Status, dead.Problem = webhook.Dead, 30, 500, webhook.BadStatus
+	dead.LastAt, dead.NextAt, dead.EndedAt = today, time.Time{}, today
+	saved := dead
+	require.NoError(t, h.SaveProgress(ctx, failed, &saved))
+	require.Equal(t, changed, must.Get(h.FindEndpoint(ctx, "e"))(t), "an attempt failed")
+	require.Equal(t, saved, must.Get(h.PendingDelivery(ctx, "e"))(t))
+	d.Attempts, d.Status, d.Problem, d.LastAt, d.NextAt = 30, 500, webhook.BadStatus, today, minutes(1)
+	require.Equal(t, d, saved)
+
+	failed.UpdatedAt = changed.UpdatedAt
+	again := dead
+	require.NoError(t, h.SaveProgress(ctx, failed, &again))
+	require.Equal(t, dead, again, "the changed endpoint failed")
+	require.False(t, must.Get(h.FindEndpoint(ctx, "e"))(t).Enabled)
+
+	changed = must.Get(h.ChangeEndpoint(ctx, "e", minutes(2), func(e *webhook.Endpoint) {
+		e.Enabled, e.MaxBatch = true, 3
+	}))(t)
+	sent := h.pending(failed, "d2")
+	sent.State, sent.NextAt, sent.EndedAt = webhook.Delivered, time.Time{}, minutes(2)
+	read.Position, read.DueAt, read.FailingSince = 9, minutes(1), time.Time{}
+	require.NoError(t, h.SaveProgress(ctx, read, &sent))
+	changed.Position, changed.FailingSince = 9, time.Time{}
+	require.Equal(t, changed, must.Get(h.FindEndpoint(ctx, "e"))(t), "an attempt succeeded")
+}
+
 // TestForgetEvents_KeepsWhatAnEndpointLacks checks that events remain until each enabled endpoint has
 // them.
 func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {

@@ -50,7 +50,9 @@ type DispatchStore interface {
 	// at the endpoint's position. ErrNoSuchDelivery: there is none.
 	PendingDelivery(ctx context.Context, endpointID string) (Delivery, error)
 	// SaveProgress stores the endpoint's position, due time, first failure and whether it is
-	// enabled, and the delivery if it is not nil, in one transaction; else ErrLeaseLost.
+	// enabled, and the delivery if it is not nil, in one transaction; else ErrLeaseLost. If the
+	// owner has changed the endpoint since e was read, the change is kept, and a failed delivery
+	// becomes pending and due in d, too.
 	SaveProgress(ctx context.Context, e Endpoint, d *Delivery) error
 	// ReleaseEndpoint ends a lease. A lease that is lost is no error.
 	ReleaseEndpoint(ctx context.Context, id, lease string) error
@@ -260,13 +262,14 @@ func (d *Dispatcher) attempt(
 		d.Metrics.Attempted(next.Problem)
 	}
 	d.settle(&e, &next, now)
-	if next.State == Dead {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeDeadline)
+	defer cancel()
+	err = d.Store.SaveProgress(ctx, e, &next)
+	if err == nil && next.State == Dead {
 		d.Log.WarnContext(ctx, "webhook delivery is dead", "endpoint", e.ID, "delivery", next.ID,
 			"problem", next.Problem, "attempts", next.Attempts)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeDeadline)
-	defer cancel()
-	return next.State == Delivered || next.Retried, d.Store.SaveProgress(ctx, e, &next)
+	return next.State == Delivered || next.Retried, err
 }
 
 func (d *Dispatcher) send(

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/event"
@@ -107,6 +108,31 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	after := must.Get(f.store.FindEndpoint(t.Context(), e.ID))(t)
 	require.True(t, after.FailingSince.IsZero())
 	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
+}
+
+// TestDispatcher_RepairDuringTheAttempt checks that a delivery is sent to a new URL at once which the
+// owner sets while an attempt at the old one is in progress.
+func TestDispatcher_RepairDuringTheAttempt(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	repaired := newReceiver(t, nil)
+	var id string
+	broken := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		f.store.pass(time.Second)
+		_, _, err := f.service.Change(t.Context(), merchant(), id, webhook.Change{URL: &repaired.URL})
+		assert.NoError(t, err)
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	e, _ := f.endpoint(broken.URL, webhook.Change{})
+	id = e.ID
+	f.orders(f.sale(), 1)
+	d := f.dispatcher(broken, repaired)
+	f.round(d)
+	require.Len(t, broken.requests(), 1)
+	require.Equal(t, webhook.BadStatus, f.deliveries(id)[0].Problem)
+	f.round(d)
+	require.Len(t, repaired.items(), 2)
+	require.Equal(t, webhook.Delivered, f.deliveries(id)[0].State)
 }
 
 // TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt is sent at once
