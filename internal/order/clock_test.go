@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -26,6 +27,42 @@ type elsewhere struct {
 }
 
 func (e elsewhere) Now(context.Context) (time.Time, error) { return time.Now().Add(e.ahead), nil }
+
+// TestSales_HaveTheDatabasesTime changes sales by an API whose clock is 25 hours ahead of the
+// database's. Sales have the database's time, with which their orders and events are dated, and an
+// Idempotency-Key is valid for its 24 hours.
+func TestSales_HaveTheDatabasesTime(t *testing.T) {
+	h, ctx := newFixture(t), t.Context()
+	database := elsewhere{h.store, -25 * time.Hour}
+	service := *h.Sales
+	service.Store, service.Opener.Store = database, database
+	once := salechange.IdempotencyKey{ActorID: operator.ID, Key: "once"}
+	yesterday := time.Now().Add(-24 * time.Hour)
+	create := func() seckill.Sale {
+		sale, err := service.Create(ctx, operator, seckill.NewSale{
+			Title: "A phone", Price: 1, Stock: 1, PerBuyerLimit: 1, StartAt: time.Now(),
+			EndAt: time.Now().Add(time.Hour), Rate: seckill.DefaultRate(),
+		}, salechange.IdempotencyKey{})
+		require.NoError(t, err)
+		require.True(t, sale.CreatedAt.Before(yesterday), sale.CreatedAt)
+		return sale
+	}
+	audited := func(goodsID int64) {
+		for _, entry := range must.Get(h.store.AuditOf(ctx, goodsID, "", 10))(t) {
+			require.True(t, entry.At.Before(yesterday), entry)
+		}
+	}
+	sale := create()
+	must.Get(service.Expose(ctx, operator, sale.GoodsID))(t)
+	closed := must.Get(service.Close(ctx, operator, sale.GoodsID))(t)
+	require.True(t, closed.UpdatedAt.Before(yesterday), closed.UpdatedAt)
+	audited(sale.GoodsID)
+
+	sale = create()
+	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, once))
+	audited(sale.GoodsID)
+	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, once), "a repeated key")
+}
 
 // TestWorkers_ClockAnHourBehindStopsNothing runs the workers of a consumer whose clock is an hour
 // behind the database's: they release moves, finish cuts, expire orders and refund payments.

@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -133,7 +132,12 @@ func (s *SaleService) answered(
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
 	}
-	sale, known, err := s.Store.Answered(ctx, key, time.Now())
+	now, err := s.Store.Now(ctx)
+	var sale seckill.Sale
+	known := false
+	if err == nil {
+		sale, known, err = s.Store.Answered(ctx, key, now)
+	}
 	return sale, known, seckill.OrUnavailable(err, "the Idempotency-Key can't be looked up")
 }
 
@@ -148,8 +152,13 @@ func (s *SaleService) Delete(
 		return err
 	}
 	ctx = seckill.WithActor(ctx, by)
-	err := order.RetryTransaction(ctx,
-		func() error { return s.Store.DeleteDraft(ctx, goodsID, key, time.Now()) })
+	err := order.RetryTransaction(ctx, func() error {
+		now, err := s.Store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		return s.Store.DeleteDraft(ctx, goodsID, key, now)
+	})
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.NewNoSuchSale()
 	}

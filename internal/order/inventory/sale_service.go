@@ -34,7 +34,11 @@ func (s *SaleService) Create(
 	if err := s.CheckRate(n.Rate); err != nil {
 		return seckill.Sale{}, err
 	}
-	sale, err := s.Store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, time.Now()), key)
+	now, err := s.Store.Now(ctx)
+	var sale seckill.Sale
+	if err == nil {
+		sale, err = s.Store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, now), key)
+	}
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be stored")
 	}
@@ -140,7 +144,11 @@ func (s *SaleService) Close(
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return seckill.Sale{}, err
 	}
-	sale, err := s.Store.CloseSale(seckill.WithActor(ctx, by), goodsID, time.Now())
+	now, err := s.Store.Now(ctx)
+	var sale seckill.Sale
+	if err == nil {
+		sale, err = s.Store.CloseSale(seckill.WithActor(ctx, by), goodsID, now)
+	}
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
