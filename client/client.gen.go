@@ -2874,7 +2874,8 @@ type ClientInterface interface {
 	// ChangeWebhookWithBody Change a webhook, or its secret
 	//
 	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2884,7 +2885,8 @@ type ClientInterface interface {
 	// ChangeWebhook Change a webhook, or its secret
 	//
 	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3867,7 +3869,8 @@ func (c *Client) GetWebhook(ctx context.Context, id openapi_types.UUID, reqEdito
 // ChangeWebhookWithBody Change a webhook, or its secret
 //
 // Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3887,7 +3890,8 @@ func (c *Client) ChangeWebhookWithBody(ctx context.Context, id openapi_types.UUI
 // ChangeWebhook Change a webhook, or its secret
 //
 // Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7512,7 +7516,8 @@ type ClientWithResponsesInterface interface {
 	// ChangeWebhookWithBodyWithResponse Change a webhook, or its secret
 	//
 	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7522,7 +7527,8 @@ type ClientWithResponsesInterface interface {
 	// ChangeWebhookWithResponse Change a webhook, or its secret
 	//
 	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17194,7 +17200,8 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, id ope
 // ChangeWebhookWithBodyWithResponse Change a webhook, or its secret
 //
 // Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17210,7 +17217,8 @@ func (c *ClientWithResponses) ChangeWebhookWithBodyWithResponse(ctx context.Cont
 // ChangeWebhookWithResponse Change a webhook, or its secret
 //
 // Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. A change of an enabled webhook repeats a failed request at once.
+// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

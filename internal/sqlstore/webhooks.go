@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -44,7 +45,8 @@ func rowOfEndpoint(e webhook.Endpoint) endpointRow {
 	return endpointRow{
 		ID: e.ID, OwnerID: e.OwnerID, AllSales: e.AllSales, URL: e.URL, EventTypes: listOf(e.Types),
 		MaxBatch: e.MaxBatch, MaxPerSecond: e.MaxPerSecond, Enabled: e.Enabled, Secret: e.Secret,
-		OldSecret: e.OldSecret, OldSecretUntil: millis(e.OldSecretUntil), Position: e.Position,
+		OldSecret:      strings.Join(e.OldSecrets, " "), // each has at most 116 characters
+		OldSecretUntil: millis(e.OldSecretUntil), Position: e.Position,
 		DueAt: e.DueAt.UnixMilli(), FailingSince: millis(e.FailingSince),
 		Created: e.CreatedAt.UnixMilli(), Updated: e.UpdatedAt.UnixMilli(),
 	}
@@ -55,8 +57,9 @@ func (r endpointRow) endpoint() webhook.Endpoint {
 	return webhook.Endpoint{
 		ID: r.ID, OwnerID: r.OwnerID, AllSales: r.AllSales, URL: r.URL, Types: r.EventTypes,
 		MaxBatch: r.MaxBatch, MaxPerSecond: r.MaxPerSecond, Enabled: r.Enabled, Secret: r.Secret,
-		OldSecret: r.OldSecret, OldSecretUntil: timeOf(r.OldSecretUntil), Position: r.Position,
-		DueAt: timeOf(&r.DueAt), Lease: r.Lease, FailingSince: timeOf(r.FailingSince),
+		OldSecrets: strings.Fields(r.OldSecret), OldSecretUntil: timeOf(r.OldSecretUntil),
+		Position: r.Position,
+		DueAt:    timeOf(&r.DueAt), Lease: r.Lease, FailingSince: timeOf(r.FailingSince),
 		Retries: r.Retries, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
 	}
 }

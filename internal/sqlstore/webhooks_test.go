@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,8 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	made := webhook.Endpoint{
 		ID: "e2", OwnerID: "auth0|m", URL: "https://example.org/?a=1",
 		Types: []event.Type{event.OrderPaid}, MaxBatch: 7, MaxPerSecond: 3, Enabled: true,
-		Secret: "sealed", CreatedAt: today, UpdatedAt: minutes(1), DueAt: minutes(2),
+		Secret: "sealed", OldSecrets: []string{}, CreatedAt: today, UpdatedAt: minutes(1),
+		DueAt: minutes(2),
 	}
 	require.NoError(t, h.CreateEndpoint(ctx, made))
 	made.Position = must.Get(h.EventHead(ctx))(t) // it gets what happens from now on
@@ -83,17 +85,18 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 	require.Equal(t, []string{"e3"}, ids("1", "e1", 10))
 	require.Equal(t, []string{"e1", "e2"}, ids("", "", 2))
 	h.pending(h.claim(first, "l", today), "d1")
+	former := []string{strings.Repeat("a", 116), strings.Repeat("b", 116)}
 	changed := must.Get(h.ChangeEndpoint(ctx, "e1", minutes(3), func(e *webhook.Endpoint) {
-		e.URL, e.OldSecret, e.OldSecretUntil = "https://other.example/", e.Secret, minutes(60)
+		e.URL, e.OldSecrets, e.OldSecretUntil = "https://other.example/", former, minutes(60)
 		e.Secret, e.Enabled = "sealed anew", false
 	}))(t)
 	kept := must.Get(h.FindEndpoint(ctx, "e1"))(t)
 	require.Equal(t, changed, kept)
 	require.Equal(t, []any{
-		"https://other.example/", "sealed anew", "sealed", minutes(60), false,
+		"https://other.example/", "sealed anew", former, minutes(60), false,
 		minutes(3),
 	}, []any{
-		kept.URL, kept.Secret, kept.OldSecret, kept.OldSecretUntil,
+		kept.URL, kept.Secret, kept.OldSecrets, kept.OldSecretUntil,
 		kept.Enabled, kept.DueAt,
 	})
 	require.Equal(t, minutes(3), must.Get(h.PendingDelivery(ctx, "e1"))(t).NextAt,

@@ -280,8 +280,8 @@ func (d *Dispatcher) send(
 		return 0, BadSecret
 	}
 	secrets := []string{secret}
-	if e.OldSecret != "" && now.Before(e.OldSecretUntil) {
-		if old, err := d.Secrets.Open(e.ID, e.OldSecret); err == nil {
+	for _, sealed := range e.OldSecrets {
+		if old, err := d.Secrets.Open(e.ID, sealed); err == nil && now.Before(e.OldSecretUntil) {
 			secrets = append(secrets, old)
 		}
 	}

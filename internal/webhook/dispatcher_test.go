@@ -387,6 +387,37 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 	}
 }
 
+// TestDispatcher_RotationWhoseAnswersGotLost checks that requests verify with the receiver's secret
+// although two rotations gave it no new one, with the secrets of the last two rotations, and with no
+// former one after a day.
+func TestDispatcher_RotationWhoseAnswersGotLost(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC()
+	r := newReceiver(t, nil)
+	e, first := f.endpoint(r.URL, webhook.Change{})
+	secrets := []string{first}
+	sale, d := f.sale(), f.dispatcher(r)
+	verified := func() (by []bool) {
+		f.orders(sale, 1)
+		f.round(d)
+		sent := r.requests()
+		for _, secret := range secrets {
+			by = append(by, verifies(secret, sent[len(sent)-1]))
+		}
+		return by
+	}
+	for _, want := range [][]bool{{true, true}, {true, true, true}, {true, false, true, true}} {
+		_, secret, err := f.service.Change(t.Context(), merchant(), e.ID,
+			webhook.Change{RotateSecret: true})
+		require.NoError(t, err)
+		secrets = append(secrets, secret)
+		require.Equal(t, want, verified())
+		f.store.pass(time.Hour)
+	}
+	f.store.pass(webhook.SecretOverlap)
+	require.Equal(t, []bool{false, false, false, true}, verified())
+}
+
 var backlog = flag.Int("webhook.backlog", 6_000,
 	"orders, of two sales, that TestDispatcher_BacklogReachesALimitedReceiver sends")
 

@@ -43,8 +43,8 @@ type Endpoint struct {
 	// MaxPerSecond bounds the requests of one second.
 	MaxPerSecond   int64
 	Enabled        bool
-	Secret         string // sealed
-	OldSecret      string // sealed; "" for none
+	Secret         string   // sealed
+	OldSecrets     []string // sealed, the newest first; they sign too until OldSecretUntil
 	OldSecretUntil time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -55,6 +55,16 @@ type Endpoint struct {
 	// FailingSince is the first failure since the last success; zero for none.
 	FailingSince time.Time
 	Retries      int64 // deliveries that somebody asked to send again
+}
+
+// rotate replaces the secret, which signs too for SecretOverlap. So does the oldest one that signs
+// now: the receiver has no other yet if the answers with those after it got lost.
+func (e *Endpoint) rotate(sealed string, now time.Time) {
+	old := []string{e.Secret}
+	if n := len(e.OldSecrets); n > 0 && now.Before(e.OldSecretUntil) {
+		old = append(old, e.OldSecrets[n-1])
+	}
+	e.Secret, e.OldSecrets, e.OldSecretUntil = sealed, old, now.Add(SecretOverlap)
 }
 
 // mayManage reports whether an actor may see and change the endpoint. One of all sales is an

@@ -169,7 +169,7 @@ func (s *Service) List(
 }
 
 // Change changes an endpoint. With RotateSecret it returns the new secret, which is shown only now;
-// the one before signs too for SecretOverlap.
+// the one before signs too for SecretOverlap. A caller whose answer got lost may repeat the call.
 func (s *Service) Change(
 	ctx context.Context, by seckill.Actor, id string, c Change,
 ) (e Endpoint, secret string, err error) {
@@ -191,8 +191,7 @@ func (s *Service) Change(
 	e, err = s.Store.ChangeEndpoint(seckill.WithActor(ctx, by), id, now, func(e *Endpoint) {
 		c.apply(e)
 		if c.RotateSecret {
-			e.OldSecret, e.OldSecretUntil = e.Secret, now.Add(SecretOverlap)
-			e.Secret = s.Secrets.Seal(e.ID, secret)
+			e.rotate(s.Secrets.Seal(e.ID, secret), now)
 		}
 	})
 	s.record(ctx, err, "webhook changed", by, "endpoint", id, "fields", c.fields())
