@@ -2557,7 +2557,7 @@ type ClientInterface interface {
 	// RequeueDeadLetter Reserve the order's units again, and write the order
 	//
 	// The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-	// the limit by another order, or the dead letter holds no valid order.
+	// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
 	//
 	// Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 	RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3172,7 +3172,7 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, id openapi_types.UUID, r
 // RequeueDeadLetter Reserve the order's units again, and write the order
 //
 // The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-// the limit by another order, or the dead letter holds no valid order.
+// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
 //
 // Corresponds with POST /admin/dead-letters/{id}/requeue (the `RequeueDeadLetter` operationId).
 func (c *Client) RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7151,7 +7151,7 @@ type ClientWithResponsesInterface interface {
 	// RequeueDeadLetterWithResponse Reserve the order's units again, and write the order
 	//
 	// The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-	// the limit by another order, or the dead letter holds no valid order.
+	// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16607,7 +16607,7 @@ func (c *ClientWithResponses) DiscardDeadLetterWithResponse(ctx context.Context,
 // RequeueDeadLetterWithResponse Reserve the order's units again, and write the order
 //
 // The order becomes `created`. A repetition changes nothing. `CONFLICT`: too few units are left, the buyer has reached
-// the limit by another order, or the dead letter holds no valid order.
+// the limit by another order, the order was written and has ended, or the dead letter holds no valid order.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -201,3 +201,59 @@ func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 	h.runWorkers(settings())
 	h.settles(goods, 4, 1)
 }
+
+// asleepRequeue is the store of a requeue that sleeps after it has read the dead letter.
+type asleepRequeue struct {
+	*sqlstore.Store
+	meanwhile func()
+}
+
+func (s asleepRequeue) DeadLetter(ctx context.Context, id string) (order.DeadLetter, error) {
+	d, err := s.Store.DeadLetter(ctx, id)
+	s.meanwhile()
+	return d, err
+}
+
+// TestRequeue_AsleepRestoresNoOrderThatWasDecided checks that a requeue that sleeps after it has read
+// the dead letter changes nothing if the order is requeued and cancelled meanwhile, or discarded. The
+// units that it has taken return at once.
+func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(*fixture, order.DeadLetter)
+		refusal   seckill.Reason
+		status    order.Status
+	}{
+		"requeued and cancelled": {func(h *fixture, d order.DeadLetter) {
+			must.Get(h.DeadLetters.Requeue(t.Context(), operator, d.ID))(t)
+			h.settles(d.GoodsID, 4, 1)
+			must.Get(h.Payments.Cancel(t.Context(), buyer(7), d.OrderSn))(t)
+			h.settles(d.GoodsID, 5, 0)
+		}, seckill.Conflict, order.Cancelled},
+		"discarded": {func(h *fixture, d order.DeadLetter) {
+			require.NoError(t, h.DeadLetters.Discard(t.Context(), operator, d.ID))
+		}, seckill.NotFound, order.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFixture(t)
+			h.onMariaDB()
+			h.onRedis()
+			goods := h.exposeSale(5, 1).GoodsID
+			l := h.numbered(goods, 1, 7)
+			must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
+				order.DeadLetter{}, time.Now()))(t)
+			h.runWorkers(settings())
+			h.settles(goods, 5, 0)
+			d := h.deadLetters()[0]
+			asleep := *h.DeadLetters
+			asleep.Store = asleepRequeue{h.store, func() { c.meanwhile(h, d) }}
+			_, err := asleep.Requeue(t.Context(), operator, d.ID)
+			v := must.Get(h.redis.View(t.Context(), goods))(t)
+			require.Equal(t, []int64{5, 0, 0}, []int64{v.Available, v.Pending, v.Sold})
+			require.Equal(t, c.refusal, seckill.ReasonOf(err), "%v", err)
+			require.Equal(t, c.status, h.find(7, l.OrderSn).Status)
+			h.settles(goods, 5, 0)
+			h.becomes(7, h.buy(goods, 7, 1), order.Created)
+			h.settles(goods, 4, 1)
+		})
+	}
+}

@@ -30,9 +30,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var env = servers.NewSuite()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
 const (
 	within = time.Minute

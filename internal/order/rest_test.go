@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -30,6 +31,16 @@ func (h *fixture) onRedis() {
 	h.t.Cleanup(func() { _ = client.Close() })
 	h.redis = redisstore.New(client, redisstore.Options{})
 	h.parts.Redis, h.parts.RedisStore = client, h.redis
+	h.Services = app.NewServices(h.parts, settings())
+}
+
+// onMariaDB replaces the fixture's SQLite by an empty database of the shared server.
+func (h *fixture) onMariaDB() {
+	h.t.Helper()
+	h.store = must.Get(sqlstore.Open(h.t.Context(), env.MariaDB(h.t).NewDatabase(h.t), ""))(h.t)
+	h.t.Cleanup(func() { _ = h.store.Close() })
+	require.NoError(h.t, h.store.Migrate(h.t.Context()))
+	h.parts.Store = h.store
 	h.Services = app.NewServices(h.parts, settings())
 }
 

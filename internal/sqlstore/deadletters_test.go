@@ -167,6 +167,48 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 
+// TestRestoreOrder_RestoresNoDecidedOrder checks that an order that has ended since it was restored,
+// or whose dead letter was discarded, is not restored. The scheduled release returns its units. A
+// dead letter that was left over of an active order only goes.
+func (h fixture) TestRestoreOrder_RestoresNoDecidedOrder(t *testing.T) {
+	sale := h.exposed(10, 3)
+	plan := func(l reservation.OrderLine) order.StockMove {
+		return must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today))(t)
+	}
+	restore := func(d order.DeadLetter, undo order.StockMove) error {
+		_, err := h.RestoreOrder(t.Context(), d.ID, undo, today, today.Add(time.Hour))
+		return err
+	}
+	l, discarded := h.writeFailedOrder(sale, 1, 2)
+	undo := plan(l)
+	require.NoError(t, h.RemoveDeadLetter(t.Context(), discarded.ID, today))
+	require.ErrorIs(t, restore(discarded, undo), order.ErrNoSuchDeadLetter)
+	require.Equal(t, order.Failed, h.order(sale.GoodsID, l.OrderSn).Status)
+	require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
+
+	l = h.line(sale, 2, 2)
+	h.writeAll(sale.GoodsID, l)
+	leftOver := order.DeadLetter{
+		ID: order.DeadLetterID(l.OrderSn), GoodsID: sale.GoodsID, OrderSn: l.OrderSn,
+		FirstSeenAt: today,
+	}
+	require.NoError(t, h.AddDeadLetter(t.Context(), leftOver))
+	require.NoError(t, restore(leftOver, plan(l)))
+	require.Empty(t, h.deadLetters())
+	require.Empty(t, h.moves(sale.GoodsID))
+
+	require.NoError(t, h.AddDeadLetter(t.Context(), leftOver))
+	cancelled := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, today))(t)
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
+	undo = plan(l)
+	requireConflict(t, restore(leftOver, undo))
+	require.Equal(t, order.Cancelled, h.order(sale.GoodsID, l.OrderSn).Status)
+	require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID))
+	require.Len(t, h.deadLetters(), 1)
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
+}
+
 // TestRestoreOrder_NeedsStockAndLimit checks that an order is not restored without stock or in
 // another epoch. The scheduled release then returns its units.
 func (h fixture) TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {

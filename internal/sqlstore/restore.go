@@ -78,10 +78,11 @@ func (s *Store) ReturnUnits(
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
-// dead letter and the scheduled move, in one transaction with its entry in the audit log. It does
-// not change an order in another state. The error is Conflict where stock or limit do not allow it.
-// It is order.ErrTryAgain, with nothing written, where the move's epoch is over or the move is
-// already released.
+// dead letter and the scheduled move, in one transaction with its entry in the audit log. Of an
+// active order, which another call has restored, it only deletes both. The error is Conflict where
+// stock or limit do not allow it, or the order has ended since. It is order.ErrNoSuchDeadLetter for
+// a failed order whose dead letter was discarded. It is order.ErrTryAgain where the move's epoch is
+// over or the move is already released. Nothing is written with these errors.
 func (s *Store) RestoreOrder(
 	ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 ) (order.Order, error) {
@@ -91,26 +92,27 @@ func (s *Store) RestoreOrder(
 			if err != nil {
 				return order.Order{}, err
 			}
-			if row.Status == order.Failed {
-				// The units were taken in an epoch that Redis no longer has.
-				if sale.Epoch != undo.Epoch {
-					return order.Order{}, order.ErrTryAgain
-				}
-				if err := restore(tx, sale, &row, now, payBy); err != nil {
-					return order.Order{}, err
-				}
-				err = auditDeadLetter(tx, salechange.ActRequeueOrder, row.GoodsID, row.OrderSn,
-					deadLetterID, now)
-				if err != nil {
-					return order.Order{}, err
-				}
+			deadLetters, err := removeReturn(tx, deadLetterID, undo)
+			switch {
+			case err != nil:
+			case row.Status == order.Failed && deadLetters == 0:
+				err = order.ErrNoSuchDeadLetter
+			case row.Status == order.Failed && sale.Epoch != undo.Epoch:
+				err = order.ErrTryAgain // the units were taken in an epoch that Redis no longer has
+			case row.Status == order.Failed:
+				err = restore(tx, sale, &row, deadLetterID, now, payBy)
+			case row.Status != order.Created && row.Status != order.Paid:
+				err = seckill.NewError(seckill.Conflict,
+					"the order is %s; its dead letter can only be discarded", row.Status)
 			}
-			return row.order(), removeReturn(tx, deadLetterID, undo)
+			return row.order(), err
 		})
 }
 
-// restore updates the order's row, the holdings and the stock.
-func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) error {
+// restore updates the order's row, the holdings and the stock, and records the operator's decision.
+func restore(
+	tx *gorm.DB, sale saleRow, row *orderRow, deadLetterID string, now, payBy time.Time,
+) error {
 	held, err := holdings(tx, sale.GoodsID, []string{row.BuyerID})
 	if err != nil {
 		return err
@@ -127,6 +129,10 @@ func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) err
 	if err != nil {
 		return err
 	}
+	err = auditDeadLetter(tx, salechange.ActRequeueOrder, row.GoodsID, row.OrderSn, deadLetterID, now)
+	if err != nil {
+		return err
+	}
 	now = notBefore(sale, latest(now, row.ClosedAt))
 	row.Status, row.FailureReason, row.Epoch = order.Created, "", sale.Epoch
 	row.PayBy, row.ClosedAt = millis(payBy), nil
@@ -140,15 +146,15 @@ func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) err
 	return changeStock(tx, sale, -row.Quantity, now)
 }
 
-// removeReturn deletes the scheduled move, which must be unreleased, and the dead letter, which
-// another caller may have deleted.
-func removeReturn(tx *gorm.DB, deadLetterID string, undo order.StockMove) error {
+// removeReturn deletes the scheduled move, which must be unreleased, and the dead letter. It returns
+// 0 if another caller has deleted the dead letter.
+func removeReturn(tx *gorm.DB, deadLetterID string, undo order.StockMove) (int64, error) {
 	err := updateOne(tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID,
 		undo.ID).
 		Delete(&moveRow{}))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, deadLetterID).
-		Delete(&deadLetterRow{}).Error
+	res := tx.Where("goods_id = ? AND id = ?", undo.GoodsID, deadLetterID).Delete(&deadLetterRow{})
+	return res.RowsAffected, res.Error
 }

@@ -32,8 +32,9 @@ type Store interface {
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
-	// return, for the context's actor. Conflict if stock or limit do not allow it, ErrTryAgain if
-	// the epoch has changed.
+	// return, for the context's actor. Conflict if stock or limit do not allow it, or if the order
+	// has ended since; ErrNoSuchDeadLetter if it was discarded; ErrTryAgain if the epoch has
+	// changed, or the outcome is unknown.
 	RestoreOrder(
 		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 	) (order.Order, error)
@@ -83,9 +84,9 @@ func (s *Service) Discard(ctx context.Context, by seckill.Actor, id string) erro
 }
 
 // Requeue reserves a failed order's units again and writes the order as created, for an operator. It
-// returns Conflict if too few units are left, if the buyer has reached the limit, or if the
-// dead letter holds no valid order. Concurrent and repeated calls write the order once. After a crash
-// the planned return releases the units back (ADR 0031).
+// returns Conflict if too few units are left, if the buyer has reached the limit, if the order was
+// written and has ended, or if the dead letter holds no valid order. Concurrent and repeated calls
+// write the order once. After a crash the planned return releases the units back (ADR 0031).
 func (s *Service) Requeue(
 	ctx context.Context, by seckill.Actor, id string,
 ) (order.Order, error) {
@@ -186,7 +187,7 @@ func (s *Service) revive(
 		}
 		return o, nil
 	}
-	if seckill.ReasonOf(err) != "" { // nothing was written, so the units return at once
+	if !errors.Is(err, order.ErrTryAgain) { // nothing was written, so the units return at once
 		s.Releaser.Release(ctx, []order.StockMove{undo})
 	}
 	return o, err
