@@ -154,6 +154,49 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 	}
 }
 
+// TestClose_BeforeRedisIsEmptiedStaysClosed closes a sale, or ends it, after an epoch has read it as
+// exposed. Redis is emptied before it stages the orders of that epoch, and so loses the version that
+// refuses older loads. That epoch is not loaded.
+func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
+	for name, end := range map[string]func(*fixture, int64){
+		"close": func(h *fixture, goods int64) {
+			must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
+		},
+		"an earlier end": func(h *fixture, goods int64) {
+			end := time.Now().Add(-time.Minute)
+			must.Get(h.Sales.Change(t.Context(), operator, goods,
+				salechange.Change{EndAt: &end}, salechange.IdempotencyKey{}))(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFixture(t)
+			h.onMariaDB()
+			h.onRedis()
+			goods := h.exposeSale(10, 2).GoodsID
+			must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
+			begin := func(before func()) error {
+				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t)
+				_, err := rebuild.Opener{
+					Store: h.store, Redis: interrupted{h.redis, before},
+				}.Open(t.Context(), goods, token)
+				return err
+			}
+			err := begin(func() {
+				end(h, goods)
+				require.NoError(t, h.parts.Redis.FlushAll(t.Context()).Err())
+			})
+			v, missing := h.redis.View(t.Context(), goods)
+			require.ErrorIs(t, missing, seckill.ErrNotLoaded, "gate %s, status %s until %s, now %s",
+				v.Gate, v.Status, v.EndAt, v.Now)
+			require.ErrorIs(t, err, rebuild.ErrFenced)
+			require.NoError(t, begin(func() {}))
+			v = must.Get(h.redis.View(t.Context(), goods))(t)
+			require.Equal(t, seckill.GateOpen, v.Gate)
+			require.True(t, v.SamePeriod(must.Get(h.store.Sale(t.Context(), goods))(t)))
+		})
+	}
+}
+
 // TestChange_OfTheStockKeepsNoSaleShut raises and cuts the stock after an epoch has read the sale and
 // before Redis loads it. The load is not refused, and Redis and MySQL agree afterwards.
 func TestChange_OfTheStockKeepsNoSaleShut(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -42,8 +44,8 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}
-	loaded, err := o.Redis.Load(ctx, sale,
-		o.Store.HoldingPages(ctx, goodsID, sale.Epoch, redisNow))
+	pages := o.Store.HoldingPages(ctx, goodsID, sale.Epoch, redisNow)
+	loaded, err := o.Redis.Load(ctx, sale, o.unlessChanged(ctx, sale, pages))
 	if err == nil && !loaded {
 		err = ErrFenced
 	}
@@ -56,4 +58,24 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 		}
 	}
 	return sale, nil
+}
+
+// unlessChanged returns the pages of an epoch, or ErrFenced if a merchant has closed the sale or moved
+// its window since the epoch began. Redis stages a first batch before it asks for the first page. If
+// Redis was emptied before that batch, it has lost the version of an earlier change, which this check
+// finds. A later change cannot be lost: Redis refuses the load if it lacks the batch or has restarted.
+func (o Opener) unlessChanged(
+	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
+) iter.Seq2[[]order.Held, error] {
+	return func(yield func([]order.Held, error) bool) {
+		now, err := o.Store.Sale(ctx, sale.GoodsID)
+		if err == nil && !now.SamePeriod(sale) {
+			err = ErrFenced
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		pages(yield)
+	}
 }
