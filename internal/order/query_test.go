@@ -117,6 +117,45 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	})
 	o := must.Get(orders.Find(t.Context(), buyer(7), l.OrderSn))(t)
 	require.Equal(t, order.Created, o.Status)
+	l = h.numbered(sale.GoodsID, 1, 8)
+	o = must.Get(orders.FindChangeableByNumber(t.Context(), l.OrderSn))(t)
+	require.Equal(t, order.Created, o.Status, "a provider's report names no buyer")
+}
+
+// TestFindManaged_PromisedOrderIsNotMissingDuringARebuild checks that merchants and payment providers,
+// who do not say whose order it is, are answered 503 while only the queue has an order. A number that
+// nobody has is missing once the gate is open.
+func TestFindManaged_PromisedOrderIsNotMissingDuringARebuild(t *testing.T) {
+	h := newFixture(t)
+	h.onMariaDB()
+	h.onRedis()
+	goods := h.exposeSale(5, 1).GoodsID
+	l, invented := h.numbered(goods, 1, 7), h.numbered(goods, 1, 8).OrderSn
+	require.NoError(t, h.parts.Redis.FlushAll(t.Context()).Err())
+	merchant := seckill.Actor{ID: "1", Role: seckill.Merchant}
+	finds := map[string]func(string) (order.Order, error){
+		"managed": func(sn string) (order.Order, error) {
+			return h.Orders.FindManaged(t.Context(), merchant, sn)
+		},
+		"changeable": func(sn string) (order.Order, error) {
+			return h.Orders.FindManagedChangeable(t.Context(), merchant, sn)
+		},
+		"by number": func(sn string) (order.Order, error) {
+			return h.Orders.FindChangeableByNumber(t.Context(), sn)
+		},
+	}
+	for name, find := range finds {
+		_, err := find(l.OrderSn)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%s: %v", name, err)
+	}
+	h.runWorkers(settings())
+	h.publish(goods, h.lines(goods, l))
+	h.settles(goods, 4, 1) // the gate is open
+	for name, find := range finds {
+		require.Equal(t, order.Created, must.Get(find(l.OrderSn))(t).Status, name)
+		_, err := find(invented)
+		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "%s: %v", name, err)
+	}
 }
 
 // TestFind_OrderIsLostOnlyBeyondAStepOfTheClock checks that an order is lost only if Redis' clock

@@ -25,8 +25,7 @@ func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (o
 	return s.findChangeable(ctx, orderSn, buyerOf)
 }
 
-// buyerOf returns the buyer of an order that was looked up. Nobody has the number if nothing is
-// found; decide returns why.
+// buyerOf returns the buyer of an order that was looked up. The id is empty if nothing is found.
 func buyerOf(r record) seckill.Actor {
 	buyer := r.row.BuyerID
 	if r.pending {

@@ -99,11 +99,14 @@ const clockStep = 5 * time.Second
 // reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
 // and did not have it pending: two equal views around the read show that. A rebuild in between has
 // written the order, or begins an epoch that WriteTombstone refuses. A number that is not the
-// actor's costs no further read.
+// buyer's costs no further read. Merchants and payment providers name no buyer, and may ask for an
+// order that only the queue has: its number is missing only if those views agree on that.
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
-	if _, err := s.Keys.Verify(orderSn, by.ID); err != nil {
+	_, err := s.Keys.Verify(orderSn, by.ID)
+	verified := err == nil
+	if !verified && by.ID != "" {
 		return order.Order{}, NewNoSuchOrder()
 	}
 	before, err := s.openSale(ctx, n.GoodsID)
@@ -116,9 +119,11 @@ func (s *Service) unwritten(
 		return order.Order{}, seckill.NewUnavailable(
 			"the order can't be looked up", errors.Join(err, r.pendingErr),
 		)
+	case !verified && (r.pending || !errors.Is(r.err, order.ErrNoSuchOrder)):
+		return s.decide(ctx, buyerOf(r), n, orderSn, r)
 	case r.pending:
 		return queued(n, r.line, before), nil
-	case before.Now.Before(n.ExpiresAt().Add(s.PublishDeadline + clockStep)):
+	case verified && before.Now.Before(n.ExpiresAt().Add(s.PublishDeadline+clockStep)):
 		return queued(n, reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}, before), nil
 	}
 	after, err := s.openSale(ctx, n.GoodsID)
@@ -127,6 +132,9 @@ func (s *Service) unwritten(
 	}
 	if after.Epoch != before.Epoch {
 		return order.Order{}, seckill.NewRebuilding(nil)
+	}
+	if !verified {
+		return order.Order{}, NewNoSuchOrder()
 	}
 	return s.writeTombstone(ctx, by, n, orderSn, after)
 }
