@@ -2564,9 +2564,10 @@ type ClientInterface interface {
 
 	// ListEvents What happened to the merchant's sales and their orders, oldest first
 	//
-	// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
-	// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
-	// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+	// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. Only a
+	// payment may change places with a concurrent event of another order. A program keeps the `id` of the last event that it has handled
+	// and passes it as `after`. Ids grow, with gaps. Operators see the events of all sales. Events are kept for 7 days. The same items
+	// are sent to webhooks.
 	//
 	// Corresponds with GET /admin/events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3189,9 +3190,10 @@ func (c *Client) RequeueDeadLetter(ctx context.Context, id openapi_types.UUID, r
 
 // ListEvents What happened to the merchant's sales and their orders, oldest first
 //
-// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
-// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
-// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. Only a
+// payment may change places with a concurrent event of another order. A program keeps the `id` of the last event that it has handled
+// and passes it as `after`. Ids grow, with gaps. Operators see the events of all sales. Events are kept for 7 days. The same items
+// are sent to webhooks.
 //
 // Corresponds with GET /admin/events (the `ListEvents` operationId).
 func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7160,9 +7162,10 @@ type ClientWithResponsesInterface interface {
 
 	// ListEventsWithResponse What happened to the merchant's sales and their orders, oldest first
 	//
-	// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
-	// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
-	// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+	// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. Only a
+	// payment may change places with a concurrent event of another order. A program keeps the `id` of the last event that it has handled
+	// and passes it as `after`. Ids grow, with gaps. Operators see the events of all sales. Events are kept for 7 days. The same items
+	// are sent to webhooks.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16622,9 +16625,10 @@ func (c *ClientWithResponses) RequeueDeadLetterWithResponse(ctx context.Context,
 
 // ListEventsWithResponse What happened to the merchant's sales and their orders, oldest first
 //
-// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. A program
-// keeps the `id` of the last event that it has handled and passes it as `after`. Ids grow, with gaps. Operators see the events of
-// all sales. Events are kept for 7 days. The same items are sent to webhooks.
+// Each event is listed once, a fraction of a second after its change; those of one order and of one sale in their order. Only a
+// payment may change places with a concurrent event of another order. A program keeps the `id` of the last event that it has handled
+// and passes it as `after`. Ids grow, with gaps. Operators see the events of all sales. Events are kept for 7 days. The same items
+// are sent to webhooks.
 //
 // Returns a wrapper object for the known response body format(s).
 //

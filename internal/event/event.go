@@ -32,8 +32,8 @@ func Types() []Type {
 	}
 }
 
-// Ranking orders events of one moment. The time of a change is never before that of the order's
-// last change, so only changes within one millisecond need it.
+// Ranking orders events of one moment: those of one transaction, and a payment, which does not lock
+// the sale, and the order's next change.
 func (t Type) Ranking() int { return slices.Index(Types(), t) }
 
 // OfStatus returns the type of the change that ends in a status.

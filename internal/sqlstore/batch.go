@@ -173,8 +173,8 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 
 // changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the
 // version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
-// lock or that too few units are left; a new transaction reads the current row. now is not before
-// the sale's last change (notBefore).
+// lock or that too few units are left; a new transaction reads the current row. now is after
+// the sale's last change (changeTime).
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	// A batch without created orders does not change the row and its version.
 	if units == 0 {

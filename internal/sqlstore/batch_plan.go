@@ -30,7 +30,7 @@ type batchPlan struct {
 // newPlan returns a plan that writes nothing yet, with room for as many orders as lines.
 func newPlan(sale saleRow, now time.Time, lines int) *batchPlan {
 	return &batchPlan{
-		sale: sale, now: notBefore(sale, now),
+		sale: sale, now: changeTime(sale, now),
 		holdings: make(map[string]int64, lines), orders: make([]orderRow, 0, lines),
 		out: order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)},
 	}
@@ -42,8 +42,12 @@ func (p *batchPlan) addEvents(tx *gorm.DB) error {
 	for _, r := range p.orders {
 		sns[r.Status] = append(sns[r.Status], r.OrderSn)
 	}
+	add := addOrderEvents
+	if p.sold == 0 { // changeStock did not store the time
+		add = addEventsAlone
+	}
 	for status, changed := range sns {
-		err := addOrderEvents(tx, p.sale, event.OfStatus(status), changed, p.now)
+		err := add(tx, p.sale, event.OfStatus(status), changed, p.now)
 		if err != nil {
 			return err
 		}

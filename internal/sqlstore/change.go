@@ -99,7 +99,7 @@ func change(
 	if err != nil || after == was.sale() { // then the audit log would have an entry without a field
 		return was, nil, err
 	}
-	now = notBefore(was, now)
+	now = changeTime(was, now)
 	row, err := changeRow(tx, was, after, now)
 	if err != nil {
 		return was, nil, err

@@ -40,7 +40,7 @@ func (s *Store) BeginEpoch(
 			if row, err = writeParked(tx, row, at); err != nil {
 				return sale, err
 			}
-			now := notBefore(row, at.Now)
+			now := changeTime(row, at.Now)
 			if err := expose(tx, &row, now); err != nil {
 				return sale, err
 			}

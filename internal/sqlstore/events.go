@@ -35,10 +35,12 @@ func (r eventRow) first() int64 { return *r.Position - r.Size + 1 }
 // eventsPerRow bounds the length of a row.
 const eventsPerRow = 500
 
-// notBefore returns the time of a change to a sale or its orders: now, or the sale's last change
-// where a clock lags. The sale's row is locked, so the events of a sale have ascending times.
-func notBefore(sale saleRow, now time.Time) time.Time {
-	return time.UnixMilli(max(now.UnixMilli(), sale.Updated)).UTC()
+// changeTime returns the time of a change to a sale or its orders: now, or a millisecond after the
+// sale's last change where a clock lags or now was read before the wait for the lock. The sale's row
+// is locked and stores that time, so two transactions of a sale never share one. Each millisecond
+// has room for one transaction, which is more than one sale commits.
+func changeTime(sale saleRow, now time.Time) time.Time {
+	return time.UnixMilli(max(now.UnixMilli(), sale.Updated+1)).UTC()
 }
 
 // latest returns the later one of two times; a NULL is no time.
@@ -63,6 +65,18 @@ func addOrderEvents(
 		rows = append(rows, newEventRow(sale, kind, part, at))
 	}
 	return insertEvents(tx, rows)
+}
+
+// addEventsAlone is addOrderEvents for a change that leaves the stock as it is. It stores the time,
+// so that the sale's next change is later.
+func addEventsAlone(
+	tx *gorm.DB, sale saleRow, kind event.Type, sns []string, at time.Time,
+) error {
+	if err := addOrderEvents(tx, sale, kind, sns, at); err != nil {
+		return err
+	}
+	return tx.Exec("UPDATE sales SET updated_at = ? WHERE goods_id = ?", at.UnixMilli(),
+		sale.GoodsID).Error
 }
 
 // addSaleEvent writes the event of a changed sale in the transaction of the change.

@@ -120,8 +120,41 @@ func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
 		"order.created " + c.OrderSn, "order.paid " + a.OrderSn, "order.cancelled " + b.OrderSn,
 		"order.paid " + c.OrderSn, "order.cancelled " + c.OrderSn, "sale.closed ",
 	}, mapSlice(found, eventName))
-	require.Equal(t, today, found[0].At)
-	require.Equal(t, minutes(2), found[8].At)
+	require.Equal(t, today.Add(time.Millisecond), found[0].At, "after the sale's creation")
+	require.Equal(t, minutes(2).Add(time.Millisecond), found[8].At)
+}
+
+// TestEvents_TransactionsOfASaleShareNoTime makes all changes at one moment, as clocks that lag show
+// it. The events are in the order of the transactions and not of their types.
+func (h fixture) TestEvents_TransactionsOfASaleShareNoTime(t *testing.T) {
+	sale := h.exposed(2, 5)
+	a, b, c, d := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1), h.line(sale, 4, 1)
+	write := func(l reservation.OrderLine) {
+		batch := batchOf(sale.GoodsID, l)
+		batch.Now = today
+		h.write(batch)
+	}
+	write(a)
+	must.Get(h.CancelOne(sale.GoodsID, a.OrderSn, today))(t)
+	write(b)
+	write(c)
+	write(d) // finds no unit
+	lost := h.tombstone(sale, 5, today)
+	must.Get(h.Pay(sale.GoodsID, c.OrderSn, today))(t)
+	shipment := order.Shipment{Carrier: "DHL", TrackingNumber: "1"}
+	must.Get(h.Ship(seller(t), sale.GoodsID, c.OrderSn, shipment, today))(t)
+	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
+	found := h.events(sale.GoodsID)
+	require.Equal(t, []string{
+		"sale.exposed ", "order.created " + a.OrderSn, "order.cancelled " + a.OrderSn,
+		"order.created " + b.OrderSn, "order.created " + c.OrderSn, "sale.sold_out ",
+		"order.failed " + d.OrderSn, "order.failed " + lost.OrderSn, "order.paid " + c.OrderSn,
+		"order.shipped " + c.OrderSn, "order.cancelled " + b.OrderSn,
+	}, mapSlice(found, eventName))
+	for i, e := range found[1:] {
+		oneChange := e.Type == event.SaleSoldOut || e.Type == event.OrderShipped
+		require.True(t, e.At.After(found[i].At) || oneChange, "%s is not after the one before", e.Type)
+	}
 }
 
 // TestEvents_RestoredOrderIsPaidAfterItsCreation pays an order by a clock that is behind that of

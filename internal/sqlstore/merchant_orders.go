@@ -124,8 +124,8 @@ func (s *Store) Ship(
 				row.ShippedAt, shipment.Carrier, shipment.TrackingNumber, goodsID, orderSn),
 				1, order.ErrTryAgain)
 			if err == nil && first {
-				paid := latest(notBefore(sale, now), row.PaidAt)
-				err = addOrderEvents(tx, sale, event.OrderShipped, []string{orderSn}, paid)
+				paid := latest(changeTime(sale, now), row.PaidAt)
+				err = addEventsAlone(tx, sale, event.OrderShipped, []string{orderSn}, paid)
 			}
 			if err == nil {
 				err = auditOrder(tx, salechange.ActShipOrder, order.Paid, row, now)

@@ -125,13 +125,13 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 			m.parked[l.OrderSn] = l
 		case m.held[l.BuyerID]+l.Quantity > m.sale.MaxPerBuyerLimit:
 			failed[l.OrderSn] = order.FailedOverLimit
-			m.put(b, l, order.Failed, order.FailedOverLimit)
+			m.put(rt, b, l, order.Failed, order.FailedOverLimit)
 		case l.Quantity > m.stock:
 			failed[l.OrderSn] = order.FailedOversold
-			m.put(b, l, order.Failed, order.FailedOversold)
+			m.put(rt, b, l, order.Failed, order.FailedOversold)
 		default:
 			created = append(created, l.OrderSn)
-			m.put(b, l, order.Created, "")
+			m.put(rt, b, l, order.Created, "")
 			m.stock, m.held[l.BuyerID] = m.stock-l.Quantity, m.held[l.BuyerID]+l.Quantity
 		}
 		judged[l.OrderSn] = true
@@ -144,16 +144,21 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	m.moves = append(m.moves, out.Moves...)
 }
 
+// put predicts a written order. The store chooses its time: the batch's, or one after the sale's last
+// change.
 func (m *model) put(
-	b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason,
+	rt *rapid.T, b orderwriter.Batch, l reservation.OrderLine, status order.Status,
+	why order.FailureReason,
 ) {
+	at := must.Get(m.find(b.GoodsID, l.OrderSn))(rt).CreatedAt
+	require.False(rt, at.Before(b.Now))
 	o := &order.Order{
 		OrderLine: l, GoodsID: b.GoodsID,
-		Amount: l.Quantity * m.sale.Price, Status: status, FailureReason: why, CreatedAt: b.Now,
+		Amount: l.Quantity * m.sale.Price, Status: status, FailureReason: why, CreatedAt: at,
 		PayBy: b.PayBy,
 	}
 	if status == order.Failed {
-		o.PayBy, o.ClosedAt = time.Time{}, b.Now
+		o.PayBy, o.ClosedAt = time.Time{}, at
 	}
 	m.orders[l.OrderSn] = o
 }
@@ -174,7 +179,7 @@ func (m *model) failed(rt *rapid.T) {
 		return
 	}
 	b.Now = m.now
-	m.put(b, l, order.Failed, order.FailedLost)
+	m.put(rt, b, l, order.Failed, order.FailedLost)
 	m.moves = append(m.moves, out.Moves...)
 }
 

@@ -198,7 +198,7 @@ func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
 	if err != nil {
 		return err
 	}
-	at := notBefore(sale, r.now)
+	at := changeTime(sale, r.now)
 	for _, sn := range r.paid {
 		created := r.orders[sn].Created
 		at = latest(at, &created)

@@ -112,7 +112,7 @@ func release(
 	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
 		return nil, nil, err
 	}
-	at := notBefore(sale, now)
+	at := changeTime(sale, now)
 	var units int64
 	moves := make([]order.StockMove, 0, len(rows))
 	for i, r := range rows {

@@ -133,7 +133,7 @@ func restore(
 	if err != nil {
 		return err
 	}
-	now = notBefore(sale, latest(now, row.ClosedAt))
+	now = changeTime(sale, latest(now, row.ClosedAt))
 	row.Status, row.FailureReason, row.Epoch = order.Created, "", sale.Epoch
 	row.PayBy, row.ClosedAt = millis(payBy), nil
 	err = addOrderEvents(tx, sale, event.OrderCreated, []string{row.OrderSn}, now)

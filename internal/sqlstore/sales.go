@@ -99,7 +99,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 			}
 			// The audit entry needs the row before the change.
 			was := row
-			now := notBefore(row, now)
+			now := changeTime(row, now)
 			row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
 			row.Version++
 			q := tx.Select("status", "version", "updated_at", "closed_at")

@@ -38,8 +38,8 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 			if err := insert(tx, []orderRow{row}); err != nil {
 				return order.Order{}, err
 			}
-			return row.order(), addOrderEvents(tx, sale, event.OrderFailed, []string{o.OrderSn},
-				notBefore(sale, o.ClosedAt))
+			return row.order(), addEventsAlone(tx, sale, event.OrderFailed, []string{o.OrderSn},
+				changeTime(sale, o.ClosedAt))
 		})
 }
 

@@ -293,13 +293,14 @@ func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
 // event for ever.
 func (h fixture) TestForgetEvents_SlowEndpointKeepsThemForDays(t *testing.T) {
 	h.endpoint("slow")
-	h.exposed(3, 1)
+	sale := h.exposed(3, 1)
 	h.placeEvents()
 	forget := func(before time.Time) int {
 		return must.Get(h.ForgetEvents(t.Context(), before, 10))(t)
 	}
-	require.Zero(t, forget(today.Add(keepForEndpoints)))
-	require.Equal(t, 1, forget(today.Add(keepForEndpoints+time.Millisecond)))
+	end := h.sale(sale.GoodsID).UpdatedAt.Add(keepForEndpoints)
+	require.Zero(t, forget(end))
+	require.Equal(t, 1, forget(end.Add(time.Millisecond)))
 }
 
 // TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a merchant's
