@@ -95,9 +95,9 @@ func (s *orderStream) sendChanges(ctx context.Context) {
 // refresh reads the order again and sends it; false ends the stream. After a timeout the next
 // heartbeat tries again.
 func (s *orderStream) refresh(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	reading, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	o, err := s.Orders.Find(ctx, s.actor, s.order.OrderSn)
+	o, err := s.Orders.Find(reading, s.actor, s.order.OrderSn)
 	if err != nil {
 		return ctx.Err() == nil
 	}
