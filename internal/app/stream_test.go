@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -136,7 +137,8 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	sns := make([]string, 0, n)
 	for len(sns) < n {
 		b := orderwriter.Batch{
-			GoodsID: goodsID, Now: time.Now(), PayBy: time.Now().Add(time.Hour),
+			GoodsID: goodsID,
+			Times:   order.Times{Now: time.Now(), PayBy: time.Now().Add(time.Hour)},
 		}
 		for range min(500, n-len(sns)) {
 			buyer := first + int64(len(sns))

@@ -10,3 +10,27 @@ import (
 type Clock interface {
 	Now(ctx context.Context) (time.Time, error)
 }
+
+// Times are the moments of a transaction that creates orders.
+type Times struct {
+	Now    time.Time // by the database's clock
+	PayBy  time.Time // when the orders expire unpaid
+	ReadAt time.Time // by this host's clock, when Now was read; zero: this moment
+}
+
+// ReadTimes reads the clock for orders that may stay unpaid for a duration.
+func ReadTimes(ctx context.Context, c Clock, unpaid time.Duration) (Times, error) {
+	now, err := c.Now(ctx)
+	return Times{Now: now, PayBy: now.Add(unpaid), ReadAt: time.Now()}, err
+}
+
+// Later returns the moments with the time since they were read added. A transaction calls it when it
+// has its locks: a process that slept, or waited for a lock, must not create an order that expires
+// at once.
+func (t Times) Later() Times {
+	if t.ReadAt.IsZero() {
+		return t
+	}
+	waited := time.Since(t.ReadAt)
+	return Times{Now: t.Now.Add(waited), PayBy: t.PayBy.Add(waited)}
+}

@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +65,20 @@ func TestSales_HaveTheDatabasesTime(t *testing.T) {
 	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, once), "a repeated key")
 }
 
+// TestTimes_LaterCountsTheTimeSinceTheReading sleeps between a reading and its use, which counts once.
+func TestTimes_LaterCountsTheTimeSinceTheReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := elsewhere{ahead: time.Hour}
+		read := must.Get(order.ReadTimes(t.Context(), clock, 15*time.Minute))(t)
+		time.Sleep(20 * time.Minute)
+		later := read.Later()
+		require.Equal(t, must.Get(clock.Now(t.Context()))(t), later.Now)
+		require.Equal(t, later.Now.Add(15*time.Minute), later.PayBy)
+		time.Sleep(time.Minute)
+		require.Equal(t, later, later.Later())
+	})
+}
+
 // TestWorkers_ClockAnHourBehindStopsNothing runs the workers of a consumer whose clock is an hour
 // behind the database's: they release moves, finish cuts, expire orders and refund payments.
 func TestWorkers_ClockAnHourBehindStopsNothing(t *testing.T) {
@@ -80,7 +95,7 @@ func TestWorkers_ClockAnHourBehindStopsNothing(t *testing.T) {
 	line := h.numbered(sale.GoodsID, sale.Epoch, 7)
 	b := orderwriter.Batch{
 		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line},
-		Now: now.Add(-time.Minute), PayBy: now,
+		Times: order.Times{Now: now.Add(-time.Minute), PayBy: now},
 	}
 	must.Get(h.store.WriteBatch(t.Context(), b))(t)
 	p := payment.Payment{

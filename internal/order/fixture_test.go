@@ -204,7 +204,7 @@ func (h *fixture) commit(goods int64, lines ...reservation.OrderLine) {
 	h.t.Helper()
 	now := time.Now()
 	b := orderwriter.Batch{
-		GoodsID: goods, Lines: lines, Now: now, PayBy: now.Add(time.Hour),
+		GoodsID: goods, Lines: lines, Times: order.Times{Now: now, PayBy: now.Add(time.Hour)},
 	}
 	must.Get(h.store.WriteBatch(h.t.Context(), b))(h.t)
 }

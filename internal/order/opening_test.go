@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -63,7 +64,7 @@ type hookedStore struct {
 }
 
 func (s hookedStore) BeginEpoch(
-	ctx context.Context, goodsID, token int64, at rebuild.Times,
+	ctx context.Context, goodsID, token int64, at order.Times,
 ) (seckill.Sale, error) {
 	s.before()
 	return s.Store.BeginEpoch(ctx, goodsID, token, at)

@@ -176,7 +176,8 @@ func TestPlace_ParkedOrderIsUnavailable(t *testing.T) {
 		[]reservation.OrderLine{late}))(t)
 	require.Zero(t, adopted[late.OrderSn], "Redis knows the number, and too few units are left")
 	must.Get(h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Park: true, Now: time.Now(), Lines: []reservation.OrderLine{late},
+		GoodsID: sale.GoodsID, Park: true, Times: order.Times{Now: time.Now()},
+		Lines: []reservation.OrderLine{late},
 	}))(t)
 	_, err := h.Purchases.Place(t.Context(), p)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))

@@ -117,7 +117,7 @@ func TestRebuild_ParkedOrdersGoFirst(t *testing.T) {
 	h.mini.FlushAll()
 	must.Get(h.store.BeginEpoch(t.Context(), sale.GoodsID,
 		must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t),
-		rebuild.Times{Now: time.Now()}))(t)
+		order.Times{Now: time.Now()}))(t)
 	h.mini.SetError("LOADING Redis is loading the dataset in memory")
 	stop := h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
@@ -142,7 +142,8 @@ func TestAdopter_WritesParkedOrders(t *testing.T) {
 	sale := h.exposeSale(1, 1)
 	h.runWorkers(settings())
 	b := orderwriter.Batch{
-		GoodsID: sale.GoodsID, Park: true, Now: time.Now(), PayBy: time.Now().Add(time.Hour),
+		GoodsID: sale.GoodsID, Park: true,
+		Times: order.Times{Now: time.Now(), PayBy: time.Now().Add(time.Hour)},
 		Lines: []reservation.OrderLine{
 			h.numbered(sale.GoodsID, 0, 1), h.numbered(sale.GoodsID, 0, 2),
 		},

@@ -71,7 +71,11 @@ func (s *Store) writeBy(
 	write func(*gorm.DB, saleRow, orderwriter.Batch) (order.Outcome, error),
 ) (order.Outcome, error) {
 	return inSaleTx(ctx, s, "write a batch", b.GoodsID,
-		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) { return write(tx, sale, b) })
+		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) {
+			b := b
+			b.Times = b.Later()
+			return write(tx, sale, b)
+		})
 }
 
 // writeBatch reads existing rows before it decides on the lines. It is correct for every batch; the

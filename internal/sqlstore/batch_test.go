@@ -32,6 +32,41 @@ func (h fixture) TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
+// TestWriters_SleepShortensNoPaymentTime writes orders in each way, with times that were read 20
+// minutes before the lock.
+func (h fixture) TestWriters_SleepShortensNoPaymentTime(t *testing.T) {
+	const slept = 20 * time.Minute
+	sale := h.exposed(10, 5)
+	asleep := at(today)
+	asleep.ReadAt = time.Now().Add(-slept)
+	batch := batchOf(sale.GoodsID, h.line(sale, 1, 1))
+	batch.Times = asleep
+	h.optimism.paused.Store(0)
+	h.write(batch)
+	optimistic := batch.Lines[0].OrderSn
+	batch.Lines = append(batch.Lines, h.line(sale, 2, 1))
+	h.write(batch)
+
+	failed, deadLetter := h.writeFailedOrder(sale, 3, 1)
+	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, failed, today))(t)
+	must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, asleep))(t)
+
+	late := h.line(sale, 4, 1)
+	h.beginEpoch(sale.GoodsID)
+	h.write(parking(sale.GoodsID, late))
+	token := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, token, asleep))(t)
+
+	for way, sn := range map[string]string{
+		"optimistic": optimistic, "after reading": batch.Lines[1].OrderSn,
+		"restored": failed.OrderSn, "parked": late.OrderSn,
+	} {
+		o := h.order(sale.GoodsID, sn)
+		require.Equal(t, order.Created, o.Status, way)
+		require.False(t, o.PayBy.Before(asleep.PayBy.Add(slept)), "%s: %s", way, o.PayBy)
+	}
+}
+
 // TestWriteBatch_FailsOrdersOverTheBuyersLimit checks that orders over the buyer's limit and beyond
 // the stock fail. The other orders of the batch succeed. A repeated batch returns no units again.
 func (h fixture) TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {

@@ -150,14 +150,14 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err),
 		"only one caller at a time restores an order")
-	o := must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour)))(t)
+	o := must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, at(today)))(t)
 	require.Equal(t, order.Created, o.Status)
 	require.Equal(t, o, h.order(sale.GoodsID, l.OrderSn))
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 	require.Empty(t, h.moves(sale.GoodsID))
 	_, err = h.DeadLetter(t.Context(), deadLetter.ID)
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
-	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
+	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, at(today))
 	require.ErrorIs(t, err, order.ErrTryAgain, "the scheduled release is gone")
 	log := must.Get(h.AuditTrail(t.Context(), salechange.AuditFilter{
 		GoodsID: sale.GoodsID, Action: salechange.ActRequeueOrder,
@@ -176,7 +176,7 @@ func (h fixture) TestRestoreOrder_RestoresNoDecidedOrder(t *testing.T) {
 		return must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today))(t)
 	}
 	restore := func(d order.DeadLetter, undo order.StockMove) error {
-		_, err := h.RestoreOrder(t.Context(), d.ID, undo, today, today.Add(time.Hour))
+		_, err := h.RestoreOrder(t.Context(), d.ID, undo, at(today))
 		return err
 	}
 	l, discarded := h.writeFailedOrder(sale, 1, 2)
@@ -219,14 +219,14 @@ func (h fixture) TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	}
 	undo := plan()
 	h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
-	_, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
+	_, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, at(today))
 	requireConflict(t, err) // too few units are left
 	require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID),
 		"the scheduled release returns the units that Redis took")
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 	undo = plan()
 	h.beginEpoch(sale.GoodsID)
-	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
+	_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, at(today))
 	require.ErrorIs(t, err, order.ErrTryAgain, "the units of the old epoch are void")
 	require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
 	must.Get(h.DeadLetter(t.Context(), deadLetter.ID))(t)

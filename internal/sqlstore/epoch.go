@@ -30,10 +30,11 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 // that is not the newest, and for rebuild.FirstToken with a sale that is no draft. A draft whose
 // end has passed is a Conflict.
 func (s *Store) BeginEpoch(
-	ctx context.Context, goodsID, token int64, at rebuild.Times,
+	ctx context.Context, goodsID, token int64, at order.Times,
 ) (seckill.Sale, error) {
 	return inSaleTx(ctx, s, "begin an epoch", goodsID,
 		func(tx *gorm.DB, row saleRow) (sale seckill.Sale, err error) {
+			at := at.Later()
 			if err := checkToken(row, token, at.Now); err != nil {
 				return sale, err
 			}

@@ -69,7 +69,8 @@ func (h fixture) TestEvents_EveryChangeWritesItsEvent(t *testing.T) {
 		require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, minutes(100)))
 	}
 	undo := must.Get(h.ScheduleRelease(ctx, sale.GoodsID, d, minutes(101)))(t)
-	must.Get(h.RestoreOrder(ctx, h.deadLetters()[0].ID, undo, minutes(101), minutes(120)))(t)
+	must.Get(h.RestoreOrder(ctx, h.deadLetters()[0].ID, undo,
+		order.Times{Now: minutes(101), PayBy: minutes(120)}))(t)
 	cut := must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -1}, noKey,
 		minutes(102)))(t).Cut
 	_, _, err := h.EndCut(ctx, *cut, order.MoveApplied, minutes(102))
@@ -163,7 +164,8 @@ func (h fixture) TestEvents_RestoredOrderIsPaidAfterItsCreation(t *testing.T) {
 	sale := h.exposed(4, 5)
 	l, deadLetter := h.writeFailedOrder(sale, 1, 1)
 	undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, minutes(9)))(t)
-	must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, minutes(5), minutes(60)))(t)
+	must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo,
+		order.Times{Now: minutes(5), PayBy: minutes(60)}))(t)
 	must.Get(h.Pay(sale.GoodsID, l.OrderSn, minutes(4)))(t)
 	require.Equal(t, []string{
 		"sale.exposed ", "order.failed " + l.OrderSn, "order.created " + l.OrderSn,

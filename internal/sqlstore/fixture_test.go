@@ -14,7 +14,6 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/payment"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -134,8 +133,8 @@ func (h fixture) exposed(units, limit int64) seckill.Sale {
 }
 
 // at returns the times of an epoch that begins at a moment by every clock.
-func at(now time.Time) rebuild.Times {
-	return rebuild.Times{Now: now, PayBy: now.Add(time.Hour)}
+func at(now time.Time) order.Times {
+	return order.Times{Now: now, PayBy: now.Add(time.Hour)}
 }
 
 // beginEpoch begins the next epoch, as a rebuild does.
@@ -187,8 +186,8 @@ var delivered = order.DeliveryInfo{
 func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	b := orderwriter.Batch{
 		GoodsID: goodsID, Lines: lines,
-		Deliveries: make(map[string]order.DeliveryInfo), Now: today.Add(time.Minute),
-		PayBy: today.Add(16 * time.Minute),
+		Deliveries: make(map[string]order.DeliveryInfo),
+		Times:      order.Times{Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute)},
 	}
 	for _, l := range lines {
 		b.Deliveries[l.OrderSn] = delivered

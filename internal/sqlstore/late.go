@@ -9,7 +9,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
-	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -110,7 +109,7 @@ func unpark(tx *gorm.DB, goodsID int64, sns []string) error {
 // writeParked writes the parked orders of a goods before an epoch begins: the epoch's snapshot then
 // has them, and no reservation can take their units. Stock and limits decide in the order of their
 // numbers. The row is read again after each page, because writing changes it.
-func writeParked(tx *gorm.DB, sale saleRow, at rebuild.Times) (saleRow, error) {
+func writeParked(tx *gorm.DB, sale saleRow, at order.Times) (saleRow, error) {
 	for {
 		lines, err := lateOrders(tx, sale.GoodsID, "", chunkOf(tx))
 		if err != nil || len(lines) == 0 {
@@ -118,7 +117,7 @@ func writeParked(tx *gorm.DB, sale saleRow, at rebuild.Times) (saleRow, error) {
 		}
 		b := orderwriter.Batch{
 			GoodsID: sale.GoodsID, Lines: lines, Adopted: make(map[string]int64, len(lines)),
-			Epoch: sale.Epoch, Now: at.Now, PayBy: at.PayBy,
+			Epoch: sale.Epoch, Times: at,
 		}
 		for _, l := range lines {
 			b.Adopted[l.OrderSn] = l.Quantity

@@ -84,7 +84,7 @@ func (s *Store) ReturnUnits(
 // a failed order whose dead letter was discarded. It is order.ErrTryAgain where the move's epoch is
 // over or the move is already released. Nothing is written with these errors.
 func (s *Store) RestoreOrder(
-	ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
+	ctx context.Context, deadLetterID string, undo order.StockMove, at order.Times,
 ) (order.Order, error) {
 	return inSaleTx(ctx, s, "restore an order", undo.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (order.Order, error) {
@@ -100,7 +100,8 @@ func (s *Store) RestoreOrder(
 			case row.Status == order.Failed && sale.Epoch != undo.Epoch:
 				err = order.ErrTryAgain // the units were taken in an epoch that Redis no longer has
 			case row.Status == order.Failed:
-				err = restore(tx, sale, &row, deadLetterID, now, payBy)
+				at := at.Later()
+				err = restore(tx, sale, &row, deadLetterID, at.Now, at.PayBy)
 			case row.Status != order.Created && row.Status != order.Paid:
 				err = seckill.NewError(seckill.Conflict,
 					"the order is %s; its dead letter can only be discarded", row.Status)

@@ -21,6 +21,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -151,7 +152,7 @@ func (f *fixture) sale() seckill.Sale {
 	}.Draft(merchant().ID, now)
 	must.Get(f.store.CreateSale(f.t.Context(), sale, salechange.IdempotencyKey{}))(f.t)
 	return must.Get(f.store.BeginEpoch(f.t.Context(), sale.GoodsID, rebuild.FirstToken,
-		rebuild.Times{Now: now, PayBy: now.Add(time.Hour)}))(f.t)
+		order.Times{Now: now, PayBy: now.Add(time.Hour)}))(f.t)
 }
 
 // orders writes orders in batches of 500, and places their events. It returns their numbers.
@@ -159,7 +160,7 @@ func (f *fixture) orders(sale seckill.Sale, n int) (sns []string) {
 	f.t.Helper()
 	now, keys := time.Now().UTC(), ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
 	for len(sns) < n {
-		b := orderwriter.Batch{GoodsID: sale.GoodsID, Now: now, PayBy: now.Add(time.Hour)}
+		b := orderwriter.Batch{GoodsID: sale.GoodsID, Times: order.Times{Now: now, PayBy: now.Add(time.Hour)}}
 		for range min(500, n-len(sns)) {
 			buyer, at := strconv.Itoa(len(sns)+1), now.Add(-time.Duration(len(sns))*time.Millisecond)
 			sn := keys.Issue(sale.GoodsID, buyer, at).String()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -95,7 +96,7 @@ func newDBSale(b testing.TB, store *sqlstore.Store, pool *sql.DB) *dbSale {
 	}.Draft("1", now)
 	must.Get(store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{}))(b)
 	sale := must.Get(store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken,
-		rebuild.Times{Now: now}))(b)
+		order.Times{Now: now}))(b)
 	return &dbSale{store, pool, sale, ordersn.NewKeys([]byte(secret))}
 }
 
@@ -104,7 +105,7 @@ func (l *dbSale) batch(b *testing.B, size int) orderwriter.Batch {
 	now := time.Now().UTC()
 	batch := orderwriter.Batch{
 		GoodsID: l.sale.GoodsID,
-		Now:     now, PayBy: now.Add(15 * time.Minute),
+		Times:   order.Times{Now: now, PayBy: now.Add(15 * time.Minute)},
 	}
 	for range size {
 		buyer := serial.Add(1)

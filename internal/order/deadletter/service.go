@@ -36,7 +36,7 @@ type Store interface {
 	// has ended since; ErrNoSuchDeadLetter if it was discarded; ErrTryAgain if the epoch has
 	// changed, or the outcome is unknown.
 	RestoreOrder(
-		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
+		ctx context.Context, deadLetterID string, undo order.StockMove, at order.Times,
 	) (order.Order, error)
 }
 
@@ -155,11 +155,11 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 func (s *Service) revive(
 	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
-	now, err := s.Store.Now(ctx)
+	at, err := order.ReadTimes(ctx, s.Store, s.PaymentTimeout)
 	if err != nil {
 		return order.Order{}, err
 	}
-	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(order.ReturnAfter))
+	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, at.Now.Add(order.ReturnAfter))
 	if err != nil {
 		return order.Order{}, err
 	}
@@ -179,7 +179,7 @@ func (s *Service) revive(
 	default: // the buyer has used the path again, and that order is on its way
 		return order.Order{}, s.nothingLeft(ctx, d.GoodsID)
 	}
-	o, err := s.Store.RestoreOrder(ctx, d.ID, undo, now, now.Add(s.PaymentTimeout))
+	o, err := s.Store.RestoreOrder(ctx, d.ID, undo, at)
 	if err == nil {
 		if _, err := s.Redis.Settle(ctx, d.GoodsID, []string{l.OrderSn}); err != nil {
 			s.Log.WarnContext(ctx, "requeued order not settled, the reconciler will settle it",

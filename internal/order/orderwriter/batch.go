@@ -1,8 +1,6 @@
 package orderwriter
 
 import (
-	"time"
-
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -18,6 +16,5 @@ type Batch struct {
 	Adopted    map[string]int64 // units of older epochs' orders that Redis adopted; may be nil
 	Epoch      int64            // the epoch that adopted them; ignored if Adopted is empty
 	Park       bool             // park late orders that are not adopted
-	Now        time.Time
-	PayBy      time.Time // when unpaid orders expire
+	order.Times
 }

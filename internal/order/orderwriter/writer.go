@@ -135,11 +135,11 @@ func (w *Writer) commit(
 	defer func() { end(err) }()
 	var known adoption
 	err = w.retry(ctx, "write orders", func() error {
-		now, err := w.Store.Now(ctx)
+		at, err := order.ReadTimes(ctx, w.Store, w.PaymentTimeout)
 		if err != nil {
 			return err
 		}
-		b := w.batch(goodsID, lines, known, now)
+		b := newBatch(goodsID, lines, known, at)
 		out, err = w.Store.WriteBatch(ctx, b)
 		late, ok := errors.AsType[*AdoptError](err)
 		if !ok {
@@ -152,15 +152,13 @@ func (w *Writer) commit(
 	return out, lost, err
 }
 
-// batch makes the batch of one transaction. Of a repeated order number the first delivery counts.
-func (w *Writer) batch(
-	goodsID int64, lines []sourcedLine, known adoption, now time.Time,
-) Batch {
+// newBatch makes the batch of one transaction. Of a repeated order number the first delivery counts.
+func newBatch(goodsID int64, lines []sourcedLine, known adoption, at order.Times) Batch {
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)),
 		Adopted:    known.units, Epoch: known.epoch, Park: known.park,
-		Now: now, PayBy: now.Add(w.PaymentTimeout),
+		Times: at,
 	}
 	for i, l := range lines {
 		b.Lines[i] = l.OrderLine

@@ -27,11 +27,11 @@ type Opener struct {
 // FirstToken is no draft. A draft has no orders, and is exposed in MySQL even if Redis is down: the
 // Rebuilder loads it later.
 func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, error) {
-	now, err := o.Store.Now(ctx)
+	at, err := order.ReadTimes(ctx, o.Store, o.PaymentTimeout)
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("read the database's clock: %w", err)
 	}
-	redisNow := now
+	redisNow := at.Now
 	if token != FirstToken {
 		v, err := o.Redis.View(ctx, goodsID)
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
@@ -39,8 +39,7 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 		}
 		redisNow = v.Now
 	}
-	sale, err := o.Store.BeginEpoch(ctx, goodsID, token,
-		Times{Now: now, PayBy: now.Add(o.PaymentTimeout)})
+	sale, err := o.Store.BeginEpoch(ctx, goodsID, token, at)
 	if err != nil {
 		return seckill.Sale{}, fmt.Errorf("begin an epoch: %w", err)
 	}

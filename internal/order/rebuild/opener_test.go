@@ -26,7 +26,7 @@ type fakeStore struct {
 func (s *fakeStore) Now(context.Context) (time.Time, error) { return time.Now().Add(s.ahead), nil }
 
 func (s *fakeStore) BeginEpoch(
-	_ context.Context, _, _ int64, at Times,
+	_ context.Context, _, _ int64, at order.Times,
 ) (seckill.Sale, error) {
 	s.begun, s.payBy = true, at.PayBy
 	return seckill.Sale{}, nil

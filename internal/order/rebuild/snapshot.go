@@ -1,9 +1,6 @@
 package rebuild
 
-import (
-	"errors"
-	"time"
-)
+import "errors"
 
 // ErrFenced means that a newer rebuild of the sale has begun, or that its gate was opened, a
 // merchant changed it or Redis was emptied during this one. This rebuild must stop and has changed
@@ -13,9 +10,3 @@ var ErrFenced = errors.New(
 
 // FirstToken replaces a fencing token for the first epoch of a draft.
 const FirstToken = 0
-
-// Times are the moments that the beginning of an epoch needs.
-type Times struct {
-	Now   time.Time
-	PayBy time.Time // when the parked orders that it writes expire unpaid
-}

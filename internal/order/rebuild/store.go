@@ -33,7 +33,7 @@ type Store interface {
 	// row locked, it writes the parked orders, increments the epoch and reads the sale that the
 	// epoch starts from. The error is ErrFenced if the token is not the newest, or is FirstToken
 	// and the sale is no draft.
-	BeginEpoch(ctx context.Context, goodsID, token int64, at Times) (seckill.Sale, error)
+	BeginEpoch(ctx context.Context, goodsID, token int64, at order.Times) (seckill.Sale, error)
 	// HoldingPages iterates over the orders that an epoch starts from, in pages of bounded size:
 	// active ones, and final ones whose path may still be used at a moment of Redis' clock. The
 	// error is ErrFenced if MySQL has another epoch. After an error the iteration ends.
