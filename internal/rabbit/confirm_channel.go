@@ -25,7 +25,9 @@ var (
 //
 // RabbitMQ confirms a returned message too, after the return. amqp091-go delivers a return to one
 // listener after the other before it reads the next frame. Two unbuffered listeners therefore fix
-// the order: recordReturns stores the return between the two, before the confirm can arrive.
+// the order: recordReturns stores the return between the two, before the confirm can arrive. The
+// library gives a listener up after 5 s, as where the process was stopped. The next return then
+// begins with the first listener again.
 type confirmChannel struct {
 	ch     *amqp.Channel
 	closed chan *amqp.Error
@@ -60,16 +62,26 @@ func openConfirmChannel(c *connection, onReturn chan<- struct{}) (*confirmChanne
 	return cc, wrap(ch.Confirm(false), "confirm mode")
 }
 
-// recordReturns runs until the channel ends.
+// recordReturns stores what first receives, until the channel ends. It waits for both listeners at
+// once: waiting for a delivery to second that the library has given up would miss the next return.
 func (cc *confirmChannel) recordReturns(
 	first, second <-chan amqp.Return, onReturn chan<- struct{},
 ) {
-	for r := range first {
-		cc.mu.Lock()
-		cc.returned[r.MessageId] = r.ReplyText
-		cc.mu.Unlock()
-		signal(onReturn)
-		<-second
+	for {
+		select {
+		case r, open := <-first:
+			if !open {
+				return
+			}
+			cc.mu.Lock()
+			cc.returned[r.MessageId] = r.ReplyText
+			cc.mu.Unlock()
+			signal(onReturn)
+		case _, open := <-second:
+			if !open {
+				second = nil // the library closes first too
+			}
+		}
 	}
 }
 
