@@ -388,7 +388,7 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 }
 
 // TestDispatcher_RotationWhoseAnswersGotLost checks that requests verify with the receiver's secret
-// although two rotations gave it no new one, with the secrets of the last two rotations, and with no
+// although two rotations did not reach it, with the secrets of the last two rotations, and with no
 // former one after a day.
 func TestDispatcher_RotationWhoseAnswersGotLost(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
