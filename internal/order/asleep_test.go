@@ -20,19 +20,21 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// asleepStore is the store of a process that sleeps after it has read a sale, once.
+// asleepStore is the store of a rebuilder that sleeps after it has taken its token, once.
 type asleepStore struct {
 	*sqlstore.Store
 	meanwhile func()
 }
 
-func (s *asleepStore) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
-	sale, err := s.Store.Sale(ctx, goodsID)
+func (s *asleepStore) NextRebuildToken(
+	ctx context.Context, goodsID int64,
+) (rebuild.Token, error) {
+	token, err := s.Store.NextRebuildToken(ctx, goodsID)
 	if meanwhile := s.meanwhile; meanwhile != nil {
 		s.meanwhile = nil
 		meanwhile()
 	}
-	return sale, err
+	return token, err
 }
 
 func (h *fixture) rebuilder(store rebuild.Store) *rebuild.Rebuilder {
@@ -56,11 +58,14 @@ func (h *fixture) epochOf(goods int64) int64 {
 // epoch MySQL has lost in a failover.
 func TestRebuild_AsleepShutsNoNewerEpoch(t *testing.T) {
 	h := newFixture(t)
+	h.onMariaDB()
+	h.onRedis()
 	goods := h.exposeSale(10, 5).GoodsID
 	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
 	asleep := &asleepStore{h.store, func() {
 		require.Eventually(t, func() bool {
-			h.mini.Del(fmt.Sprintf("sk:{%d}:rebuild", goods)) // the lock has ended
+			lock := fmt.Sprintf("sk:{%d}:rebuild", goods)
+			require.NoError(t, h.parts.Redis.Del(t.Context(), lock).Err()) // it has ended
 			_, err := h.rebuilder(h.store).Rebuild(t.Context(), goods, "test")
 			return err == nil
 		}, within, tick)

@@ -137,7 +137,7 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 			lose(h)
 			must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
 			begin := func(before func()) error {
-				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t)
+				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t).Number
 				_, err := rebuild.Opener{
 					Store: h.store, Redis: interrupted{h.redis, before},
 				}.Open(t.Context(), goods, token)
@@ -175,7 +175,7 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 			goods := h.exposeSale(10, 2).GoodsID
 			must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
 			begin := func(before func()) error {
-				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t)
+				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t).Number
 				_, err := rebuild.Opener{
 					Store: h.store, Redis: interrupted{h.redis, before},
 				}.Open(t.Context(), goods, token)
@@ -203,7 +203,7 @@ func TestChange_OfTheStockKeepsNoSaleShut(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
 	must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
-	token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t)
+	token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t).Number
 	_, err := rebuild.Opener{Store: h.store, Redis: interrupted{h.redis, func() {
 		change := func(units int64) error {
 			_, err := h.Sales.Change(t.Context(), operator, goods,

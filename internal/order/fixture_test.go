@@ -45,14 +45,15 @@ const (
 // fixture is every service on embedded servers. Its workers run from runWorkers until stop.
 type fixture struct {
 	app.Services
-	t     *testing.T
-	file  string // the path of the database
-	mini  *miniredis.Miniredis
-	store *sqlstore.Store
-	redis *redisstore.Store
-	queue *flakyQueue
-	parts app.Parts
-	keys  *ordersn.Keys
+	t      *testing.T
+	driver string // of database/sql
+	file   string // the path of the database, or the name of its source
+	mini   *miniredis.Miniredis
+	store  *sqlstore.Store
+	redis  *redisstore.Store
+	queue  *flakyQueue
+	parts  app.Parts
+	keys   *ordersn.Keys
 }
 
 // flakyQueue is a queue that a test can take down.
@@ -91,7 +92,7 @@ func newFixture(t *testing.T) *fixture {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
-		t: t, file: file, mini: mini, store: store,
+		t: t, driver: "sqlite", file: file, mini: mini, store: store,
 		queue: &flakyQueue{Queue: memqueue.New(1)},
 		redis: redisstore.New(client, redisstore.Options{Lease: "today"}),
 		keys:  ordersn.NewKeys(settings().OrderSecrets...),

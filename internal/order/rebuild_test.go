@@ -78,7 +78,7 @@ func TestRebuild_UnitsOfOrdersThatEndDuringALoad(t *testing.T) {
 	opener := rebuild.Opener{
 		Store: pagedStore{h.store, cancel(7), cancel(8)}, Redis: h.redis,
 	}
-	token := must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	token := must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	must.Get(opener.Open(t.Context(), sale.GoodsID, token))(t)
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 8, 2)
@@ -116,7 +116,7 @@ func TestRebuild_ParkedOrdersGoFirst(t *testing.T) {
 	late := h.numbered(sale.GoodsID, 0, 1)
 	h.mini.FlushAll()
 	must.Get(h.store.BeginEpoch(t.Context(), sale.GoodsID,
-		must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t),
+		must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number,
 		order.Times{Now: time.Now()}))(t)
 	h.mini.SetError("LOADING Redis is loading the dataset in memory")
 	stop := h.runWorkers(settings())
@@ -279,7 +279,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 // exec runs a statement on the test's own connection to the database.
 func (h *fixture) exec(statement string, args ...any) {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", h.file) // the store registers this driver
+	db, err := sql.Open(h.driver, h.file) // the store registers both drivers
 	require.NoError(h.t, err)
 	defer db.Close()
 	must.Get(db.ExecContext(h.t.Context(), statement, args...))(h.t)

@@ -205,7 +205,7 @@ func TestCompareHoldings_SparesASaleThatGoesOn(t *testing.T) {
 			}
 			open := func() {
 				must.Get(h.redis.Shut(t.Context(), sale.GoodsID, 1))(t)
-				token := must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+				token := must.Get(h.store.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 				o := rebuild.Opener{Store: h.store, Redis: h.redis}
 				must.Get(o.Open(t.Context(), sale.GoodsID, token))(t)
 			}

@@ -37,7 +37,8 @@ func (h *fixture) onRedis() {
 // onMariaDB replaces the fixture's SQLite by an empty database of the shared server.
 func (h *fixture) onMariaDB() {
 	h.t.Helper()
-	h.store = must.Get(sqlstore.Open(h.t.Context(), env.MariaDB(h.t).NewDatabase(h.t), ""))(h.t)
+	h.driver, h.file = "mysql", env.MariaDB(h.t).NewDatabase(h.t)
+	h.store = must.Get(sqlstore.Open(h.t.Context(), h.file, ""))(h.t)
 	h.t.Cleanup(func() { _ = h.store.Close() })
 	require.NoError(h.t, h.store.Migrate(h.t.Context()))
 	h.parts.Store = h.store

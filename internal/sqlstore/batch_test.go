@@ -54,7 +54,7 @@ func (h fixture) TestWriters_SleepShortensNoPaymentTime(t *testing.T) {
 	late := h.line(sale, 4, 1)
 	h.beginEpoch(sale.GoodsID)
 	h.write(parking(sale.GoodsID, late))
-	token := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	token := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, token, asleep))(t)
 
 	for way, sn := range map[string]string{

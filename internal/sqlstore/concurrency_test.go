@@ -178,7 +178,7 @@ func (h fixture) TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				begun, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, at(today))
+				begun, err := h.BeginEpoch(t.Context(), sale.GoodsID, token.Number, at(today))
 				switch {
 				case errors.Is(err, rebuild.ErrFenced):
 					return nil

@@ -53,8 +53,8 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 func (h fixture) TestWriteMissing_NewestTokenOnly(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l, d := h.line(sale, 1, 2), order.DeadLetter{Reason: order.FailedUnwritten}
-	old := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
-	newest := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	old := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
+	newest := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	write := func(token int64) error {
 		return h.WriteMissing(t.Context(), sale.GoodsID, token, l, d, today)
 	}

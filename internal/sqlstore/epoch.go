@@ -17,11 +17,14 @@ import (
 )
 
 // NextRebuildToken issues the next fencing token of a goods and so invalidates all older ones.
-func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, error) {
+func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (rebuild.Token, error) {
 	return inSaleTx(ctx, s, "take a rebuild token", goodsID,
-		func(tx *gorm.DB, row saleRow) (int64, error) {
-			token := row.RebuildToken + 1
-			return token, tx.Model(&row).Update("rebuild_token", token).Error
+		func(tx *gorm.DB, row saleRow) (rebuild.Token, error) {
+			sale := row.sale()
+			token := rebuild.Token{
+				Number: row.RebuildToken + 1, Epoch: sale.Epoch, Retired: sale.Retired,
+			}
+			return token, tx.Model(&row).Update("rebuild_token", token.Number).Error
 		})
 }
 

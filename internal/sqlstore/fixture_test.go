@@ -140,7 +140,7 @@ func at(now time.Time) order.Times {
 // beginEpoch begins the next epoch, as a rebuild does.
 func (h fixture) beginEpoch(goodsID int64) seckill.Sale {
 	h.t.Helper()
-	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
+	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t).Number
 	return must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, at(today)))(h.t)
 }
 

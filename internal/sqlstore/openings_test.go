@@ -16,7 +16,7 @@ import (
 func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 	sale := h.exposed(10, 5)
 	open := func() []rebuild.OpenSale { return must.Get(h.OpenOn(t.Context(), "one", today))(t) }
-	token := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	token := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	require.ErrorIs(t, h.RecordOpening(t.Context(), sale.GoodsID, token-1, sale.Epoch, "one"),
 		rebuild.ErrFenced)
 	require.ErrorIs(t, h.RecordOpening(t.Context(), sale.GoodsID, token, sale.Epoch-1, "one"),
@@ -28,7 +28,7 @@ func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 	_, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, at(today))
 	require.ErrorIs(t, err, rebuild.ErrFenced, "the gate may be open")
 
-	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	_, err = h.EndOpening(t.Context(), sale.GoodsID, token)
 	require.ErrorIs(t, err, rebuild.ErrFenced)
 	for range 2 { // a rebuild that dies is repeated, and must wait as well

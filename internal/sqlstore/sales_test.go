@@ -250,8 +250,8 @@ func (h fixture) TestHoldingPages_EndWithTheirEpoch(t *testing.T) {
 // draft whose end has passed stays a draft.
 func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	sale := h.draft(1, 10, 5)
-	older := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
-	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	older := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
+	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	require.Greater(t, newer, older)
 	for _, token := range []int64{older, newer + 1, -1} {
 		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, at(today))

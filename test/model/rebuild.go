@@ -171,8 +171,8 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 			return false
 		}
 		inRedis := p.host.redis.goods[goods].epoch
-		token := w.db.nextToken(goods)
-		missing, ok := w.shutAndDrain(p, goods, holder, token, inRedis)
+		token, epoch := w.db.nextToken(goods), w.db.goods[goods].epoch
+		missing, ok := w.shutAndDrain(p, goods, holder, token, max(epoch, inRedis))
 		if !ok {
 			w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
 			return false
@@ -189,19 +189,19 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 }
 
 // shutAndDrain shuts the gate, and brings the reservations of the old epoch into MySQL. It returns
-// those that MySQL still lacks. inRedis is the epoch that Redis had before the token was taken.
-func (w *world) shutAndDrain(p *proc, goods, holder, token, inRedis int) ([]line, bool) {
-	p.step()
+// those that MySQL still lacks. epoch is the newest one that MySQL or Redis had as the token was
+// taken.
+func (w *world) shutAndDrain(p *proc, goods, holder, token, epoch int) ([]line, bool) {
+	p.step() // MySQL's answer arrives
 	if !w.db.up {
 		return nil, false
 	}
-	epoch := w.db.goods[goods].epoch
 	p.step()
 	s := p.host.redis
 	if !s.answers() {
 		return nil, false
 	}
-	if !s.shutFor(goods, max(epoch, inRedis)) {
+	if !s.shutFor(goods, epoch) {
 		return nil, false
 	}
 	w.logf("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)

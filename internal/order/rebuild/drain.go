@@ -25,44 +25,42 @@ const (
 )
 
 // drain writes everything reserved before now to MySQL and returns the reservations that are still
-// missing. The token is taken before MySQL's epoch is read. An epoch that began earlier is therefore
-// the one in MySQL, and the shut gate refuses its load. inRedis is the epoch that Redis had before
-// the token: if MySQL lost its last epochs in a failover, that gate must be shut too.
+// missing. An epoch that began before the token was taken is the token's epoch or an older one, and
+// the shut gate refuses its load. A newer epoch belongs to a newer rebuild, which has fenced this one,
+// and its gate stays open. inRedis is the epoch that Redis had before the token: if MySQL lost its
+// last epochs in a failover, that gate must be shut too.
 func (r *Rebuilder) drain(
-	ctx context.Context, result *Result, token, inRedis int64,
+	ctx context.Context, result *Result, token Token, inRedis int64,
 ) ([]order.Pending, error) {
-	sale, err := r.Store.Sale(ctx, result.GoodsID)
-	if err != nil {
-		return nil, fmt.Errorf("read the sale: %w", err)
-	}
-	if sale.Retired {
+	goodsID := result.GoodsID
+	if token.Retired {
 		return nil, ErrRetired
 	}
-	if result.Was != sale.Epoch { // a new epoch may have been opened elsewhere
+	if result.Was != token.Epoch { // a new epoch may have been opened elsewhere
 		result.openingOver = false
 	}
-	result.Was = sale.Epoch
-	lease, err := r.Redis.Shut(ctx, sale.GoodsID, max(sale.Epoch, inRedis))
+	result.Was = token.Epoch
+	lease, err := r.Redis.Shut(ctx, goodsID, max(token.Epoch, inRedis))
 	if err != nil {
 		return nil, err
 	}
-	if err := r.endOpening(ctx, result, token, lease); err != nil {
+	if err := r.endOpening(ctx, result, token.Number, lease); err != nil {
 		return nil, err
 	}
 	// Purchases reserved before the gate was shut publish within this time or leave their outbox
 	// entry to the relay.
-	if err := r.slots.sleep(ctx, sale.GoodsID, r.PublishTimeout); err != nil {
+	if err := r.slots.sleep(ctx, goodsID, r.PublishTimeout); err != nil {
 		return nil, err
 	}
-	relayed, err := r.Outbox.PublishUnconfirmed(ctx, sale.GoodsID, 0)
+	relayed, err := r.Outbox.PublishUnconfirmed(ctx, goodsID, 0)
 	if result.Relayed += relayed; err != nil {
 		return nil, fmt.Errorf("publish the outbox: %w", err)
 	}
-	if _, err := r.Outbox.PublishPending(ctx, sale.GoodsID); err != nil {
+	if _, err := r.Outbox.PublishPending(ctx, goodsID); err != nil {
 		return nil, fmt.Errorf("publish pending reservations: %w", err)
 	}
-	barrier := order.Barrier{Epoch: sale.Epoch, Token: token}
-	if err := r.passBarrier(ctx, sale.GoodsID, barrier); err != nil {
+	barrier := order.Barrier{Epoch: token.Epoch, Token: token.Number}
+	if err := r.passBarrier(ctx, goodsID, barrier); err != nil {
 		return nil, err
 	}
 	return r.findMissing(ctx, result)

@@ -177,10 +177,10 @@ func (r *Rebuilder) drainAll(ctx context.Context, result *Result) (int64, error)
 		}
 		missing, err := r.drain(ctx, result, token, v.Epoch)
 		if err != nil || len(missing) == 0 {
-			return token, err
+			return token.Number, err
 		}
 		if result.Attempts == maxDrains {
-			return token, r.deadLetterMissing(ctx, result, token, missing)
+			return token.Number, r.deadLetterMissing(ctx, result, token.Number, missing)
 		}
 		r.Log.WarnContext(ctx, "orders are missing after the barrier, draining again",
 			"goods_id", result.GoodsID, "orders", len(missing), "order_sn", missing[0].OrderSn)

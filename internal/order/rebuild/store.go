@@ -13,8 +13,9 @@ import (
 // Store is the part of MySQL that a rebuild, an opening and the retirer use.
 type Store interface {
 	order.Clock
-	// NextRebuildToken takes the next fencing token of a goods.
-	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
+	// NextRebuildToken takes the next fencing token of a goods; seckill.ErrNoSuchGoods if there is
+	// none.
+	NextRebuildToken(ctx context.Context, goodsID int64) (Token, error)
 	// BarrierReached reports whether the batch writer recorded the barrier of an epoch and token.
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
@@ -62,6 +63,13 @@ type Store interface {
 	) ([]seckill.Sale, error)
 	// Retire marks a sale as over for good; false if it is not.
 	Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error)
+}
+
+// Token is a fencing token of a rebuild. Once it is taken, no epoch begins under an older one.
+type Token struct {
+	Number  int64
+	Epoch   int64 // that MySQL had when the token was taken
+	Retired bool  // the sale was over for good then
 }
 
 // Redis holds a sale's epoch, its gate, the lock of its rebuild, and its pending reservations.

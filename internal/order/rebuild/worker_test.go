@@ -53,11 +53,7 @@ func (lostRedis) LockRebuild(
 	return func() {}, true, nil
 }
 
-func (l *lostSales) NextRebuildToken(context.Context, int64) (int64, error) { return 1, nil }
-
-func (l *lostSales) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
-	return seckill.Sale{GoodsID: goodsID}, nil
-}
+func (l *lostSales) NextRebuildToken(context.Context, int64) (Token, error) { return Token{}, nil }
 
 func (l *lostSales) EndOpening(context.Context, int64, int64) (string, error) { return "", nil }
 

@@ -76,7 +76,7 @@ func (h *fixture) newNode() *admission.Service {
 // rebuild builds the sale in Redis again, as after the loss of a master.
 func (h *fixture) rebuild() {
 	ctx := h.t.Context()
-	token := must.Get(h.store.NextRebuildToken(ctx, h.id))(h.t)
+	token := must.Get(h.store.NextRebuildToken(ctx, h.id))(h.t).Number
 	sale := must.Get(h.store.Sale(ctx, h.id))(h.t)
 	must.Get(h.redis.Shut(ctx, h.id, sale.Epoch))(h.t)
 	opener := rebuild.Opener{Store: h.store, Redis: h.redis, PaymentTimeout: time.Minute}
