@@ -98,7 +98,17 @@ func (c *rebuildCmd) whileConnected(
 // rebuild rebuilds the sale. If it fails halfway, the gate stays shut until an order consumer has
 // finished the rebuild.
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
-	rebuilder := rebuild.Rebuilder{
+	done, err := c.rebuilder(up).Rebuild(ctx, c.GoodsID, "by hand")
+	if err != nil {
+		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w",
+			c.GoodsID, err)
+	}
+	return done, nil
+}
+
+// rebuilder returns a rebuilder like that of the order consumers.
+func (c *rebuildCmd) rebuilder(up *connect.Servers) *rebuild.Rebuilder {
+	return &rebuild.Rebuilder{
 		Opener: rebuild.Opener{
 			Store: up.Store, Redis: up.RedisStore, PaymentTimeout: c.PaymentTimeout,
 			GateLifetime: up.GateLifetime,
@@ -107,12 +117,7 @@ func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.
 		Outbox: &outbox.Publisher{
 			Store: up.RedisStore, Queue: up.Queue, Timeout: c.PublishTimeout,
 		},
-		PublishTimeout: c.PublishTimeout, Log: slog.New(slog.DiscardHandler),
+		PublishTimeout: c.settings().ReplicasWait() + c.PublishTimeout,
+		Log:            slog.New(slog.DiscardHandler),
 	}
-	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
-	if err != nil {
-		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w",
-			c.GoodsID, err)
-	}
-	return done, nil
 }
