@@ -21,7 +21,7 @@ func (s *Store) CreateSale(
 	ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey,
 ) (seckill.Sale, error) {
 	row := rowOfSale(sale)
-	known, err := s.inTxOnce(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
+	create := func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
 			return orTaken(err)
 		}
@@ -29,7 +29,9 @@ func (s *Store) CreateSale(
 			return err
 		}
 		return saveAnswer(tx, once, row, "", sale.CreatedAt)
-	})
+	}
+	known, err := s.runOnce(ctx, once, sale.CreatedAt,
+		func() error { return s.inTx(ctx, "create a sale", create) })
 	if known != nil {
 		return known.Answer, nil
 	}
@@ -45,11 +47,7 @@ func (s *Store) Change(
 	now time.Time,
 ) (inventory.BegunChange, error) {
 	var b inventory.BegunChange
-	known, err := s.inTxOnce(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
+	write := func(tx *gorm.DB, sale saleRow) (err error) {
 		// Refuse an invalid change before the write to the row of a retired sale.
 		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
@@ -68,7 +66,9 @@ func (s *Store) Change(
 		}
 		b.Sale = sale.sale()
 		return saveAnswer(tx, once, sale, "", now)
-	})
+	}
+	known, err := s.runOnce(ctx, once, now,
+		func() error { return s.inSaleTx(ctx, "change a sale", goodsID, write) })
 	if known != nil {
 		return s.repeatedChange(ctx, *known)
 	}
@@ -159,11 +159,7 @@ func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (order.Stoc
 func (s *Store) DeleteDraft(
 	ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time,
 ) error {
-	_, err := s.inTxOnce(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
-		row, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
+	remove := func(tx *gorm.DB, row saleRow) error {
 		if row.Status != seckill.Draft {
 			return seckill.NewError(seckill.Conflict, "only a draft can be deleted")
 		}
@@ -174,7 +170,9 @@ func (s *Store) DeleteDraft(
 			return err
 		}
 		return saveAnswer(tx, once, row, "", now)
-	})
+	}
+	_, err := s.runOnce(ctx, once, now,
+		func() error { return s.inSaleTx(ctx, "delete a draft", goodsID, remove) })
 	return err
 }
 

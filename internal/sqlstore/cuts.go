@@ -71,10 +71,9 @@ func (s *Store) EndCut(
 ) (inventory.StockCut, seckill.Sale, error) {
 	var ended cutRow
 	var sale saleRow
-	err := s.inTx(seckill.WithActor(ctx, c.By), "end a cut", func(tx *gorm.DB) (err error) {
-		if sale, err = lockSale(tx, c.GoodsID); err != nil {
-			return err
-		}
+	ctx = seckill.WithActor(ctx, c.By)
+	err := s.inSaleTx(ctx, "end a cut", c.GoodsID, func(tx *gorm.DB, row saleRow) (err error) {
+		sale = row
 		if ended, err = findCut(tx, c.GoodsID, c.ID); err != nil {
 			return err
 		}

@@ -30,23 +30,26 @@ func (s *Store) WriteFailed(
 	dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	dead = withDefaults(dead, goodsID, line, reason, now)
-	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
-		sale, err := lockSale(tx, goodsID)
-		unknown := errors.Is(err, seckill.ErrNoSuchGoods)
-		if unknown {
-			// The buyer was promised this number, so it ends as a row even where its sale is unknown.
-			sale, err = saleRow{GoodsID: goodsID, Epoch: line.Epoch}, nil
-		}
-		if err != nil {
-			return order.Outcome{}, err
-		}
+	const op = "write a failed order"
+	out, err := inSaleTx(ctx, s, op, goodsID,
+		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) {
+			p, err := planFailed(tx, sale, line, dead, now)
+			if err != nil {
+				return order.Outcome{}, err
+			}
+			return p.out, p.write(tx)
+		})
+	if !errors.Is(err, seckill.ErrNoSuchGoods) {
+		return out, err
+	}
+	// The buyer was promised this number, so it ends as a row even where its sale is unknown.
+	return inTx(ctx, s, op, func(tx *gorm.DB) (order.Outcome, error) {
+		sale := saleRow{GoodsID: goodsID, Epoch: line.Epoch}
 		p, err := planFailed(tx, sale, line, dead, now)
 		if err != nil {
 			return order.Outcome{}, err
 		}
-		if unknown {
-			p.out.Moves = nil // Redis never has this sale, so the releaser would try without end
-		}
+		p.out.Moves = nil // Redis never has this sale, so the releaser would try without end
 		return p.out, p.write(tx)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -128,5 +130,42 @@ func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
 			return err == nil
 		}, time.Minute, 10*time.Millisecond)
 		require.Error(t, asleep.Commit(), "MySQL ended the connection")
+	})
+}
+
+// TestMySQL_LockedSaleLeavesConnectionsToOthers holds the lock of one sale's row, as a process that
+// sleeps does, under many callers. Other sales change meanwhile.
+func TestMySQL_LockedSaleLeavesConnectionsToOthers(t *testing.T) {
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		sale, other := h.exposed(10, 1), h.exposed(10, 1)
+		asleep := must.Get(h.pool.Begin())(t)
+		must.Get(asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?",
+			sale.GoodsID))(t)
+		const callers = 2 * maxConns
+		ctx, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		for range callers {
+			ended.Go(func() {
+				for ctx.Err() == nil { // MySQL ends a wait for a lock after 5 s
+					_, _ = h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: 1}, noKey, today)
+				}
+			})
+		}
+		waiting := func() int {
+			h.slots.mu.Lock()
+			defer h.slots.mu.Unlock()
+			if slot := h.slots.sales[sale.GoodsID]; slot != nil {
+				return slot.users
+			}
+			return 0
+		}
+		require.Eventually(t, func() bool { return waiting() == callers }, time.Minute, time.Millisecond)
+		require.Less(t, h.pool.Stats().InUse, maxConns/2, "connections of one sale")
+		must.Get(h.CloseSale(ctx, other.GoodsID, today))(t)
+		stop()
+		ended.Wait()
+		require.NoError(t, asleep.Rollback())
+		require.Empty(t, h.slots.sales, "nobody waits")
 	})
 }

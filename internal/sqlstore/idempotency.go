@@ -26,21 +26,20 @@ type idempotencyRow struct {
 // TableName implements GORM's Tabler.
 func (idempotencyRow) TableName() string { return "idempotency_keys" }
 
-// inTxOnce runs the steps of a request in one transaction. For a repeated key it runs nothing and
-// returns the key's row. The steps insert that row last (saveAnswer): of concurrent requests one
-// commits, and the others find its row.
-func (s *Store) inTxOnce(
-	ctx context.Context, op string, o salechange.IdempotencyKey, now time.Time,
-	steps func(tx *gorm.DB) error,
+// runOnce runs the transaction of a request. For a repeated key it runs nothing and returns the key's
+// row. The transaction inserts that row last (saveAnswer): of concurrent requests one commits, and
+// the others find its row.
+func (s *Store) runOnce(
+	ctx context.Context, o salechange.IdempotencyKey, now time.Time, transaction func() error,
 ) (*idempotencyRow, error) {
 	if o.Key == "" {
-		return nil, s.inTx(ctx, op, steps)
+		return nil, transaction()
 	}
 	// Most repeats find the answer here, without a lock of the goods row.
 	if row, err := s.findAnswer(ctx, o, now); row != nil || err != nil {
 		return row, err
 	}
-	err := s.inTx(ctx, op, steps)
+	err := transaction()
 	if err == nil {
 		return nil, nil
 	}

@@ -20,6 +20,7 @@ type Store struct {
 	replica  *replica     // nil without a replica
 	clock    *serverClock // nil on SQLite
 	optimism optimism
+	slots    saleSlots
 }
 
 // Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is
@@ -47,7 +48,9 @@ func newStore(pool *sql.DB, dialector gorm.Dialector) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db, pool: pool, schema: pool}, nil
+	return &Store{
+		db: db, pool: pool, schema: pool, slots: saleSlots{sales: make(map[int64]*saleSlot)},
+	}, nil
 }
 
 // newGORM opens GORM without contacting the database. It closes the pool after an error.

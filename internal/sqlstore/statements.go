@@ -41,18 +41,33 @@ func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) err
 
 // inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
 // goods takes first. Two writers of a goods therefore never deadlock, and each reads what the one
-// before has committed.
+// before has committed. inSaleTx takes a slot of the sale before a connection.
 func inSaleTx[T any](
 	ctx context.Context, s *Store, op string, goodsID int64,
 	steps func(tx *gorm.DB, sale saleRow) (T, error),
-) (T, error) {
-	return inTx(ctx, s, op, func(tx *gorm.DB) (none T, err error) {
+) (none T, err error) {
+	release, err := s.slots.acquire(ctx, goodsID)
+	if err != nil {
+		return none, wrapError(op, err)
+	}
+	defer release()
+	return inTx(ctx, s, op, func(tx *gorm.DB) (T, error) {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
 			return none, err
 		}
 		return steps(tx, sale)
 	})
+}
+
+// inSaleTx is inSaleTx for steps without a result.
+func (s *Store) inSaleTx(
+	ctx context.Context, op string, goodsID int64, steps func(tx *gorm.DB, sale saleRow) error,
+) error {
+	_, err := inSaleTx(ctx, s, op, goodsID, func(tx *gorm.DB, sale saleRow) (any, error) {
+		return nil, steps(tx, sale)
+	})
+	return err
 }
 
 // locked makes a query lock the rows that it reads until the transaction ends. SQLite ignores it:
