@@ -96,7 +96,7 @@ type Settings struct {
 	PaymentTimeout time.Duration // until an unpaid order expires
 	// AdmissionTimeout is how long an admission of a waiting room lasts that is not used.
 	AdmissionTimeout time.Duration
-	BatchSize        int           // orders in one transaction at most
+	BatchSize        int           // orders of a full batch; its last message may bring more
 	BatchLinger      time.Duration // longest wait for a batch to fill
 	// WebhookKeys seal the secrets of webhooks as the API's PhoneKeys do; keys derived from
 	// OrderSecrets are added.

@@ -26,7 +26,7 @@ var (
 // RabbitMQ confirms a returned message too, after the return. amqp091-go delivers a return to one
 // listener after the other before it reads the next frame. Two unbuffered listeners therefore fix
 // the order: recordReturns stores the return between the two, before the confirm can arrive. The
-// library gives a listener up after 5 s, as where the process was stopped. The next return then
+// library abandons a listener after 5 s, as where the process was stopped. The next return then
 // begins with the first listener again.
 type confirmChannel struct {
 	ch     *amqp.Channel

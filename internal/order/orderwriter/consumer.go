@@ -17,7 +17,7 @@ import (
 type Consumer struct {
 	*Writer
 	Source    order.Source
-	BatchSize int           // orders in one transaction at most
+	BatchSize int           // orders of a full batch; its last message may bring more
 	Linger    time.Duration // how long a batch that is not full waits for more
 }
 
