@@ -26,8 +26,12 @@ type redis struct {
 	began   time.Time
 	batches chan batch
 	verdict reservation.VerdictCode
+
+	confirms      chan batch // calls of Confirmed; may be nil
+	confirmsFails error
 }
 
+// batch is a call for some purchases or messages.
 type batch struct {
 	size  int
 	after time.Duration // since the beginning of the test
@@ -45,8 +49,14 @@ func (r *redis) Reserve(
 	return res, nil
 }
 
-func (r *redis) Confirmed(context.Context, int64, ...string) error { return nil }
-func (r *redis) EndRest(context.Context, int64) error              { return nil }
+func (r *redis) Confirmed(_ context.Context, _ int64, ids ...string) error {
+	if r.confirms != nil {
+		r.confirms <- batch{len(ids), time.Since(r.began)}
+	}
+	return r.confirmsFails
+}
+
+func (r *redis) EndRest(context.Context, int64) error { return nil }
 
 // broker confirms each message after a time.
 type broker struct{ confirmsAfter time.Duration }
@@ -107,7 +117,7 @@ func secondBatch(
 			failed = append(failed, err)
 		}
 	}
-	synctest.Wait()
+	time.Sleep(time.Second) // until the messages have left the outbox
 	return second, failed
 }
 
@@ -175,6 +185,38 @@ func TestPlace_BatchAfterALargeOneWaits(t *testing.T) {
 			require.Equal(t, batch{size, confirmsAfter}, <-store.batches)
 			place(3)
 			require.Equal(t, batch{3, 2*confirmsAfter + waits}, <-store.batches)
+		})
+	}
+}
+
+// TestPlace_MessagesOf20MillisecondsLeaveTheOutboxTogether checks that the first message leaves
+// the outbox at once, and the next ones together, unless that call has failed.
+func TestPlace_MessagesOf20MillisecondsLeaveTheOutboxTogether(t *testing.T) {
+	for _, failure := range []error{nil, context.DeadlineExceeded} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &redis{
+				began: time.Now(), batches: make(chan batch, 4), verdict: reservation.Taken,
+				confirms: make(chan batch, 4), confirmsFails: failure,
+			}
+			defer time.Sleep(time.Second)
+			service, request := newService(store, broker{time.Millisecond})
+			place := func(buyer string) {
+				_, err := service.Place(t.Context(), request(buyer, time.Now()))
+				require.NoError(t, err)
+				synctest.Wait()
+			}
+			for i := range 3 {
+				place(fmt.Sprint(i))
+			}
+			require.Equal(t, 3*time.Millisecond, time.Since(store.began), "no buyer waits for it")
+			require.Equal(t, batch{1, time.Millisecond}, <-store.confirms)
+			if failure == nil {
+				require.Equal(t, batch{2, 21 * time.Millisecond}, <-store.confirms)
+				place("3")
+				require.Equal(t, batch{1, 41 * time.Millisecond}, <-store.confirms)
+				return
+			}
+			require.Equal(t, batch{1, 2 * time.Millisecond}, <-store.confirms)
 		})
 	}
 }

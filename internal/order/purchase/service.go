@@ -100,6 +100,10 @@ type result struct {
 // other, because buyers then come one by one.
 var busyReserves = batcher.Busy{Size: 16, Each: 25 * time.Microsecond}
 
+// busyConfirms lets the messages of 20 ms leave the outbox in one call, because no buyer waits for
+// it. The relay publishes only entries that are older than a second.
+var busyConfirms = batcher.Busy{Size: 1, Pause: 20 * time.Millisecond}
+
 // NewService returns a purchase service. publishDeadline bounds the time from a reservation to its
 // confirm; afterwards the relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
@@ -114,7 +118,7 @@ func NewService(
 	}
 	s.checks = batcher.New(reservation.MaxBatch, s.checkBatch)
 	s.reserves = batcher.NewBusy(reservation.MaxBatch, busyReserves, s.reserveBatch)
-	s.confirms = batcher.New(reservation.MaxBatch, s.confirmBatch)
+	s.confirms = batcher.NewBusy(reservation.MaxBatch, busyConfirms, s.confirmBatch)
 	return s
 }
 
