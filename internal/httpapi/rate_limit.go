@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -74,32 +73,24 @@ func (l *RuleLimiter) LimitFailedKey(ctx context.Context) error {
 }
 
 // LimitsRoute reports whether a rule limits the request's route.
-func (l *RuleLimiter) LimitsRoute(ctx context.Context) bool {
-	for range l.rulesOf(ctx) {
-		return true
-	}
-	return false
-}
+func (l *RuleLimiter) LimitsRoute(ctx context.Context) bool { return len(l.rulesOf(ctx)) > 0 }
 
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
-	for rule := range l.rulesOf(ctx) {
-		if slices.Contains(rule.By, "goods") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.rulesOf(ctx), func(rule *rules.Compiled) bool {
+		return slices.Contains(rule.By, "goods")
+	})
 }
 
 // rulesOf returns the rules of the request's route.
-func (l *RuleLimiter) rulesOf(ctx context.Context) iter.Seq[*rules.Compiled] {
+func (l *RuleLimiter) rulesOf(ctx context.Context) []*rules.Compiled {
 	c := requestContextOf(ctx).gin
 	return l.book.ForRoute(c.Request.Method, c.FullPath())
 }
 
 // wants returns the checks of a route's rules, each with one permit.
 func (l *RuleLimiter) wants(method, route string) (wants []gate.Check) {
-	for rule := range l.book.ForRoute(method, route) {
+	for _, rule := range l.book.ForRoute(method, route) {
 		wants = append(wants, gate.Check{Rule: rule.Name})
 	}
 	return wants

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -25,7 +24,14 @@ type Rulebook struct {
 	rules map[string]*Compiled
 	order []string // those of scope node first, and otherwise in the order of the file
 	set   atomic.Pointer[overrides]
+	found atomic.Pointer[map[routeKey][]*Compiled] // see ForRoute
 }
+
+// routeKey is a route with its method.
+type routeKey struct{ method, route string }
+
+// maxCachedRoutes bounds the cache of ForRoute. The API has fewer routes.
+const maxCachedRoutes = 500
 
 // overrides are the operators' limits, by rule and key. The version is that of Redis; 0 means that
 // operators have changed nothing.
@@ -39,6 +45,7 @@ type overrides struct {
 func New(rules ...Rule) (*Rulebook, error) {
 	b := &Rulebook{rules: map[string]*Compiled{}}
 	b.set.Store(&overrides{})
+	b.found.Store(&map[routeKey][]*Compiled{})
 	for i, rule := range rules {
 		c, err := rule.compile()
 		if err != nil {
@@ -57,15 +64,26 @@ func New(rules ...Rule) (*Rulebook, error) {
 
 // ForRoute returns the rules of a route: those of scope node first, and otherwise in the order of the
 // file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
-// the shared limits.
-func (b *Rulebook) ForRoute(method, route string) iter.Seq[*Compiled] {
-	return func(yield func(*Compiled) bool) {
-		for _, name := range b.order {
-			if rule := b.rules[name]; rule.matches(method, route) && !yield(rule) {
-				return
-			}
+// the shared limits. The rules never change, so each route is looked up once. Nobody may write the
+// result.
+func (b *Rulebook) ForRoute(method, route string) []*Compiled {
+	key := routeKey{method, route}
+	cached := *b.found.Load()
+	found, ok := cached[key]
+	if ok {
+		return found
+	}
+	for _, name := range b.order {
+		if rule := b.rules[name]; rule.matches(method, route) {
+			found = append(found, rule)
 		}
 	}
+	if len(cached) < maxCachedRoutes {
+		next := maps.Clone(cached) // a concurrent call's route may be lost, and is then looked up again
+		next[key] = found
+		b.found.Store(&next)
+	}
+	return found
 }
 
 // Find returns a rule, or ErrNoRule.

@@ -182,7 +182,7 @@ func TestLoad_ExampleFile(t *testing.T) {
 
 // routeRules returns the names of a route's rules.
 func routeRules(b *rules.Rulebook, method, route string) (names []string) {
-	for rule := range b.ForRoute(method, route) {
+	for _, rule := range b.ForRoute(method, route) {
 		names = append(names, rule.Name)
 	}
 	return names
@@ -196,9 +196,15 @@ rules:
   - {name: node, route: /orders, scope: node}
   - {name: byName}
 `)
+	for range 2 { // the second time from the cache
+		require.Equal(t, []string{"node", "all", "get"}, routeRules(b, "GET", "/orders"))
+		require.Equal(t, []string{"node", "all"}, routeRules(b, "POST", "/orders"))
+		require.Equal(t, []string{"all"}, routeRules(b, "GET", "/sales"))
+	}
+	for i := range 600 { // more than the cache holds
+		require.Equal(t, []string{"all"}, routeRules(b, "GET", fmt.Sprint("/", i)))
+	}
 	require.Equal(t, []string{"node", "all", "get"}, routeRules(b, "GET", "/orders"))
-	require.Equal(t, []string{"node", "all"}, routeRules(b, "POST", "/orders"))
-	require.Equal(t, []string{"all"}, routeRules(b, "GET", "/sales"))
 	_, err := rules.Parse([]byte("rules: [{name: a, route: orders}]"))
 	require.ErrorContains(t, err, "route")
 }
