@@ -2874,8 +2874,8 @@ type ClientInterface interface {
 
 	// ChangeWebhookWithBody Change a webhook, or its secret
 	//
-	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+	// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes any type of body and a specified content type.
@@ -2885,8 +2885,8 @@ type ClientInterface interface {
 
 	// ChangeWebhook Change a webhook, or its secret
 	//
-	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+	// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes a body of the `application/json` content type.
@@ -3870,8 +3870,8 @@ func (c *Client) GetWebhook(ctx context.Context, id openapi_types.UUID, reqEdito
 
 // ChangeWebhookWithBody Change a webhook, or its secret
 //
-// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 // more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes any type of body and a specified content type.
@@ -3891,8 +3891,8 @@ func (c *Client) ChangeWebhookWithBody(ctx context.Context, id openapi_types.UUI
 
 // ChangeWebhook Change a webhook, or its secret
 //
-// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 // more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes a body of the `application/json` content type.
@@ -7518,8 +7518,8 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeWebhookWithBodyWithResponse Change a webhook, or its secret
 	//
-	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+	// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7529,8 +7529,8 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeWebhookWithResponse Change a webhook, or its secret
 	//
-	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-	// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+	// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+	// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 	// more. A change of an enabled webhook repeats a failed request at once.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17203,8 +17203,8 @@ func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, id ope
 
 // ChangeWebhookWithBodyWithResponse Change a webhook, or its secret
 //
-// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 // more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -17220,8 +17220,8 @@ func (c *ClientWithResponses) ChangeWebhookWithBodyWithResponse(ctx context.Cont
 
 // ChangeWebhookWithResponse Change a webhook, or its secret
 //
-// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests have a
-// signature by each of both. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
+// Absent fields keep their values. `rotateSecret` makes a new secret, which only this answer shows; for 24 hours requests also
+// have a signature by the secret before. If the answer got lost, repeat the request: the oldest secret that signs then signs for 24 hours
 // more. A change of an enabled webhook repeats a failed request at once.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

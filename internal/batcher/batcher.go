@@ -3,8 +3,7 @@
 // A Batcher keeps at most one batch per key in flight. Calls that arrive meanwhile form the next
 // batch, in their order of arrival. A call that finds no batch in flight starts one at once, so
 // batching adds no delay. A batch begins after the goroutines that are ready to run, because these
-// may call too. It turns thousands of calls to Redis into a few. Only a Batcher with Busy adds a
-// delay, after a large batch.
+// may call too. It turns thousands of calls to Redis into a few.
 //
 // It imports the standard library alone.
 package batcher
@@ -13,7 +12,6 @@ import (
 	"context"
 	"runtime"
 	"sync"
-	"time"
 )
 
 // Func executes one batch. It returns one answer for each request, in order, or one error for all.
@@ -26,19 +24,9 @@ type Func[K comparable, Q, A any] func(ctx context.Context, key K, requests []Q)
 type Batcher[K comparable, Q, A any] struct {
 	execute Func[K, Q, A]
 	max     int
-	busy    Busy
 
 	mu     sync.Mutex
 	queues map[K][]*batch[Q, A] // the next batches of each key that has a batch in flight
-}
-
-// Busy delays the next batch of a key after a batch of at least Size requests that did not fail. It
-// begins Pause later, and Each later for each of these requests, or as soon as it is full. Each is
-// about the time in which a node's processors answer one request. The callers of the large batch who
-// call again then share the next batch, and do not miss it.
-type Busy struct {
-	Size        int // 0: no batch is delayed
-	Pause, Each time.Duration
 }
 
 // batch is calls that are executed together. One channel wakes all their callers. The outcome is
@@ -47,7 +35,6 @@ type batch[Q, A any] struct {
 	callers  []context.Context
 	requests []Q
 	done     chan struct{}
-	full     chan struct{} // closed when the batch is full; nil unless it is the next after a pause
 
 	places  []int // of each call's answer; -1 if the caller had left before
 	answers []A
@@ -56,16 +43,7 @@ type batch[Q, A any] struct {
 
 // New returns a Batcher whose batches hold at most limit requests (> 0).
 func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q, A] {
-	return NewBusy(limit, Busy{}, execute)
-}
-
-// NewBusy returns a Batcher like New's that pauses after large batches.
-func NewBusy[K comparable, Q, A any](
-	limit int, busy Busy, execute Func[K, Q, A],
-) *Batcher[K, Q, A] {
-	return &Batcher[K, Q, A]{
-		execute: execute, max: limit, busy: busy, queues: make(map[K][]*batch[Q, A]),
-	}
+	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K][]*batch[Q, A])}
 }
 
 // Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
@@ -99,9 +77,6 @@ func (b *Batcher[K, Q, A]) add(ctx context.Context, key K, request Q) (*batch[Q,
 	}
 	last := waiting[n-1]
 	last.callers, last.requests = append(last.callers, ctx), append(last.requests, request)
-	if last.full != nil && len(last.requests) == b.max {
-		close(last.full)
-	}
 	if !inFlight {
 		go b.run(context.WithoutCancel(ctx), key)
 	}
@@ -111,41 +86,11 @@ func (b *Batcher[K, Q, A]) add(ctx context.Context, key K, request Q) (*batch[Q,
 // run executes batches of a key until no call waits.
 func (b *Batcher[K, Q, A]) run(ctx context.Context, key K) {
 	for next := b.next(key); next != nil; next = b.next(key) {
-		requests := next.wanted()
-		if len(requests) > 0 {
+		if requests := next.wanted(); len(requests) > 0 {
 			next.answers, next.err = b.execute(ctx, key, requests)
 		}
 		close(next.done)
-		if b.busy.Size > 0 && len(requests) >= b.busy.Size && next.err == nil {
-			b.pause(key, len(requests))
-		}
 	}
-}
-
-// pause waits until the key's next batch is full, or for the time of Busy after n requests.
-func (b *Batcher[K, Q, A]) pause(key K, n int) {
-	timer := time.NewTimer(b.busy.Pause + time.Duration(n)*b.busy.Each)
-	defer timer.Stop()
-	select {
-	case <-b.full(key):
-	case <-timer.C:
-	}
-}
-
-// full returns a channel that closes when the key's next batch is full. It makes that batch if no
-// call waits.
-func (b *Batcher[K, Q, A]) full(key K) <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.queues[key]) == 0 {
-		b.queues[key] = []*batch[Q, A]{{done: make(chan struct{})}}
-	}
-	first := b.queues[key][0]
-	first.full = make(chan struct{})
-	if len(first.requests) == b.max {
-		close(first.full)
-	}
-	return first.full
 }
 
 // next removes the first waiting batch from the queue; nil if there is none. Callers that are ready
@@ -155,7 +100,7 @@ func (b *Batcher[K, Q, A]) next(key K) *batch[Q, A] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting := b.queues[key]
-	if len(waiting) == 0 || len(waiting[0].requests) == 0 {
+	if len(waiting) == 0 {
 		delete(b.queues, key)
 		return nil
 	}

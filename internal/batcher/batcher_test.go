@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,16 +45,9 @@ type blocking struct {
 
 // runBlocking runs a test with a blocking batcher.
 func runBlocking(t *testing.T, limit int, test func(t *testing.T, b blocking)) {
-	t.Helper()
-	runBusy(t, limit, Busy{}, test)
-}
-
-// runBusy runs a test with a blocking batcher that pauses after large batches.
-func runBusy(t *testing.T, limit int, busy Busy, test func(t *testing.T, b blocking)) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := blocking{started: make(chan []int), release: make(chan error)}
-		b.Batcher = NewBusy(limit, busy, func(_ context.Context, _ string, in []int) ([]int, error) {
+		b.Batcher = New(limit, func(_ context.Context, _ string, in []int) ([]int, error) {
 			b.started <- in
 			return in, <-b.release
 		})
@@ -123,58 +115,4 @@ func TestBatcher_KeysAreIndependent(t *testing.T) {
 		b.release <- nil
 		b.release <- nil
 	})
-}
-
-// TestBatcher_BusyDelaysTheNextBatch checks on a fake clock how long after a batch the next one
-// begins, and that it holds the calls that arrive meanwhile.
-func TestBatcher_BusyDelaysTheNextBatch(t *testing.T) {
-	const pause = time.Millisecond
-	for name, c := range map[string]struct {
-		size, waiting, arriving int // calls of the batch, during it, and half a pause after it
-		failure                 error
-		begins                  time.Duration
-		next                    int // calls of the next batch
-	}{
-		"after a small batch":            {size: 1, waiting: 1, arriving: 1, next: 1},
-		"after a large batch":            {2, 1, 1, nil, pause, 2},
-		"after a large batch, alone":     {2, 0, 1, nil, pause, 1},
-		"after a large batch, once full": {2, 1, 2, nil, pause / 2, 3},
-		"after a large batch, if full":   {size: 2, waiting: 3, next: 3},
-		"after a batch that has failed":  {2, 1, 1, errors.New("broken"), 0, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			runBusy(t, 3, Busy{Size: 2, Pause: pause / 2, Each: pause / 4}, func(t *testing.T, b blocking) {
-				calls := func(n int) {
-					for i := range n {
-						b.begin(t.Context(), "k", i)
-					}
-				}
-				calls(1) // starts at once, alone
-				calls(c.size)
-				<-b.started
-				b.release <- nil
-				require.Len(t, <-b.started, c.size)
-				calls(c.waiting)
-				ended := time.Now()
-				b.release <- c.failure
-				go func() {
-					time.Sleep(pause / 2)
-					calls(c.arriving)
-				}()
-				next := <-b.started
-				require.Equal(t, c.begins, time.Since(ended))
-				require.Len(t, next, c.next)
-				close(b.release)
-				for idle := false; !idle; {
-					select {
-					case <-b.started:
-					case <-time.After(2 * pause):
-						idle = true
-					}
-				}
-				synctest.Wait()
-				require.Empty(t, b.queues, "the batcher forgets a key without calls")
-			})
-		})
-	}
 }

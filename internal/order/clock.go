@@ -15,7 +15,7 @@ type Clock interface {
 type Times struct {
 	Now    time.Time // by the database's clock
 	PayBy  time.Time // when the orders expire unpaid
-	ReadAt time.Time // by this host's clock, when Now was read; zero: this moment
+	ReadAt time.Time // by this host's clock, when Now was read; zero: Later adds nothing
 }
 
 // ReadTimes reads the clock for orders that may stay unpaid for a duration.

@@ -49,7 +49,9 @@ func TestSales_HaveTheDatabasesTime(t *testing.T) {
 		return sale
 	}
 	audited := func(goodsID int64) {
-		for _, entry := range must.Get(h.store.AuditOf(ctx, goodsID, "", 10))(t) {
+		entries := must.Get(h.store.AuditOf(ctx, goodsID, "", 10))(t)
+		require.NotEmpty(t, entries)
+		for _, entry := range entries {
 			require.True(t, entry.At.Before(yesterday), entry)
 		}
 	}

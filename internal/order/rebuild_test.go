@@ -215,6 +215,22 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
 
+// TestTombstone_HasTheDatabasesTime checks that Redis' clock, which is an hour ahead of the database's,
+// does not date a lost order, and thereby its sale.
+func TestTombstone_HasTheDatabasesTime(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(1, 1)
+	lost := h.numbered(sale.GoodsID, 1, 1)
+	h.mini.FlushAll()
+	h.runWorkers(settings())
+	h.settles(sale.GoodsID, 1, 0)
+	orders := *h.Orders
+	orders.Store = elsewhere{h.store, -time.Hour}
+	o := must.Get(orders.Find(t.Context(), buyer(1), lost.OrderSn))(t)
+	require.Equal(t, order.FailedLost, o.FailureReason)
+	require.True(t, o.ClosedAt.Before(time.Now().Add(-30*time.Minute)), o.ClosedAt)
+}
+
 // confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
 // lost them.
 func (h *fixture) confirmAll(goods int64) {

@@ -188,8 +188,8 @@ func (s *Store) setRoom(ctx context.Context, goodsID int64, lease string, fields
 }
 
 // Turns lists the admissions that are neither used nor over, with what was left of each at the moment
-// of a state. It returns an error if Redis has lost that state or an older room has replaced it:
-// their admissions are not those that belong to it.
+// of a state. It returns an error if Redis has lost that state, or has an older one: its admissions
+// are then not those of the state.
 func (s *Store) Turns(
 	ctx context.Context, goodsID int64, state admission.State,
 ) ([]admission.Turn, error) {

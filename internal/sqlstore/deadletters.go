@@ -62,18 +62,16 @@ func (s *Store) WriteMissing(
 	now time.Time,
 ) error {
 	dead = withDefaults(dead, goodsID, line, dead.Reason, now)
-	write := func(tx *gorm.DB, sale saleRow) (none any, err error) {
+	return s.inSaleTx(ctx, "write a missing order", goodsID, func(tx *gorm.DB, sale saleRow) error {
 		if sale.RebuildToken != token {
-			return none, rebuild.ErrFenced
+			return rebuild.ErrFenced
 		}
 		p, err := planFailed(tx, sale, line, dead, now)
 		if err != nil {
-			return none, err
+			return err
 		}
-		return none, p.write(tx)
-	}
-	_, err := inSaleTx(ctx, s, "write a missing order", goodsID, write)
-	return err
+		return p.write(tx)
+	})
 }
 
 // planFailed plans what WriteFailed writes of one order, in a transaction that has the lock of the

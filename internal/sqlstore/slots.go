@@ -3,12 +3,16 @@ package sqlstore
 import (
 	"context"
 	"sync"
+	"time"
 )
 
-// slotsOfSale is how many transactions of one sale this process has at once. They wait for the
-// sale's row one after the other, each with a connection. A process that sleeps with that lock must
-// not take all connections of the others from their other sales.
+// slotsOfSale bounds the transactions of this process that hold or await the lock of one sale's row.
+// Each has a connection. While another process sleeps with that lock, other sales still get
+// connections.
 const slotsOfSale = 4
+
+// slotWait bounds the wait for a slot, as MySQL bounds that for the row (innodb_lock_wait_timeout).
+const slotWait = 5 * time.Second
 
 // saleSlots counts the transactions of each sale. A sale has an entry while a transaction runs or
 // waits.
@@ -22,7 +26,8 @@ type saleSlot struct {
 	users int // that run or wait
 }
 
-// acquire takes a slot of a sale. It waits for one until ctx ends. The caller must call release.
+// acquire takes a slot of a sale. It waits for one until ctx ends, or for slotWait. The caller must
+// call release.
 func (s *saleSlots) acquire(ctx context.Context, goodsID int64) (release func(), err error) {
 	s.mu.Lock()
 	slot := s.sales[goodsID]
@@ -32,6 +37,8 @@ func (s *saleSlots) acquire(ctx context.Context, goodsID int64) (release func(),
 	}
 	slot.users++
 	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, slotWait)
+	defer cancel()
 	select {
 	case slot.taken <- struct{}{}:
 		return func() {

@@ -63,7 +63,7 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	}
 	switch {
 	case err == nil:
-		r.Log.InfoContext(ctx, "payment refunded", attrs...)
+		r.Log.InfoContext(ctx, "the provider has taken the refund", attrs...)
 	case claimed && refund.NextRefund(now).IsZero():
 		r.Log.ErrorContext(ctx, "payment not refunded, gave up", append(attrs, "err", err)...)
 	default:

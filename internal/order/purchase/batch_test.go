@@ -2,13 +2,11 @@ package purchase_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
@@ -26,12 +24,8 @@ type redis struct {
 	began   time.Time
 	batches chan batch
 	verdict reservation.VerdictCode
-
-	confirms      chan batch // calls of Confirmed; may be nil
-	confirmsFails error
 }
 
-// batch is a call for some purchases or messages.
 type batch struct {
 	size  int
 	after time.Duration // since the beginning of the test
@@ -49,14 +43,8 @@ func (r *redis) Reserve(
 	return res, nil
 }
 
-func (r *redis) Confirmed(_ context.Context, _ int64, ids ...string) error {
-	if r.confirms != nil {
-		r.confirms <- batch{len(ids), time.Since(r.began)}
-	}
-	return r.confirmsFails
-}
-
-func (r *redis) EndRest(context.Context, int64) error { return nil }
+func (r *redis) Confirmed(context.Context, int64, ...string) error { return nil }
+func (r *redis) EndRest(context.Context, int64) error              { return nil }
 
 // broker confirms each message after a time.
 type broker struct{ confirmsAfter time.Duration }
@@ -76,33 +64,23 @@ func (sales) ExposedSale(context.Context, int64) (seckill.View, error) {
 	return seckill.View{}, nil
 }
 
-// newService returns a service with a store and a broker, and a function that makes a buyer's
-// request.
-func newService(store purchase.ReservationStore, queue order.Publisher) (
-	*purchase.Service, func(buyer string, issued time.Time) purchase.Request,
-) {
-	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
-	service := purchase.NewService(sales{}, store, nil, queue, keys, nil, nil, nil, time.Second,
-		slog.New(slog.DiscardHandler))
-	return service, func(buyer string, issued time.Time) purchase.Request {
-		return purchase.Request{
-			GoodsID: goodsID, Buyer: seckill.Actor{ID: buyer}, Quantity: 1,
-			Path: keys.Issue(goodsID, buyer, issued).Path(),
-		}
-	}
-}
-
 // secondBatch places one purchase, and three more while its message is not confirmed. It returns
 // the second batch that reaches Redis, and the errors of all four purchases.
 func secondBatch(
 	t *testing.T, verdict reservation.VerdictCode, confirmsAfter time.Duration,
 ) (second batch, failed []error) {
 	t.Helper()
+	const deadline = time.Second
 	store := &redis{began: time.Now(), batches: make(chan batch, 4), verdict: verdict}
-	service, request := newService(store, broker{confirmsAfter})
+	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
+	service := purchase.NewService(sales{}, store, nil, broker{confirmsAfter}, keys, nil, nil, nil,
+		deadline, slog.New(slog.DiscardHandler))
 	errs := make(chan error, 4)
 	place := func(buyer string) {
-		_, err := service.Place(t.Context(), request(buyer, time.Now()))
+		path := keys.Issue(goodsID, buyer, time.Now()).Path()
+		_, err := service.Place(t.Context(), purchase.Request{
+			GoodsID: goodsID, Buyer: seckill.Actor{ID: buyer}, Path: path, Quantity: 1,
+		})
 		errs <- err
 	}
 	go place("1")
@@ -117,7 +95,7 @@ func secondBatch(
 			failed = append(failed, err)
 		}
 	}
-	time.Sleep(time.Second) // until the messages have left the outbox
+	synctest.Wait()
 	return second, failed
 }
 
@@ -159,68 +137,6 @@ func TestPlace_BatchWithoutUnitsDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestPlace_BatchAfterALargeOneWaits checks that a batch begins 400 µs after one of 16 purchases
-// has ended, with the purchases that arrive meanwhile, and at once after one of 15.
-func TestPlace_BatchAfterALargeOneWaits(t *testing.T) {
-	for size, waits := range map[int]time.Duration{15: 0, 16: 400 * time.Microsecond} {
-		synctest.Test(t, func(t *testing.T) {
-			const confirmsAfter = 700 * time.Microsecond
-			store := &redis{
-				began: time.Now(), batches: make(chan batch, 4), verdict: reservation.Taken,
-			}
-			defer time.Sleep(time.Second) // until all are confirmed
-			service, request := newService(store, broker{confirmsAfter})
-			place := func(buyers int) {
-				for i := range buyers {
-					go func() {
-						_, err := service.Place(t.Context(), request(fmt.Sprint(i), time.Now()))
-						assert.NoError(t, err)
-					}()
-				}
-				synctest.Wait()
-			}
-			place(1)
-			require.Equal(t, batch{1, 0}, <-store.batches)
-			place(size) // while the first batch is not confirmed
-			require.Equal(t, batch{size, confirmsAfter}, <-store.batches)
-			place(3)
-			require.Equal(t, batch{3, 2*confirmsAfter + waits}, <-store.batches)
-		})
-	}
-}
-
-// TestPlace_MessagesOf20MillisecondsLeaveTheOutboxTogether checks that the first message leaves
-// the outbox at once, and the next ones together, unless that call has failed.
-func TestPlace_MessagesOf20MillisecondsLeaveTheOutboxTogether(t *testing.T) {
-	for _, failure := range []error{nil, context.DeadlineExceeded} {
-		synctest.Test(t, func(t *testing.T) {
-			store := &redis{
-				began: time.Now(), batches: make(chan batch, 4), verdict: reservation.Taken,
-				confirms: make(chan batch, 4), confirmsFails: failure,
-			}
-			defer time.Sleep(time.Second)
-			service, request := newService(store, broker{time.Millisecond})
-			place := func(buyer string) {
-				_, err := service.Place(t.Context(), request(buyer, time.Now()))
-				require.NoError(t, err)
-				synctest.Wait()
-			}
-			for i := range 3 {
-				place(fmt.Sprint(i))
-			}
-			require.Equal(t, 3*time.Millisecond, time.Since(store.began), "no buyer waits for it")
-			require.Equal(t, batch{1, time.Millisecond}, <-store.confirms)
-			if failure == nil {
-				require.Equal(t, batch{2, 21 * time.Millisecond}, <-store.confirms)
-				place("3")
-				require.Equal(t, batch{1, 41 * time.Millisecond}, <-store.confirms)
-				return
-			}
-			require.Equal(t, batch{1, 2 * time.Millisecond}, <-store.confirms)
-		})
-	}
-}
-
 // soldOutRedis has no unit left, unless one has returned. It counts the calls that ask for that.
 type soldOutRedis struct {
 	redis
@@ -244,8 +160,16 @@ func (r *soldOutRedis) SoldOut(
 // decides whether Redis is asked. It ends with a unit that has returned, or with an error.
 func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
 	store := &soldOutRedis{redis: redis{batches: make(chan batch, 4), verdict: reservation.TooFew}}
-	service, request := newService(store, broker{})
-	valid := request("1", time.Now())
+	keys := ordersn.NewKeys([]byte("0123456789abcdef0123456789abcdef"))
+	service := purchase.NewService(sales{}, store, nil, broker{}, keys, nil, nil, nil, time.Second,
+		slog.New(slog.DiscardHandler))
+	request := func(issued time.Time) purchase.Request {
+		return purchase.Request{
+			GoodsID: goodsID, Buyer: seckill.Actor{ID: "1"}, Quantity: 1,
+			Path: keys.Issue(goodsID, "1", issued).Path(),
+		}
+	}
+	valid := request(time.Now())
 	expectRefusal := func(reason seckill.Reason, p purchase.Request, asked int) {
 		t.Helper()
 		require.Equal(t, reason, seckill.ReasonOf(service.CheckSoldOut(t.Context(), p)))
@@ -258,9 +182,9 @@ func TestCheckSoldOut_AsksOnlyAfterACallThatFoundNoUnit(t *testing.T) {
 	expectRefusal("", valid, 0)
 	sellsOut()
 	expectRefusal(seckill.SoldOut, valid, 1)
-	expectRefusal("", request("1", time.Now().Add(-ordersn.PathTTL)), 1) // it may have an order
+	expectRefusal("", request(time.Now().Add(-ordersn.PathTTL)), 1) // it may have an order
 	invented := valid
-	invented.Path = request("1", time.Now()).Path[:31] + "x"
+	invented.Path = request(time.Now()).Path[:31] + "x"
 	expectRefusal("", invented, 1)
 	store.away = context.DeadlineExceeded
 	expectRefusal(seckill.Unavailable, valid, 2)

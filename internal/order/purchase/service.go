@@ -95,17 +95,6 @@ type result struct {
 	notReplicated error // the order must not be confirmed while this is set
 }
 
-const (
-	// largeBatch and answerTime let buyers who have just got an answer share the next batch.
-	// Without a delay they miss one, and a busy sale has two groups of buyers whose batches are in
-	// turn. Small batches delay no other, because buyers then come one by one.
-	largeBatch = 16
-	answerTime = 25 * time.Microsecond
-	// confirmPause lets the messages of 20 ms leave the outbox in one call, because no buyer waits
-	// for it. The relay publishes only entries that are older than a second.
-	confirmPause = 20 * time.Millisecond
-)
-
 // NewService returns a purchase service. publishDeadline bounds the time from a reservation to its
 // confirm; afterwards the relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
@@ -119,10 +108,8 @@ func NewService(
 		counters: counters, metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
 	}
 	s.checks = batcher.New(reservation.MaxBatch, s.checkBatch)
-	s.reserves = batcher.NewBusy(reservation.MaxBatch,
-		batcher.Busy{Size: largeBatch, Each: answerTime}, s.reserveBatch)
-	s.confirms = batcher.NewBusy(reservation.MaxBatch,
-		batcher.Busy{Size: 1, Pause: confirmPause}, s.confirmBatch)
+	s.reserves = batcher.New(reservation.MaxBatch, s.reserveBatch)
+	s.confirms = batcher.New(reservation.MaxBatch, s.confirmBatch)
 	return s
 }
 

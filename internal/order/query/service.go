@@ -154,11 +154,15 @@ func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, er
 func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
-	o, err := s.Store.WriteTombstone(ctx, order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
-		GoodsID:   n.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
-		CreatedAt: n.IssuedAt(), ClosedAt: v.Now,
-	})
+	now, err := s.Store.Now(ctx)
+	var o order.Order
+	if err == nil {
+		o, err = s.Store.WriteTombstone(ctx, order.Order{
+			OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
+			GoodsID:   n.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
+			CreatedAt: n.IssuedAt(), ClosedAt: now,
+		})
+	}
 	switch {
 	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)

@@ -12,6 +12,7 @@ import (
 
 // Store reads orders from MySQL and writes tombstones.
 type Store interface {
+	order.Clock
 	// WriteTombstone writes the row of a lost order, so that no writer can create the order
 	// later. It returns an existing row unchanged.
 	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)

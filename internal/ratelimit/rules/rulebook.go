@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -64,8 +65,8 @@ func New(rules ...Rule) (*Rulebook, error) {
 
 // ForRoute returns the rules of a route: those of scope node first, and otherwise in the order of the
 // file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
-// the shared limits. The rules never change, so each route is looked up once. Nobody may write the
-// result.
+// the shared limits. The rules never change, so each route is looked up once. The caller must
+// not modify the result.
 func (b *Rulebook) ForRoute(method, route string) []*Compiled {
 	key := routeKey{method, route}
 	cached := *b.found.Load()
@@ -79,8 +80,8 @@ func (b *Rulebook) ForRoute(method, route string) []*Compiled {
 		}
 	}
 	if len(cached) < maxCachedRoutes {
-		next := maps.Clone(cached) // a concurrent call's route may be lost, and is then looked up again
-		next[key] = found
+		next := maps.Clone(cached)                           // a concurrent call's route may be lost, and is then looked up again
+		next[routeKey{strings.Clone(method), route}] = found // method is a part of the request
 		b.found.Store(&next)
 	}
 	return found

@@ -27,7 +27,7 @@ type Status struct {
 	draw *waitingroom.Draw // nil before the draw
 	// ended has the numbers that wait no more, as they were when one ended before it was called.
 	ended []byte
-	// Page keeps what a node shows of this status, which it encodes once.
+	// Page caches this status as the HTTP layer has encoded it.
 	Page atomic.Value
 }
 
