@@ -123,6 +123,16 @@ func (r interrupted) Load(
 	return r.Redis.Load(ctx, sale, pages)
 }
 
+// beginEpoch opens the next epoch of a sale. before runs after the epoch has read the sale, and
+// before Redis loads it.
+func (h *fixture) beginEpoch(goods int64, before func()) error {
+	token := must.Get(h.store.NextRebuildToken(h.t.Context(), goods))(h.t).Number
+	_, err := rebuild.Opener{
+		Store: h.store, Redis: interrupted{h.redis, before},
+	}.Open(h.t.Context(), goods, token)
+	return err
+}
+
 // TestClose_DuringALoadStaysClosed closes a sale after an epoch has read it as exposed, and before
 // Redis loads that epoch. The load is refused, also where Redis has lost the sale. The next epoch
 // loads the closed sale.
@@ -136,17 +146,10 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 			goods := h.exposeSale(10, 2).GoodsID
 			lose(h)
 			must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
-			begin := func(before func()) error {
-				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t).Number
-				_, err := rebuild.Opener{
-					Store: h.store, Redis: interrupted{h.redis, before},
-				}.Open(t.Context(), goods, token)
-				return err
-			}
-			require.ErrorIs(t, begin(func() {
+			require.ErrorIs(t, h.beginEpoch(goods, func() {
 				must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
 			}), rebuild.ErrFenced)
-			require.NoError(t, begin(func() {}))
+			require.NoError(t, h.beginEpoch(goods, func() {}))
 			v := must.Get(h.redis.View(t.Context(), goods))(t)
 			require.Equal(t, seckill.GateOpen, v.Gate)
 			require.Equal(t, seckill.Closed, v.Status)
@@ -174,14 +177,7 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 			h.onRedis()
 			goods := h.exposeSale(10, 2).GoodsID
 			must.Get(h.redis.Shut(t.Context(), goods, 1))(t)
-			begin := func(before func()) error {
-				token := must.Get(h.store.NextRebuildToken(t.Context(), goods))(t).Number
-				_, err := rebuild.Opener{
-					Store: h.store, Redis: interrupted{h.redis, before},
-				}.Open(t.Context(), goods, token)
-				return err
-			}
-			err := begin(func() {
+			err := h.beginEpoch(goods, func() {
 				end(h, goods)
 				require.NoError(t, h.parts.Redis.FlushAll(t.Context()).Err())
 			})
@@ -189,7 +185,7 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 			require.ErrorIs(t, missing, seckill.ErrNotLoaded, "gate %s, status %s until %s, now %s",
 				v.Gate, v.Status, v.EndAt, v.Now)
 			require.ErrorIs(t, err, rebuild.ErrFenced)
-			require.NoError(t, begin(func() {}))
+			require.NoError(t, h.beginEpoch(goods, func() {}))
 			v = must.Get(h.redis.View(t.Context(), goods))(t)
 			require.Equal(t, seckill.GateOpen, v.Gate)
 			require.True(t, v.SamePeriod(must.Get(h.store.Sale(t.Context(), goods))(t)))
