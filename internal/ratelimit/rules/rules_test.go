@@ -205,6 +205,8 @@ rules:
 		require.Equal(t, []string{"all"}, routeRules(b, "GET", fmt.Sprint("/", i)))
 	}
 	require.Equal(t, []string{"node", "all", "get"}, routeRules(b, "GET", "/orders"))
+	lookup := func() { b.ForRoute("GET", "/orders") }
+	require.Zero(t, testing.AllocsPerRun(100, lookup), "a route in the cache makes no list")
 	_, err := rules.Parse([]byte("rules: [{name: a, route: orders}]"))
 	require.ErrorContains(t, err, "route")
 }
