@@ -177,6 +177,7 @@ func (h fixture) TestMarkRefunded_LateAttemptRecordsNothing(t *testing.T) {
 			PaymentID: p.ID, State: "failed", Closed: true, Failed: true, At: reported,
 		}, reported))
 		require.NoError(t, h.MarkRefunded(ctx, p, claimed))
+		require.NoError(t, h.RecordRefundProblem(ctx, p, claimed, "too late"))
 		require.Equal(t, reported, only().TriedAt)
 		require.Contains(t, only().Problem, id)
 		next := only().NextAt
@@ -202,7 +203,7 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 		r := only()
 		require.True(t, must.Get(h.ClaimRefund(ctx, r, now))(t))
 		require.False(t, must.Get(h.ClaimRefund(ctx, r, now))(t), "another refunder has claimed it")
-		require.NoError(t, h.RecordRefundProblem(ctx, p, strings.Repeat("é", 300)))
+		require.NoError(t, h.RecordRefundProblem(ctx, p, now, strings.Repeat("é", 300)))
 	}
 	_, err := h.SettleRefund(ctx, "pi_other", "", now)
 	require.ErrorIs(t, err, payment.ErrNoSuchRefund)

@@ -13,8 +13,9 @@ import (
 // ended marks an opening in sales.opened_on that nobody renews any more.
 const ended = "-"
 
-// RecordOpening records that the gate of an epoch opens on the master with a lease. It returns
-// rebuild.ErrFenced for a token that is not the newest, and if another epoch has begun.
+// RecordOpening records that the gate of an epoch opens on the master with a lease, or with "" that
+// it is open on none. It returns rebuild.ErrFenced for a token that is not the newest, and if another
+// epoch has begun.
 func (s *Store) RecordOpening(
 	ctx context.Context, goodsID, token, epoch int64, lease string,
 ) error {
@@ -29,8 +30,8 @@ func (s *Store) RecordOpening(
 }
 
 // EndOpening ends the recorded opening of a sale and returns its lease, also if it has ended before;
-// "" if there is none since the last epoch began. It returns rebuild.ErrFenced for a token that is
-// not the newest.
+// "" if the gate is open on no master. It returns rebuild.ErrFenced for a token that is not the
+// newest.
 func (s *Store) EndOpening(ctx context.Context, goodsID, token int64) (string, error) {
 	return inSaleTx(ctx, s, "end an opening", goodsID,
 		func(tx *gorm.DB, row saleRow) (string, error) {

@@ -36,6 +36,8 @@ func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 		require.Empty(t, open())
 		require.Empty(t, must.Get(h.OpenedOn(t.Context(), sale.GoodsID))(t))
 	}
+	require.NoError(t, h.RecordOpening(t.Context(), sale.GoodsID, newer, sale.Epoch, ""))
+	require.Empty(t, must.Get(h.EndOpening(t.Context(), sale.GoodsID, newer))(t))
 	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, at(today)))(t)
 	require.Empty(t, must.Get(h.EndOpening(t.Context(), sale.GoodsID, newer))(t))
 }

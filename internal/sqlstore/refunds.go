@@ -40,13 +40,15 @@ func (s *Store) ClaimRefund(
 	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
 }
 
-// RecordRefundProblem records the problem of the last attempt.
+// RecordRefundProblem records the problem of the attempt claimed at a moment. It changes nothing if
+// that is not the payment's last attempt.
 func (s *Store) RecordRefundProblem(
-	ctx context.Context, p payment.Payment, problem string,
+	ctx context.Context, p payment.Payment, claimed time.Time, problem string,
 ) error {
 	err := s.read(ctx).Exec(`UPDATE payments SET refund_problem = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
-		truncate(problem, maxRefundProblem), p.GoodsID, p.ID, payment.Refunding).Error
+		WHERE goods_id = ? AND payment_id = ? AND state = ? AND refund_tried_at = ?`,
+		truncate(problem, maxRefundProblem), p.GoodsID, p.ID, payment.Refunding,
+		claimed.UnixMilli()).Error
 	return wrapError("record the problem of a refund", err)
 }
 

@@ -364,8 +364,8 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	return s, true
 }
 
-// recordOpening records that a Redis may open the gate of an epoch. It returns false if a rebuild
-// began since.
+// recordOpening records that a Redis may open the gate of an epoch, or with 0 that none has it open.
+// It returns false if a rebuild began since.
 func (m *mysql) recordOpening(goods, token, epoch, replid int) bool {
 	g := &m.goods[goods]
 	if g.token != token || g.epoch != epoch {

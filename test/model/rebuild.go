@@ -233,7 +233,7 @@ func (w *world) missing(p *proc, goods int) (lines []line, ok bool) {
 }
 
 // endOpening ends the opening that MySQL has of a sale. If another Redis has it than the one whose
-// gate this rebuild shut, the rebuild waits until it is over there.
+// gate this rebuild shut, the rebuild waits until it is over there, and records that.
 func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 	if !w.failsOver || w.omits(OpeningInMySQL) {
 		return true
@@ -242,10 +242,12 @@ func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 	if !w.db.up {
 		return false
 	}
+	epoch := w.db.goods[goods].epoch
 	on, ok := w.db.endOpening(goods, token)
 	if ok && on != 0 && on != shut && !w.omits(OpeningAwaited) {
 		p.host.redis.extendLock(goods, holder, openFor+openMargin)
 		p.sleep(p.host.ticks(openFor + openMargin))
+		return w.db.up && w.db.recordOpening(goods, token, epoch, 0)
 	}
 	return ok
 }

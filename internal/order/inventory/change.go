@@ -132,12 +132,11 @@ func (s *SaleService) answered(
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
 	}
-	now, err := s.Store.Now(ctx)
-	var sale seckill.Sale
-	known := false
-	if err == nil {
-		sale, known, err = s.Store.Answered(ctx, key, now)
+	now, err := s.now(ctx)
+	if err != nil {
+		return seckill.Sale{}, false, err
 	}
+	sale, known, err := s.Store.Answered(ctx, key, now)
 	return sale, known, seckill.OrUnavailable(err, "the Idempotency-Key can't be looked up")
 }
 

@@ -34,11 +34,11 @@ func (s *SaleService) Create(
 	if err := s.CheckRate(n.Rate); err != nil {
 		return seckill.Sale{}, err
 	}
-	now, err := s.Store.Now(ctx)
-	var sale seckill.Sale
-	if err == nil {
-		sale, err = s.Store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, now), key)
+	now, err := s.now(ctx)
+	if err != nil {
+		return seckill.Sale{}, err
 	}
+	sale, err := s.Store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, now), key)
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be stored")
 	}
@@ -116,7 +116,11 @@ func (s *SaleService) Expose(
 	if err != nil {
 		return sale, err
 	}
-	if sale.Status == seckill.Closed || !time.Now().Before(sale.EndAt) {
+	now, err := s.now(ctx)
+	if err != nil {
+		return seckill.Sale{}, err
+	}
+	if sale.Status == seckill.Closed || !now.Before(sale.EndAt) {
 		return seckill.Sale{}, seckill.NewError(seckill.Conflict,
 			"the sale is over and can't be exposed")
 	}
@@ -144,11 +148,11 @@ func (s *SaleService) Close(
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return seckill.Sale{}, err
 	}
-	now, err := s.Store.Now(ctx)
-	var sale seckill.Sale
-	if err == nil {
-		sale, err = s.Store.CloseSale(seckill.WithActor(ctx, by), goodsID, now)
+	now, err := s.now(ctx)
+	if err != nil {
+		return seckill.Sale{}, err
 	}
+	sale, err := s.Store.CloseSale(seckill.WithActor(ctx, by), goodsID, now)
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
@@ -161,6 +165,15 @@ func (s *SaleService) Close(
 	}
 	s.Log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
 	return sale, nil
+}
+
+// now returns the time of the database's server, which dates all changes of sales.
+func (s *SaleService) now(ctx context.Context) (time.Time, error) {
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		err = seckill.NewUnavailable("the database's clock can't be read", err)
+	}
+	return now, err
 }
 
 // errOpenElsewhere means that a rebuild is under way, or that Redis has failed over.

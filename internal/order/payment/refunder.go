@@ -77,7 +77,7 @@ func (r *Refunder) record(ctx context.Context, p Payment, claimed time.Time, fai
 	ctx, cancel := context.WithTimeout(ctx, recordDeadline)
 	defer cancel()
 	if failure != nil {
-		return errors.Join(failure, r.Store.RecordRefundProblem(ctx, p, failure.Error()))
+		return errors.Join(failure, r.Store.RecordRefundProblem(ctx, p, claimed, failure.Error()))
 	}
 	return r.Store.MarkRefunded(ctx, p, claimed)
 }

@@ -45,7 +45,9 @@ func (f *fakeRefund) ClaimRefund(_ context.Context, r Refund, now time.Time) (bo
 	return true, nil
 }
 
-func (f *fakeRefund) RecordRefundProblem(ctx context.Context, _ Payment, problem string) error {
+func (f *fakeRefund) RecordRefundProblem(
+	ctx context.Context, _ Payment, _ time.Time, problem string,
+) error {
 	if ctx.Err() == nil {
 		f.problem = problem
 	}

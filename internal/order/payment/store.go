@@ -43,8 +43,9 @@ type Store interface {
 	// ClaimRefund records an attempt at now and sets the time of the next one. It returns whether
 	// the caller may make this attempt. Of several callers with the same refund one gets true.
 	ClaimRefund(ctx context.Context, r Refund, now time.Time) (bool, error)
-	// RecordRefundProblem records why an attempt failed.
-	RecordRefundProblem(ctx context.Context, p Payment, problem string) error
+	// RecordRefundProblem records why the attempt claimed at a moment failed. It changes nothing if
+	// that is not the last one.
+	RecordRefundProblem(ctx context.Context, p Payment, claimed time.Time, problem string) error
 	// MarkRefunded records that the attempt claimed at a moment refunded a payment. It changes
 	// nothing after a later attempt, or after a report that a refund of the payment failed.
 	MarkRefunded(ctx context.Context, p Payment, claimed time.Time) error

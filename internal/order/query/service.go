@@ -155,14 +155,14 @@ func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
 	now, err := s.Store.Now(ctx)
-	var o order.Order
-	if err == nil {
-		o, err = s.Store.WriteTombstone(ctx, order.Order{
-			OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
-			GoodsID:   n.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
-			CreatedAt: n.IssuedAt(), ClosedAt: now,
-		})
+	if err != nil {
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
 	}
+	o, err := s.Store.WriteTombstone(ctx, order.Order{
+		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
+		GoodsID:   n.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
+		CreatedAt: n.IssuedAt(), ClosedAt: now,
+	})
 	switch {
 	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)

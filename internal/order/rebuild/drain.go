@@ -36,15 +36,12 @@ func (r *Rebuilder) drain(
 	if token.Retired {
 		return nil, ErrRetired
 	}
-	if result.Was != token.Epoch { // a new epoch may have been opened elsewhere
-		result.openingOver = false
-	}
 	result.Was = token.Epoch
 	lease, err := r.Redis.Shut(ctx, goodsID, max(token.Epoch, inRedis))
 	if err != nil {
 		return nil, err
 	}
-	if err := r.endOpening(ctx, result, token.Number, lease); err != nil {
+	if err := r.endOpening(ctx, goodsID, token, lease); err != nil {
 		return nil, err
 	}
 	// Purchases reserved before the gate was shut publish within this time or leave their outbox

@@ -59,22 +59,28 @@ func (o Opener) open(ctx context.Context, sale seckill.Sale, token int64) error 
 
 // endOpening ends the opening that MySQL has of a sale: nobody renews it from now on. Unless this
 // rebuild has shut that gate itself, on the master with the given lease, it waits until the gate is
-// open no longer. Another master may have it open without knowing that it was replaced.
+// open no longer. Another master may have it open without knowing that it was replaced. MySQL then
+// has no opening, so that the next rebuild does not wait if this one fails.
 func (r *Rebuilder) endOpening(
-	ctx context.Context, result *Result, token int64, shutOn string,
+	ctx context.Context, goodsID int64, token Token, shutOn string,
 ) error {
-	openOn, err := r.Store.EndOpening(ctx, result.GoodsID, token)
+	openOn, err := r.Store.EndOpening(ctx, goodsID, token.Number)
 	if err != nil {
 		return fmt.Errorf("end the opening: %w", err)
 	}
-	if openOn == "" || openOn == shutOn || result.openingOver {
+	if openOn == "" || openOn == shutOn {
 		return nil
 	}
 	r.Log.WarnContext(ctx, "waiting for the end of a gate that another master may have open",
-		"goods_id", result.GoodsID)
-	err = r.slots.sleep(ctx, result.GoodsID, cmp.Or(r.GateLifetime, longestLifetime)+gateMargin)
-	result.openingOver = err == nil
-	return err
+		"goods_id", goodsID)
+	err = r.slots.sleep(ctx, goodsID, cmp.Or(r.GateLifetime, longestLifetime)+gateMargin)
+	if err != nil {
+		return err
+	}
+	if err := r.Store.RecordOpening(ctx, goodsID, token.Number, token.Epoch, ""); err != nil {
+		return fmt.Errorf("record that no gate is open: %w", err)
+	}
+	return nil
 }
 
 // Renewer renews the gates of all sales, where Redis can fail over. Several processes may run it; a

@@ -24,8 +24,6 @@ type Result struct {
 	Lost      int           `json:"lost"`     // reservations that are dead letters now
 	Attempts  int           `json:"attempts"` // drains of the sale
 	Shut      time.Duration `json:"-"`        // duration for which the gate was shut
-
-	openingOver bool // this rebuild has waited for the end of an opening
 }
 
 // ErrRebuilding means that another process rebuilds the sale.
