@@ -60,6 +60,35 @@ local numbers = HEADER + n -- before the first order number
 local arrays = numbers + n -- before the first array of entries
 local any_expired = now >= tonumber(ARGV[7]) or tonumber(ARGV[8]) - now > MAX_PATH_MS
 local has_room, stored_paths = s[13] == '1', #KEYS >= FIRST_PATH
+local was_pending = pend
+
+-- note_taken writes the numbers of the sale. For lack of memory Redis refuses only the first write
+-- of a script, which is one of an order: a refusal leaves nothing partial.
+local function note_taken()
+  if was_pending == 0 then redis.call('HSET', sale, 'since', now) end
+  redis.call('HSET', sale, 'avail', avail, 'pend', pend)
+  note_time(sale, s, now)
+end
+
+-- The usual call takes one unit for each of its buyers, who hold nothing yet. It needs no verdicts,
+-- and its orders share blocks.
+local usual = quantities == '' and n <= avail and limit > 0
+  and not (window or any_expired or has_room or stored_paths)
+
+-- For a call with one reservation, each command costs more than what it does. HSETNX checks and
+-- writes. Where Redis refuses it for lack of memory, the buyer may still repeat an order.
+if usual and n == 1 then
+  local sn, entries = ARGV[numbers + 1], ARGV[arrays + 1]
+  if redis.pcall('HSETNX', buyers, ARGV[HEADER + 1], '1 ' .. sn .. ':1') == 1 then
+    local id = redis.call('XADD', outbox, '*', 'b', entries)
+    -- A block of its own would cost more than the entry.
+    redis.call('HSET', pending, sn, now .. ':1:' .. string.sub(entries, 2, -2))
+    avail, pend = avail - 1, pend + 1
+    note_taken()
+    return {gate, epoch, now, avail, id, TAKEN}
+  end
+end
+
 local had = redis.call('HMGET', buyers, unpack(ARGV, HEADER + 1, numbers))
 
 if #ARGV == numbers then -- no entries
@@ -70,22 +99,10 @@ if #ARGV == numbers then -- no entries
   return {gate, epoch, now, avail, '', table.concat(digits)}
 end
 
-local was_pending = pend
-
--- note_taken writes the numbers of the sale. For lack of memory Redis refuses only the first write
--- of a script, which is one of an order: a refusal leaves nothing partial.
-local function note_taken()
-  if was_pending == 0 then redis.call('HSET', sale, 'since', now) end
-  redis.call('HSET', sale, 'avail', string.format('%d', avail), 'pend', string.format('%d', pend))
-  note_time(sale, s, now)
-end
-
--- The usual call takes one unit for each of its buyers, who hold nothing yet. It needs no verdicts,
--- and its orders share blocks.
-local usual = quantities == '' and n <= avail and limit > 0
-  and not (window or any_expired or has_room or stored_paths)
-for i = 1, usual and n or 0 do
-  if had[i] then usual = false break end
+if usual then
+  for i = 1, n do
+    if had[i] then usual = false break end
+  end
 end
 if usual then
   local added, stored, memory, holdings = {'*', 'b', ARGV[arrays + 1]}, {}, {}, {}
@@ -104,11 +121,7 @@ if usual then
       holdings[2 * i - 1], holdings[2 * i] = ARGV[HEADER + i], '1 ' .. sn .. ':1'
     end
   end
-  if n > 1 then
-    redis.call('HSET', blocks, unpack(stored))
-  else -- a block of its own would cost more
-    memory[2] = string.format('%d:1:%s', now, string.sub(ARGV[arrays + 1], 2, -2))
-  end
+  redis.call('HSET', blocks, unpack(stored))
   redis.call('HSET', pending, unpack(memory))
   redis.call('HSET', buyers, unpack(holdings))
   avail, pend = avail - n, pend + n
