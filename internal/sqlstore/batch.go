@@ -54,7 +54,7 @@ const originBatch = "batch"
 // any error.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if s.optimism.try() {
-		out, err := s.writeBy(ctx, b, writeOptimistically)
+		out, err := s.writeOptimistically(ctx, b)
 		if !errors.Is(err, errNotNew) {
 			return out, err
 		}
@@ -62,21 +62,15 @@ func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outc
 			s.optimism.failed()
 		}
 	}
-	return s.writeBy(ctx, b, writeBatch)
-}
-
-// writeBy runs one of the two ways to write a batch under the goods row's lock.
-func (s *Store) writeBy(
-	ctx context.Context, b orderwriter.Batch,
-	write func(*gorm.DB, saleRow, orderwriter.Batch) (order.Outcome, error),
-) (order.Outcome, error) {
-	return inSaleTx(ctx, s, "write a batch", b.GoodsID,
+	return inSaleTx(ctx, s, opWriteBatch, b.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) {
 			b := b
 			b.Times = b.Later()
-			return write(tx, sale, b)
+			return writeBatch(tx, sale, b)
 		})
 }
+
+const opWriteBatch = "write a batch"
 
 // writeBatch reads existing rows before it decides on the lines. It is correct for every batch; the
 // optimistic way is only faster.
@@ -175,9 +169,9 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 	return insert(tx, mapSlice(p.out.Moves, rowOfMove))
 }
 
-// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the
-// version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
-// lock or that too few units are left; a new transaction reads the current row. now is after
+// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the row that
+// was read under the lock, or that the last batch left. order.ErrSwapMissed means that the row has
+// changed or that too few units are left; a new transaction reads the current row. now is after
 // the sale's last change (changeTime).
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	// A batch without created orders does not change the row and its version.
@@ -186,8 +180,9 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	}
 	err := requireRows(tx.Exec(`UPDATE sales
 		SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
-		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
-		units, now.UnixMilli(), sale.GoodsID, sale.Version, units), 1, order.ErrSwapMissed)
+		WHERE goods_id = ? AND version = ? AND epoch = ? AND updated_at = ? AND stock + ? >= 0`,
+		units, now.UnixMilli(), sale.GoodsID, sale.Version, sale.Epoch, sale.Updated, units),
+		1, order.ErrSwapMissed)
 	if err != nil || sale.Stock+units > 0 {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 )
@@ -21,6 +22,7 @@ type Store struct {
 	clock    *serverClock // nil on SQLite
 	optimism optimism
 	slots    saleSlots
+	lastRows *lru.Cache[int64, saleRow] // by goods id, see writeOptimistically
 }
 
 // Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is
@@ -48,8 +50,10 @@ func newStore(pool *sql.DB, dialector gorm.Dialector) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	lastRows, _ := lru.New[int64, saleRow](maxLastRows) // it fails for sizes below 1
 	return &Store{
 		db: db, pool: pool, schema: pool, slots: saleSlots{sales: make(map[int64]*saleSlot)},
+		lastRows: lastRows,
 	}, nil
 }
 

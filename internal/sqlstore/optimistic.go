@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,23 +38,71 @@ func (b *optimism) try() bool { return b.paused.Add(-1) < 0 }
 // failed makes the next pauseBatches batches read first.
 func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
+// maxLastRows is how many sales the store remembers the rows of. Each that sells has one.
+const maxLastRows = 100
+
 // writeOptimistically writes a batch in which every number and every buyer is new and all lines are
 // allowed; errNotNew otherwise. It holds the goods row's lock, so no other writer interferes.
-func writeOptimistically(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
-	lines := distinct(b.Lines)
-	isLate := func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch }
-	if slices.ContainsFunc(lines, isLate) {
-		return order.Outcome{}, errLate
-	}
-	p, err := judge(sale, nil, b, lines)
-	if err != nil || len(p.out.Failed) > 0 {
-		return order.Outcome{}, errNotNew
-	}
-	err = p.insertNew(tx)
+//
+// It takes the units first, from the row as this store's last batch left it. The compare-and-swap
+// locks that row without a query of its own. Where it misses, another writer has changed the row,
+// and writeOptimistically reads it.
+func (s *Store) writeOptimistically(
+	ctx context.Context, b orderwriter.Batch,
+) (order.Outcome, error) {
+	b.Lines = distinct(b.Lines)
+	last, known := s.lastRows.Get(b.GoodsID)
+	var after saleRow
+	out, err := inSlotTx(ctx, s, opWriteBatch, b.GoodsID,
+		func(tx *gorm.DB) (out order.Outcome, err error) {
+			var p *batchPlan
+			if known {
+				p, err = takeForNew(tx, last, b)
+			}
+			if !known || errors.Is(err, order.ErrSwapMissed) || errors.Is(err, errNotNew) {
+				if last, err = lockSale(tx, b.GoodsID); err == nil {
+					p, err = takeForNew(tx, last, b)
+				}
+			}
+			if err != nil {
+				return out, err
+			}
+			after = p.rowAfter()
+			return p.out, p.insertNew(tx)
+		})
 	if isDuplicate(err) {
-		err = errNotNew
+		return out, errNotNew
 	}
-	return p.out, err
+	if err == nil {
+		s.lastRows.Add(b.GoodsID, after)
+	}
+	return out, err
+}
+
+// takeForNew plans a batch of new orders and takes their units.
+func takeForNew(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (*batchPlan, error) {
+	isLate := func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch }
+	if slices.ContainsFunc(b.Lines, isLate) {
+		return nil, errLate
+	}
+	times := b.Times
+	b.Times = times.Later()
+	p, err := judge(sale, nil, b, b.Lines)
+	if err != nil || len(p.out.Failed) > 0 {
+		return nil, errNotNew
+	}
+	err = changeStock(tx, p.sale, -p.sold, p.now)
+	p.payBy = times.Later().PayBy.UnixMilli() // changeStock may have waited for the lock
+	return p, err
+}
+
+// rowAfter returns the sale's row after changeStock, without the texts that no batch reads.
+func (p *batchPlan) rowAfter() saleRow {
+	row := p.sale
+	row.Stock, row.Version, row.Updated = row.Stock-p.sold, row.Version+1, p.now.UnixMilli()
+	row.RetiredAt = nil
+	row.Description, row.ImageURL, row.Metadata = "", "", nil
+	return row
 }
 
 // insertNew writes plain inserts, so that a key that exists fails the statement instead of updating
@@ -63,9 +112,6 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 		return err
 	}
 	if err := insertHoldings(tx, p.sale.GoodsID, p.holdings); err != nil {
-		return err
-	}
-	if err := changeStock(tx, p.sale, -p.sold, p.now); err != nil {
 		return err
 	}
 	return p.addEvents(tx)

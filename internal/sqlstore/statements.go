@@ -41,23 +41,31 @@ func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) err
 
 // inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
 // goods takes first. Two writers of a goods therefore never deadlock, and each reads what the one
-// before has committed. inSaleTx takes a slot of the sale before a connection.
+// before has committed.
 func inSaleTx[T any](
 	ctx context.Context, s *Store, op string, goodsID int64,
 	steps func(tx *gorm.DB, sale saleRow) (T, error),
-) (none T, err error) {
-	release, err := s.slots.acquire(ctx, goodsID)
-	if err != nil {
-		return none, wrapError(op, err)
-	}
-	defer release()
-	return inTx(ctx, s, op, func(tx *gorm.DB) (T, error) {
+) (T, error) {
+	return inSlotTx(ctx, s, op, goodsID, func(tx *gorm.DB) (none T, err error) {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
 			return none, err
 		}
 		return steps(tx, sale)
 	})
+}
+
+// inSlotTx runs steps, which begin with the lock of a goods' row, in one transaction. It takes a slot
+// of the sale before a connection.
+func inSlotTx[T any](
+	ctx context.Context, s *Store, op string, goodsID int64, steps func(tx *gorm.DB) (T, error),
+) (none T, err error) {
+	release, err := s.slots.acquire(ctx, goodsID)
+	if err != nil {
+		return none, wrapError(op, err)
+	}
+	defer release()
+	return inTx(ctx, s, op, steps)
 }
 
 // inSaleTx is inSaleTx for steps without a result.
