@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -257,4 +258,43 @@ func (h fixture) TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
 		"the key of the order number detects a repeated message")
 	require.False(t, h.optimism.try())
 	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
+}
+
+// TestWriteOptimistically_AfterAnotherWriter changes a sale in each way between two batches of new
+// buyers. The next batch follows the changed row and not the one that the last batch left.
+func (h fixture) TestWriteOptimistically_AfterAnotherWriter(t *testing.T) {
+	sale := h.exposed(10, 2)
+	buyer := int64(0)
+	next := func() order.Order {
+		buyer++
+		h.optimism.paused.Store(0)
+		line := h.line(sale, buyer, 1)
+		require.Equal(t, []string{line.OrderSn}, h.writeAll(sale.GoodsID, line).Created)
+		last, known := h.lastRows.Get(sale.GoodsID)
+		require.True(t, known)
+		require.Equal(t, h.sale(sale.GoodsID).Stock, last.Stock)
+		h.requireBalanced(sale.GoodsID)
+		return h.order(sale.GoodsID, line.OrderSn)
+	}
+	next()
+	before := h.sale(sale.GoodsID).Version
+	last := next()
+	require.Equal(t, before+1, h.sale(sale.GoodsID).Version, "one compare-and-swap")
+
+	must.Get(h.CancelOne(sale.GoodsID, last.OrderSn, today))(t)
+	next()
+	h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 3})
+	next()
+
+	late := h.line(sale, 100, 1)
+	sale = h.beginEpoch(sale.GoodsID)
+	h.optimism.paused.Store(0)
+	_, err := h.WriteBatch(t.Context(), batchOf(sale.GoodsID, late))
+	_, adopt := errors.AsType[*orderwriter.AdoptError](err)
+	require.True(t, adopt, "%v", err)
+	require.EqualValues(t, sale.Epoch, next().Epoch)
+
+	other := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	require.Equal(t, sale.Epoch, other.Epoch)
+	next()
 }
