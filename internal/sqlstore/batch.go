@@ -53,7 +53,7 @@ const originBatch = "batch"
 // seckill.ErrNoSuchGoods, and a plain error for invalid data. The caller may repeat the call after
 // any error.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
-	if s.optimism.try() {
+	if len(b.Lines) > 0 && s.optimism.try() {
 		out, err := s.writeOptimistically(ctx, b)
 		if !errors.Is(err, errNotNew) {
 			return out, err

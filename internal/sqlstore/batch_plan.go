@@ -16,7 +16,7 @@ import (
 
 // batchPlan is everything that a batch will write. It is complete before the first write.
 type batchPlan struct {
-	sale        saleRow // as read under the lock
+	sale        saleRow // as read under the lock, or as the last batch left it
 	now         time.Time
 	payBy       int64            // of created orders
 	sold        int64            // units of created orders

@@ -34,8 +34,8 @@ func (r *reading) fresh() bool { return r != nil && time.Since(r.received) < clo
 
 func (r *reading) now() time.Time { return r.server.Add(time.Since(r.received)) }
 
-// Now returns the time of the database's server. It may be behind by the time of an answer, but not
-// for clockLife by that of a slow one. SQLite has this host's clock.
+// Now returns the time of the database's server. It may be behind by the time of an answer. SQLite
+// has this host's clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if s.clock == nil {
 		return time.Now().UTC(), nil
@@ -43,7 +43,6 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if last := s.clock.last.Load(); last.fresh() {
 		return last.now(), nil
 	}
-	asked := time.Now()
 	var micros int64
 	err := s.read(ctx).
 		Raw("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3))").Scan(&micros).Error
@@ -51,8 +50,6 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, wrapError("read the server's clock", err)
 	}
 	read := &reading{server: time.UnixMicro(micros).UTC(), received: time.Now()}
-	if read.received.Sub(asked) < time.Second {
-		s.clock.last.Store(read)
-	}
+	s.clock.last.Store(read)
 	return read.now(), nil
 }

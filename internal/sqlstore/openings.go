@@ -14,14 +14,16 @@ import (
 const ended = "-"
 
 // RecordOpening records that the gate of an epoch opens on the master with a lease, or with "" that
-// it is open on none. It returns rebuild.ErrFenced for a token that is not the newest, and if another
-// epoch has begun.
+// it is open on none any more. It returns rebuild.ErrFenced for a token that is not the newest, if
+// another epoch has begun, and for "" if the recorded opening has not ended.
 func (s *Store) RecordOpening(
 	ctx context.Context, goodsID, token, epoch int64, lease string,
 ) error {
 	_, err := inSaleTx(ctx, s, "record an opening", goodsID,
 		func(tx *gorm.DB, row saleRow) (none struct{}, err error) {
-			if row.RebuildToken != token || row.Epoch != epoch {
+			// A MySQL that has lost the end of an opening in a failover still has it.
+			open := lease == "" && !strings.HasPrefix(row.OpenedOn, ended)
+			if row.RebuildToken != token || row.Epoch != epoch || open {
 				return none, rebuild.ErrFenced
 			}
 			return none, setOpenedOn(tx, row, lease)
@@ -30,8 +32,7 @@ func (s *Store) RecordOpening(
 }
 
 // EndOpening ends the recorded opening of a sale and returns its lease, also if it has ended before;
-// "" if the gate is open on no master. It returns rebuild.ErrFenced for a token that is not the
-// newest.
+// "" if none is recorded. It returns rebuild.ErrFenced for a token that is not the newest.
 func (s *Store) EndOpening(ctx context.Context, goodsID, token int64) (string, error) {
 	return inSaleTx(ctx, s, "end an opening", goodsID,
 		func(tx *gorm.DB, row saleRow) (string, error) {

@@ -31,6 +31,8 @@ func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	_, err = h.EndOpening(t.Context(), sale.GoodsID, token)
 	require.ErrorIs(t, err, rebuild.ErrFenced)
+	require.ErrorIs(t, h.RecordOpening(t.Context(), sale.GoodsID, newer, sale.Epoch, ""),
+		rebuild.ErrFenced, "the opening has not ended")
 	for range 2 { // a rebuild that dies is repeated, and must wait as well
 		require.Equal(t, "one", must.Get(h.EndOpening(t.Context(), sale.GoodsID, newer))(t))
 		require.Empty(t, open())

@@ -38,24 +38,24 @@ func (b *optimism) try() bool { return b.paused.Add(-1) < 0 }
 // failed makes the next pauseBatches batches read first.
 func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
-// maxLastRows is how many sales the store remembers the rows of. Each that sells has one.
+// maxLastRows is the number of sales whose rows the store remembers.
 const maxLastRows = 100
 
-// writeOptimistically writes a batch in which every number and every buyer is new and all lines are
-// allowed; errNotNew otherwise. It holds the goods row's lock, so no other writer interferes.
+// writeOptimistically writes a batch of at least one line, in which every number and every buyer is
+// new and all lines are allowed; errNotNew otherwise.
 //
 // It takes the units first, from the row as this store's last batch left it. The compare-and-swap
-// locks that row without a query of its own. Where it misses, another writer has changed the row,
-// and writeOptimistically reads it.
+// locks that row without a query of its own, so no other writer interferes from then on. Where it
+// misses, another writer has changed the row, and writeOptimistically reads it with a lock.
 func (s *Store) writeOptimistically(
 	ctx context.Context, b orderwriter.Batch,
 ) (order.Outcome, error) {
 	b.Lines = distinct(b.Lines)
-	last, known := s.lastRows.Get(b.GoodsID)
 	var after saleRow
 	out, err := inSlotTx(ctx, s, opWriteBatch, b.GoodsID,
 		func(tx *gorm.DB) (out order.Outcome, err error) {
 			var p *batchPlan
+			last, known := s.lastRows.Get(b.GoodsID)
 			if known {
 				p, err = takeForNew(tx, last, b)
 			}

@@ -368,7 +368,7 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 // It returns false if a rebuild began since.
 func (m *mysql) recordOpening(goods, token, epoch, replid int) bool {
 	g := &m.goods[goods]
-	if g.token != token || g.epoch != epoch {
+	if g.token != token || g.epoch != epoch || replid == 0 && !g.ending {
 		return false
 	}
 	g.openedOn = replid

@@ -167,7 +167,7 @@ func (s *SaleService) Close(
 	return sale, nil
 }
 
-// now returns the time of the database's server, which dates all changes of sales.
+// now returns the time of the database's server, which decides when a sale is over.
 func (s *SaleService) now(ctx context.Context) (time.Time, error) {
 	now, err := s.Store.Now(ctx)
 	if err != nil {

@@ -59,8 +59,8 @@ func (o Opener) open(ctx context.Context, sale seckill.Sale, token int64) error 
 
 // endOpening ends the opening that MySQL has of a sale: nobody renews it from now on. Unless this
 // rebuild has shut that gate itself, on the master with the given lease, it waits until the gate is
-// open no longer. Another master may have it open without knowing that it was replaced. MySQL then
-// has no opening, so that the next rebuild does not wait if this one fails.
+// open no longer. Another master may have it open without knowing that it was replaced. After the
+// wait it records that no gate is open, so that the next rebuild does not wait if this one fails.
 func (r *Rebuilder) endOpening(
 	ctx context.Context, goodsID int64, token Token, shutOn string,
 ) error {
