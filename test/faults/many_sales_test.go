@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,7 +36,7 @@ type sideSale struct {
 	goods  string
 	master *servers.RedisServer // at its creation
 
-	busy     atomic.Pointer[apiclient.Answer] // the last 503, or nil
+	shut     atomic.Pointer[apiclient.Answer] // the last 503, or nil: see keepBuying
 	promised atomic.Int64                     // units
 }
 
@@ -93,7 +94,7 @@ func (r *run) requireOthersUntouched(
 			n++
 			continue
 		}
-		require.Nil(t, s.busy.Load(), "goods %s of another master answered 503", s.goods)
+		require.Nil(t, s.shut.Load(), "goods %s of another master answered 503", s.goods)
 		require.EqualValues(t, 1, l.Epoch, "goods %s of another master was rebuilt", s.goods)
 	}
 	require.Less(t, n, len(sales))
@@ -110,14 +111,16 @@ func requireAllSell(t *testing.T, sales []*sideSale) {
 	}
 }
 
-// keepBuying buys a unit ten times a second.
+// keepBuying buys a unit ten times a second. A 503 does not count where RabbitMQ's confirm is late:
+// no fault here touches RabbitMQ, and on a busy machine it may need more than a second.
 func (s *sideSale) keepBuying(ctx context.Context, c apiclient.Client) {
 	for ctx.Err() == nil {
 		answer, err := buy(ctx, c, s.goods)
 		switch {
 		case err != nil: // the context has ended
+		case strings.Contains(answer.Message, "not confirmed in time"):
 		case answer.Status == http.StatusServiceUnavailable:
-			s.busy.Store(&answer)
+			s.shut.Store(&answer)
 		case answer.Status == http.StatusAccepted:
 			s.promised.Add(1)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -26,8 +28,15 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d "+
 		"recovery_ms=%d violations=%d", f.name, seed, v.Orders, v.Lost, v.Doubled, v.Oversold,
 		v.Broken, recovery.Milliseconds(), len(v.Violations))
-	if on := f.options.Topology.String(); on != "" {
-		line += " on=" + on
+	var on []string
+	if clusters := f.options.Topology.String(); clusters != "" {
+		on = append(on, clusters)
+	}
+	if fetched := os.Getenv(servers.EnvFetched); fetched != "" {
+		on = append(on, "newest-"+strings.ReplaceAll(fetched, ",", ",newest-"))
+	}
+	if len(on) > 0 {
+		line += " on=" + strings.Join(on, ",")
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d answers with 503, %d broken connections, %d buyers gave up, %d refused, in %s",

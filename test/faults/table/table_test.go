@@ -57,7 +57,8 @@ func tableOf(runs string) (string, error) {
 	return table, nil
 }
 
-// parse reads the line of one run. Its name is the fault, and the clusters on which it ran.
+// parse reads the line of one run. Its name is the fault, and the clusters and newest servers on
+// which it ran.
 func parse(line string) (run row, err error) {
 	line, on, clusters := strings.Cut(line, " on=")
 	var seed, recovery int64
