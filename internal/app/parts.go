@@ -97,7 +97,7 @@ type Settings struct {
 	// AdmissionTimeout is how long an admission of a waiting room lasts that is not used.
 	AdmissionTimeout time.Duration
 	BatchSize        int           // orders of a full batch; its last message may bring more
-	BatchLinger      time.Duration // longest wait for a batch to fill
+	BatchLinger      time.Duration // least time between two batches
 	// WebhookKeys seal the secrets of webhooks as the API's PhoneKeys do; keys derived from
 	// OrderSecrets are added.
 	WebhookKeys  []auth.PhoneKey

@@ -61,7 +61,7 @@ func Start(
 	if err != nil {
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
-	limitMemory(cfg.Program)
+	limitRuntime(p, cfg.Program)
 	log := logging.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
 	for _, w := range warnings {
 		log.Warn("unknown setting", "problem", w)

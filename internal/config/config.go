@@ -140,7 +140,7 @@ type Order struct {
 	PaymentTimeout   time.Duration `env:"SECKILL_PAYMENT_TIMEOUT" envDefault:"15m" in:"api consumer standalone" unit:"duration" validate:"min=1s,max=8760h" help:"time to pay after an order was written; then it expires and its units go back on sale"`
 	Shards           int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" validate:"min=1,max=256" help:"order queues, the same on every node; each has one active consumer"`
 	BatchSize        int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" validate:"min=1,max=500" help:"orders from which a transaction takes no further message; a message has up to 256"`
-	BatchLinger      time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"20ms" in:"consumer standalone" unit:"duration" validate:"min=0s,max=1s" help:"longest wait for a batch to fill"`
+	BatchLinger      time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"50ms" in:"consumer standalone" unit:"duration" validate:"min=0s,max=1s" help:"least time from the end of a batch to the next one, unless that is full; an order that comes later is written at once"`
 	AdmissionTimeout time.Duration `env:"SECKILL_ADMISSION_TIMEOUT" envDefault:"30s" in:"consumer standalone" unit:"duration" validate:"min=1s,max=10m" help:"in a waiting room, how long a buyer who is called may take to buy; then the unit is offered to the next in line"`
 	MaxBacklogAge    time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"0s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
 }

@@ -34,7 +34,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 		OIDC:  OIDC{RoleClaim: "role", Session: time.Hour},
 		Order: Order{
 			PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500,
-			BatchLinger: 20 * time.Millisecond, MaxBacklogAge: 0,
+			BatchLinger: 50 * time.Millisecond, MaxBacklogAge: 0,
 			AdmissionTimeout: 30 * time.Second,
 		},
 		Payment: Payment{Provider: "test", StripeURL: "https://api.stripe.com"},

@@ -18,7 +18,7 @@ type Consumer struct {
 	*Writer
 	Source    order.Source
 	BatchSize int           // orders of a full batch; its last message may bring more
-	Linger    time.Duration // how long a batch that is not full waits for more
+	Linger    time.Duration // the least time between two batches, unless the second is full
 }
 
 // Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their
@@ -50,11 +50,12 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 	return nil
 }
 
-// consume writes batch after batch until the stream or ctx ends.
+// consume writes batch after batch until the stream or ctx ends. The first batch waits too, because
+// a queue that was without a consumer may have many messages.
 func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) (err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	for ctx.Err() == nil {
-		batch := c.collect(ctx, stream.Deliveries())
+		batch := c.collect(ctx, stream.Deliveries(), time.Now().Add(c.Linger))
 		if len(batch) == 0 {
 			return nil
 		}
@@ -78,11 +79,14 @@ func (c *Consumer) write(ctx context.Context, batch []received) error {
 	return err
 }
 
-// collect waits for a first delivery, and then for more until the batch is full or the linger is
-// over. It returns an empty batch when the stream or ctx has ended.
-func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery) []received {
+// collect waits for a first delivery, and then for more until the batch is full or due. A message
+// that arrives after that time is written at once. collect returns an empty batch when the stream or
+// ctx has ended.
+func (c *Consumer) collect(
+	ctx context.Context, deliveries <-chan order.Delivery, due time.Time,
+) []received {
 	var batch []received
-	var linger <-chan time.Time
+	var isDue <-chan time.Time
 	for orders := 0; orders < c.BatchSize; {
 		select {
 		case d, ok := <-deliveries:
@@ -92,10 +96,10 @@ func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery
 			message, err := order.Decode(d.Body)
 			r := received{d, message, err}
 			batch, orders = append(batch, r), orders+r.size()
-			if linger == nil {
-				linger = time.After(c.Linger)
+			if isDue == nil {
+				isDue = time.After(time.Until(due))
 			}
-		case <-linger:
+		case <-isDue:
 			return batch
 		case <-ctx.Done():
 			return nil

@@ -9,6 +9,6 @@
 // Service.CheckSoldOut refuses most purchases of a sold-out sale, at a lower cost. It takes nothing.
 //
 // Concurrent purchases of one goods share one script call, one message and one confirm. A call
-// waits at most 2 ms for the confirm of the purchases before it. A Service is safe for concurrent
+// waits at most 10 ms for the confirm of the purchases before it. A Service is safe for concurrent
 // use and owns no background worker.
 package purchase

@@ -1,0 +1,88 @@
+package orderwriter_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+)
+
+// queue is a source of one shard, and its stream. Its messages are malformed, so that each becomes a
+// dead letter. It records when the messages of a batch are acknowledged.
+type queue struct {
+	orderwriter.BatchStore
+	deliveries chan order.Delivery
+	began      time.Time
+	sent, dead uint64
+	batches    []batch
+}
+
+type batch struct {
+	messages uint64
+	after    time.Duration // since the consumer started
+}
+
+func (q *queue) Shards() int                                     { return 1 }
+func (q *queue) Open(context.Context, int) (order.Stream, error) { return q, nil }
+func (q *queue) Deliveries() <-chan order.Delivery               { return q.deliveries }
+func (q *queue) Close() error                                    { return nil }
+
+func (q *queue) AddDeadLetter(context.Context, order.DeadLetter) error {
+	q.dead++
+	return nil
+}
+
+func (q *queue) Ack(uint64) error {
+	q.batches = append(q.batches, batch{q.dead, time.Since(q.began)})
+	q.dead = 0
+	return nil
+}
+
+func (q *queue) send(messages int) {
+	for range messages {
+		q.sent++
+		q.deliveries <- order.Delivery{Body: []byte("{"), Tag: q.sent}
+	}
+}
+
+// TestConsumer_BatchesKeepADistanceUnlessFull checks the times of batches on a clock that moves only
+// while nothing runs. The linger is 50 ms and a full batch has 4 messages.
+func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
+	const ms = time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{deliveries: make(chan order.Delivery), began: time.Now()}
+		consumer := &orderwriter.Consumer{
+			Writer:    &orderwriter.Writer{Store: q, Log: slog.New(slog.DiscardHandler)},
+			Source:    q,
+			BatchSize: 4, Linger: 50 * ms,
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- consumer.Run(ctx) }()
+
+		q.send(1) // in a queue that had no consumer before
+		time.Sleep(10 * ms)
+		q.send(1)
+		time.Sleep(990 * ms)
+		q.send(1) // alone, long after the last batch
+		time.Sleep(10 * ms)
+		q.send(2) // soon after it
+		time.Sleep(990 * ms)
+		q.send(1)
+		synctest.Wait() // it is written
+		q.send(9)       // two full batches, and one that is not
+		time.Sleep(time.Second)
+		stop()
+		require.NoError(t, <-ended)
+		require.Equal(t, []batch{
+			{2, 50 * ms}, {1, 1000 * ms}, {2, 1050 * ms}, {1, 2000 * ms}, {4, 2000 * ms},
+			{4, 2000 * ms}, {1, 2050 * ms},
+		}, q.batches)
+	})
+}
