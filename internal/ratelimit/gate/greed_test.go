@@ -54,6 +54,18 @@ func drawGreed(t *rapid.T) greed {
 	return c
 }
 
+// lease is how many permits a node holds at most: the rule's leases, or the permits of 1 ms at the
+// highest rate.
+func (m *mob) lease() float64 {
+	most := float64(m.leases)
+	if m.leases > 1 {
+		for _, r := range m.rates {
+			most = max(most, min(r.rate/1000, rules.MaxLeases))
+		}
+	}
+	return most
+}
+
 var rates = []float64{0.1, 1, 7, 100, 333.333, 10_000, 1e6}
 
 func drawRate(t *rapid.T) float64 {
@@ -259,7 +271,7 @@ func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
 		"memory": ratelimit.NewMemory(clock.Now), "redis": redislimit.New(client, clock.Now),
 	} {
 		m := &mob{
-			greed: greed{callers: callers, limit: ratelimit.Limit{
+			greed: greed{callers: callers, leases: leases, limit: ratelimit.Limit{
 				Algorithm: ratelimit.Reserve, MaxBurstSeconds: 10,
 			}},
 			t: t, clock: clock, store: store,
@@ -277,7 +289,7 @@ func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
 		for range 40 {
 			m.rush(0)
 		}
-		require.LessOrEqual(t, beyondRate(m.good, m.rates), m.mostBurst+leases, name)
+		require.LessOrEqual(t, beyondRate(m.good, m.rates), m.mostBurst+m.lease(), name)
 	}
 }
 
@@ -317,7 +329,7 @@ func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 		died := m.died
 		got, due := m.serve(rounds)
 
-		leased := float64(m.nodes * m.leases)
+		leased := float64(m.nodes) * m.lease()
 		rates := highest(m.rates, longestWait(m.limit))
 		// Waits are whole microseconds, and rates are exact to a billionth.
 		rounded := 1e-9*accumulated(rates, clock.Now().Add(time.Second)) + 1e-6
@@ -325,12 +337,12 @@ func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 			rounded = max(rounded, 2e-6*r.rate)
 		}
 		require.LessOrEqual(rt, beyondRate(m.good, rates), m.mostBurst+leased+rounded)
-		lost := leased + float64((m.died-died)*m.leases)
+		lost := leased + float64(m.died-died)*m.lease()
 		require.GreaterOrEqual(rt, got, 0.95*due-lost-1)
 		if m.leaving == 0 && !m.changes {
 			share := servedShare(m.limit, greedyStep(m.limit, m.nodes*m.callers))
 			due = min(m.asked, capacity(m.limit)+share*accumulated(m.rates, clock.Now()))
-			lost = leased + float64(m.died*m.leases)
+			lost = leased + float64(m.died)*m.lease()
 			require.GreaterOrEqual(rt, m.kept, 0.95*due-lost-1, "from the first request on")
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
 const (
@@ -195,11 +196,12 @@ func sharedPause(req ratelimit.Request, lease int64) time.Duration {
 	return req.Params.TimeFor(min(max(req.N, lease), req.Params.LargestRequest(req.MaxWait)/2))
 }
 
-// leaseSize is how many permits a node may hold for a key. It is the rule's leases, but at most a
-// burst and the permits of 100 ms. Only buckets lease.
+// leaseSize is how many permits a node may hold for a key. It is the rule's leases or, of a fast
+// limit, the permits of 1 ms, but at most a burst and the permits of 100 ms. Only buckets lease.
 func leaseSize(leases int64, p ratelimit.Params) int64 {
 	if leases < 2 || p.Kind != ratelimit.KindBucket {
 		return 1
 	}
-	return max(1, min(leases, p.PermitsIn(100*time.Millisecond), p.Free/p.Cost))
+	fast := min(p.PermitsIn(time.Millisecond), rules.MaxLeases)
+	return max(1, min(max(leases, fast), p.PermitsIn(100*time.Millisecond), p.Free/p.Cost))
 }

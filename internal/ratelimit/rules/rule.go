@@ -77,8 +77,9 @@ type Rule struct {
 	OnError      OnError      `yaml:"onError"`
 	// DryRun counts the requests that the rule would deny, and admits them.
 	DryRun bool `yaml:"dryRun"`
-	// Leases is how many permits a node may hold in advance for one key, 0 to 1000. The burst and
-	// the permits of a tenth of a second bound it as well.
+	// Leases is how many permits a node may hold in advance for one key, 0 to MaxLeases. With two or
+	// more, a node may also hold the permits of a millisecond. The burst and the permits of a tenth
+	// of a second bound both.
 	Leases int64 `yaml:"leases"`
 }
 
@@ -96,7 +97,8 @@ type Compiled struct {
 type redisName struct{ key, redis string }
 
 const (
-	maxLeases  = 1000
+	// MaxLeases is the largest number of Leases.
+	MaxLeases  = 1000
 	maxMessage = 500
 	maxBy      = 4
 )
@@ -167,8 +169,8 @@ func (r Rule) validate() error {
 			r.OnMissingKey)
 	case !slices.Contains([]OnError{OnErrorClosed, OnErrorOpen, OnErrorLocal}, r.OnError):
 		return ratelimit.BadField("onError", "must be closed, open or local, and is %q", r.OnError)
-	case r.Leases < 0 || r.Leases > maxLeases:
-		return ratelimit.BadField("leases", "must be 0 to %d", maxLeases)
+	case r.Leases < 0 || r.Leases > MaxLeases:
+		return ratelimit.BadField("leases", "must be 0 to %d", MaxLeases)
 	case len(r.Message) > maxMessage:
 		return ratelimit.BadField("message", "is longer than %d bytes", maxMessage)
 	case r.Fallback != nil && (r.Fallback.Code < 1 || r.Fallback.Code > 999_999):
