@@ -15,10 +15,10 @@ import (
 // purchase cost a quarter more.
 const gcPercent = 400
 
-// consumerShare is how many processors of the machine there are for each one that the consumer uses.
-// It waits for servers most of the time. With more processors, Go's scheduler wakes those that are idle
-// for each message and for each answer of a server, which takes a fifth of the consumer's time. An order
-// takes it 20 to 45 µs.
+// consumerShare is how many processors of the machine there are for each one that the consumer
+// uses. It waits for servers most of the time. With more processors, Go's scheduler wakes those that
+// are idle for each message and for each answer of a server, which takes a fifth of the consumer's
+// time. An order takes it 20 to 45 µs.
 const consumerShare = 4
 
 // limitRuntime bounds the memory and the processors that Go uses.

@@ -80,8 +80,8 @@ func (c *Consumer) write(ctx context.Context, batch []received) error {
 }
 
 // collect waits for a first delivery, and then for more until the batch is full or due. A message
-// that arrives after that time is written at once. collect returns an empty batch when the stream or
-// ctx has ended.
+// that arrives after that time is written at once. collect returns an empty batch when the stream
+// or ctx has ended.
 func (c *Consumer) collect(
 	ctx context.Context, deliveries <-chan order.Delivery, due time.Time,
 ) []received {

@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
-// queue is a source of one shard, and its stream. Its messages are malformed, so that each becomes a
-// dead letter. It records when the messages of a batch are acknowledged.
+// queue is a source of one shard, and its stream. Its messages are malformed, so that each becomes
+// a dead letter. It records when the messages of a batch are acknowledged.
 type queue struct {
 	orderwriter.BatchStore
 	deliveries chan order.Delivery
@@ -51,8 +51,8 @@ func (q *queue) send(messages int) {
 	}
 }
 
-// TestConsumer_BatchesKeepADistanceUnlessFull checks the times of batches on a clock that moves only
-// while nothing runs. The linger is 50 ms and a full batch has 4 messages.
+// TestConsumer_BatchesKeepADistanceUnlessFull checks the times of batches on a clock that moves
+// only while nothing runs. The linger is 50 ms and a full batch has 4 messages.
 func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
 	const ms = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

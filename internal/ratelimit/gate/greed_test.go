@@ -54,18 +54,6 @@ func drawGreed(t *rapid.T) greed {
 	return c
 }
 
-// lease is how many permits a node holds at most: the rule's leases, or the permits of 1 ms at the
-// highest rate.
-func (m *mob) lease() float64 {
-	most := float64(m.leases)
-	if m.leases > 1 {
-		for _, r := range m.rates {
-			most = max(most, min(r.rate/1000, rules.MaxLeases))
-		}
-	}
-	return most
-}
-
 var rates = []float64{0.1, 1, 7, 100, 333.333, 10_000, 1e6}
 
 func drawRate(t *rapid.T) float64 {
@@ -183,6 +171,18 @@ type mob struct {
 	died      int     // nodes
 	asked     float64 // permits
 	kept      float64 // by callers that did not leave
+}
+
+// lease is how many permits a node holds at most: the rule's leases, or the permits of 1 ms at the
+// highest rate.
+func (m *mob) lease() float64 {
+	most := float64(m.leases)
+	if m.leases > 1 {
+		for _, r := range m.rates {
+			most = max(most, min(r.rate/1000, rules.MaxLeases))
+		}
+	}
+	return most
 }
 
 func (m *mob) start() *crowd {
