@@ -81,8 +81,13 @@ func TestConsumer_BatchesKeepADistanceUnlessFull(t *testing.T) {
 		stop()
 		require.NoError(t, <-ended)
 		require.Equal(t, []batch{
-			{2, 50 * ms}, {1, 1000 * ms}, {2, 1050 * ms}, {1, 2000 * ms}, {4, 2000 * ms},
-			{4, 2000 * ms}, {1, 2050 * ms},
+			{2, 50 * ms},
+			{1, 1000 * ms},
+			{2, 1050 * ms},
+			{1, 2000 * ms},
+			{4, 2000 * ms},
+			{4, 2000 * ms},
+			{1, 2050 * ms},
 		}, q.batches)
 	})
 }
