@@ -27,8 +27,8 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
-// maxConfirmWait is the longest time that a batch waits for the confirm of the one before. A busy
-// RabbitMQ confirms in 2 to 8 ms.
+// maxConfirmWait is the longest time that a batch waits for the confirm of the one before. ADR
+// 84 has the cost of shorter and longer ones.
 const maxConfirmWait = 10 * time.Millisecond
 
 // waitBriefly waits for the end of the publication, at most maxConfirmWait. Calls that arrive
