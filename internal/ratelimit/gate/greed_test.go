@@ -179,7 +179,7 @@ func (m *mob) lease() float64 {
 	most := float64(m.leases)
 	if m.leases > 1 {
 		for _, r := range m.rates {
-			most = max(most, min(r.rate/1000, rules.MaxLeases))
+			most = max(most, r.rate/1000)
 		}
 	}
 	return most

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
 const (
@@ -202,6 +201,6 @@ func leaseSize(leases int64, p ratelimit.Params) int64 {
 	if leases < 2 || p.Kind != ratelimit.KindBucket {
 		return 1
 	}
-	fast := min(p.PermitsIn(time.Millisecond), rules.MaxLeases)
-	return max(1, min(max(leases, fast), p.PermitsIn(100*time.Millisecond), p.Free/p.Cost))
+	leases = max(leases, p.PermitsIn(time.Millisecond))
+	return max(1, min(leases, p.PermitsIn(100*time.Millisecond), p.Free/p.Cost))
 }

@@ -77,7 +77,7 @@ type Rule struct {
 	OnError      OnError      `yaml:"onError"`
 	// DryRun counts the requests that the rule would deny, and admits them.
 	DryRun bool `yaml:"dryRun"`
-	// Leases is how many permits a node may hold in advance for one key, 0 to MaxLeases. With two or
+	// Leases is how many permits a node may hold in advance for one key, 0 to 1000. With two or
 	// more, a node may also hold the permits of a millisecond. The burst and the permits of a tenth
 	// of a second bound both.
 	Leases int64 `yaml:"leases"`
@@ -97,8 +97,7 @@ type Compiled struct {
 type redisName struct{ key, redis string }
 
 const (
-	// MaxLeases is the largest number of Leases.
-	MaxLeases  = 1000
+	maxLeases  = 1000
 	maxMessage = 500
 	maxBy      = 4
 )
@@ -169,8 +168,8 @@ func (r Rule) validate() error {
 			r.OnMissingKey)
 	case !slices.Contains([]OnError{OnErrorClosed, OnErrorOpen, OnErrorLocal}, r.OnError):
 		return ratelimit.BadField("onError", "must be closed, open or local, and is %q", r.OnError)
-	case r.Leases < 0 || r.Leases > MaxLeases:
-		return ratelimit.BadField("leases", "must be 0 to %d", MaxLeases)
+	case r.Leases < 0 || r.Leases > maxLeases:
+		return ratelimit.BadField("leases", "must be 0 to %d", maxLeases)
 	case len(r.Message) > maxMessage:
 		return ratelimit.BadField("message", "is longer than %d bytes", maxMessage)
 	case r.Fallback != nil && (r.Fallback.Code < 1 || r.Fallback.Code > 999_999):
