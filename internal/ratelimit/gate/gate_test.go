@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 const (
@@ -120,6 +122,27 @@ func TestGate_CachesDenials(t *testing.T) {
 		"the gate repeats a denial without Redis")
 	require.GreaterOrEqual(t, meter.of(gate.EventDenialCache), int64(98))
 	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods has a bucket of its own")
+}
+
+// TestGate_LeaseGrowsToTheRulesOrAMillisecond counts the calls for 1,000 permits of one moment. Each
+// call leases twice as many as the one before, up to the rule's leases or the permits of 1 ms.
+func TestGate_LeaseGrowsToTheRulesOrAMillisecond(t *testing.T) {
+	for rate, calls := range map[int]int64{
+		1000:    103, // 1, 2, 4, 8, then 10 each
+		10_000:  103,
+		100_000: 16, // 1, 2 … 64, then 100 each
+	} {
+		meter, clock := &counters{}, testclock.New()
+		g := newGate(t, book(t, fmt.Sprintf(`{rules: [{name: r, by: [goods],
+			algorithm: token_bucket, permitsPerSecond: %d, burst: 1000, leases: 10}]}`, rate)),
+			ratelimit.NewMemory(clock.Now), gate.Options{
+				Count: meter.count, Deadline: unhurried, Now: clock.Now,
+			})
+		for range 1000 {
+			require.True(t, decide(t, g, "r", goods(1)).Allowed)
+		}
+		require.Equal(t, calls, meter.of(gate.EventRedisCall), "%d permits a second", rate)
+	}
 }
 
 // TestResult_ResetIsNotBeforeRetryAfter checks t of the RateLimit field of a denial, for every
