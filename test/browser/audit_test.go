@@ -77,7 +77,7 @@ func filtersTheAudit(t *testing.T, h fixture, devices ...device) {
 		mei.fill("#a-action", "setLimiter")
 		mei.sees("#entries > li:first-child", "Rate limit set by hand Rate limit Reading lamp")
 		mei.press("#entries > li:first-child summary")
-		mei.sees("#entries > li:first-child", "Admission rate, buyers per second: 1,000 → 7")
+		mei.sees("#entries > li:first-child", "Buyers admitted per second: 1,000 → 7")
 		mei.fitsEverybody("an audit trail with a limit")
 	}
 }
