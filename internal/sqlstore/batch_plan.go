@@ -39,7 +39,8 @@ func newPlan(sale saleRow, now time.Time, lines int) *batchPlan {
 // addEvents writes the events of the plan's orders. A filled tombstone was failed before.
 func (p *batchPlan) addEvents(tx *gorm.DB) error {
 	sns := make(map[order.Status][]string, 2)
-	for _, r := range p.orders {
+	for i := range p.orders {
+		r := &p.orders[i]
 		sns[r.Status] = append(sns[r.Status], r.OrderSn)
 	}
 	add := addOrderEvents

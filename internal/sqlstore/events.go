@@ -96,7 +96,7 @@ func newEventRow(sale saleRow, kind event.Type, sns []string, at time.Time) even
 func insertEvents(tx *gorm.DB, rows []eventRow) error {
 	const columns = "goods_id, id, merchant_id, type, order_sns, size, occurred_at, ranking"
 	const tuple = "(?,?,?,?,?,?,?,?)"
-	return insertValues(tx, "events", columns, tuple, rows, func(values []any, r eventRow) []any {
+	return insertValues(tx, "events", columns, tuple, rows, func(values []any, r *eventRow) []any {
 		sns, _ := json.Marshal(r.OrderSns) // strings always encode
 		return append(values, r.GoodsID, r.ID, r.MerchantID, string(r.Type), string(sns), r.Size,
 			r.OccurredAt, r.Ranking)

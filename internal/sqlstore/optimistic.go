@@ -127,7 +127,7 @@ func (p *batchPlan) insertOrders(tx *gorm.DB) error {
 	tuple := fmt.Sprintf("(%d,'%s','',%d,%d,?,?,?,?,?,?,?)",
 		p.sale.GoodsID, order.Created, p.now.UnixMilli(), p.payBy)
 	return insertValues(tx, "orders", columns, tuple, p.orders,
-		func(values []any, r orderRow) []any {
+		func(values []any, r *orderRow) []any {
 			return append(values, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount, r.Name,
 				r.Phone)
 		})
@@ -138,20 +138,20 @@ func insertHoldings(tx *gorm.DB, goodsID int64, held map[string]int64) error {
 	ids := slices.Sorted(maps.Keys(held))
 	tuple := fmt.Sprintf("(%d,?,?)", goodsID)
 	return insertValues(tx, "buyer_holdings", "goods_id, buyer_id, held", tuple, ids,
-		func(values []any, id string) []any { return append(values, id, held[id]) })
+		func(values []any, id *string) []any { return append(values, *id, held[*id]) })
 }
 
 // insertValues inserts rows in statements of bounded size on the transaction's connection. tuple is
 // the text of one row's values in the order of columns. valuesOf appends the values of its
 // placeholders; each must be a type that the driver accepts.
 func insertValues[R any](
-	tx *gorm.DB, table, columns, tuple string, rows []R, valuesOf func([]any, R) []any,
+	tx *gorm.DB, table, columns, tuple string, rows []R, valuesOf func([]any, *R) []any,
 ) error {
 	width := strings.Count(tuple, "?")
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		values := make([]any, 0, len(part)*width)
-		for _, r := range part {
-			values = valuesOf(values, r)
+		for i := range part {
+			values = valuesOf(values, &part[i])
 		}
 		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " +
 			strings.Repeat(tuple+",", len(part)-1) + tuple

@@ -3,6 +3,7 @@ package e2e
 import (
 	"io"
 	"net/http"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -40,11 +41,23 @@ func TestInstallation(t *testing.T) {
 		{"Seckillctl_RebuildsSale", ctlRebuildsSale},
 		{"Seckillctl_SetsLimiterOnEachNode", ctlSetsLimiter},
 		{"Codes_ServeOneBuyerEach", codesServeOneBuyerEach},
+		{"Processors_ConsumersUseAQuarter", processors},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}
 	// This test is the last, because it ends the installation.
 	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) { sigtermEnds(t, r) })
+}
+
+// processors checks how many processors each program uses.
+func processors(t *testing.T, r *installation.Installation) {
+	const used = "go_sched_gomaxprocs_threads"
+	for _, p := range r.APIs {
+		require.EqualValues(t, runtime.GOMAXPROCS(0), p.Metric(t, used))
+	}
+	for _, p := range r.Consumers {
+		require.EqualValues(t, max(1, runtime.GOMAXPROCS(0)/4), p.Metric(t, used))
+	}
 }
 
 // sigtermEnds stops every program while the first API has a buyer that waits for a permit and a
