@@ -10,8 +10,8 @@
 //
 // With TokenBucket, any interval of length T admits at most Burst + Permits × T / Per permits of a
 // key, over all processes together. Redis' clock decides, so the processes' clocks do not matter.
-// Leases may add processes × leases to an interval, and nothing in the long run. All arithmetic is
-// in whole numbers: no fraction of a permit is lost or granted twice.
+// Leases may add processes × leases or one burst to an interval, whichever is more, and nothing in
+// the long run. All arithmetic is in whole numbers: no fraction of a permit is lost or granted twice.
 //
 // # Errors
 //

@@ -29,7 +29,9 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
 // Leases lets this process take up to n permits of a hot key in advance, 0 to 1000, and hand them
-// out without a call to Redis. Requests for several permits always call Redis. The default is 0.
+// out without a call to Redis. From 2, it may take the permits of a millisecond where these are
+// more, but then all Processes together take a burst at most. Requests for several permits always
+// call Redis. The default is 0.
 func Leases(n int) Option { return func(s *settings) { s.leases = n } }
 
 // FailOpen admits every request while Redis does not answer, in place of ErrUnavailable.
@@ -41,7 +43,8 @@ func FailOpen() Option { return func(s *settings) { s.onError = rules.OnErrorOpe
 func FailLocal() Option { return func(s *settings) { s.onError = rules.OnErrorLocal } }
 
 // Processes is how many processes share the Redis, 1 by default. FailLocal admits the limit divided
-// by it, but at least one permit.
+// by it, but at least one permit. It bounds what Leases take of a fast
+// limit.
 func Processes(n int) Option { return func(s *settings) { s.processes = n } }
 
 // Timeout bounds one decision of Redis. The default is 50 ms.

@@ -5,8 +5,10 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
 // gcPercent lets a heap grow to five times its live size before Go collects it. Under load most of
@@ -15,17 +17,12 @@ import (
 // purchase cost a quarter more.
 const gcPercent = 400
 
-// consumerShare is how many processors of the machine there are for each one that the consumer
-// uses. It waits for servers most of the time. With more processors, Go's scheduler wakes those that
-// are idle for each message and for each answer of a server, which takes a fifth of the consumer's
-// time. An order takes it 20 to 45 µs.
-const consumerShare = 4
-
-// limitRuntime bounds the memory and the processors that Go uses.
+// limitRuntime bounds the memory and the processors that Go uses. GOMAXPROCS in the environment has
+// priority.
 func limitRuntime(program config.Program, p config.Process) {
 	limitMemory(p)
-	if program == config.Consumer && os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/consumerShare))
+	if n, _ := strconv.Atoi(os.Getenv("GOMAXPROCS")); program == config.Consumer && n < 1 {
+		runtime.GOMAXPROCS(orderwriter.Processors(runtime.GOMAXPROCS(0)))
 	}
 }
 

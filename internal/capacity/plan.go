@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
 // Sale describes the buyers, and what the hosts offer. `seckillctl plan` has a flag for each field,
@@ -190,12 +192,16 @@ func (p *Plan) traffic(count float64, cost Cost) {
 	}
 }
 
-// sum adds the rows up by part. Redis executes on one processor; the other parts use several.
+// sum adds the rows up by part. Redis executes on one processor, and the consumer uses a part of a
+// host's. The other parts use all.
 func (p *Plan) sum(s Sale) {
 	for _, name := range []string{api, redis, rabbit, consumer, mysql} {
 		sum, cores := Part{Part: name}, s.Cores
-		if name == redis {
+		switch name {
+		case redis:
 			cores = 1
+		case consumer:
+			cores = float64(orderwriter.Processors(int(s.Cores)))
 		}
 		for _, r := range p.Rows {
 			if r.Part == name {

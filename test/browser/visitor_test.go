@@ -197,9 +197,11 @@ func (v *visitor) press(selector string) {
 	require.NoError(v.t, err, "press %s; the page shows:\n%s", selector, v.text("body"))
 }
 
-// fill writes into a field and sends the events that a user's input causes.
+// fill waits for a field, writes into it, and sends the events that a user's input causes.
 func (v *visitor) fill(selector, text string) {
 	v.t.Helper()
+	v.becomes(selector+" is there", fmt.Sprintf(
+		`document.readyState === 'complete' && document.querySelector(%q) !== null`, selector))
 	v.run(fmt.Sprintf(`(() => {
 		const e = document.querySelector(%q);
 		e.value = %q;

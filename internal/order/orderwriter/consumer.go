@@ -21,6 +21,11 @@ type Consumer struct {
 	Linger    time.Duration // the least time between two batches, unless the second is full
 }
 
+// Processors returns how many of the processors that Go may use a program should use that only
+// consumes: a quarter, at least one. It waits for servers most of the time. With more processors,
+// Go's scheduler wakes those that are idle for each message and for each answer of a server (ADR 97).
+func Processors(all int) int { return max(1, all/4) }
+
 // Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their
 // queues.
 func (c *Consumer) Run(ctx context.Context) error {
@@ -50,8 +55,8 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 	return nil
 }
 
-// consume writes batch after batch until the stream or ctx ends. The first batch waits too, because
-// a queue that was without a consumer may have many messages.
+// consume writes batch after batch until the stream or ctx ends. The first batch of a new stream
+// waits too, because the queue may have many messages.
 func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) (err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	for ctx.Err() == nil {

@@ -9,9 +9,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// publication is one message in transit. done closes on one of three events: the queue has
-// confirmed the message, the queue is down, or the deadline has passed. err is set before, and is
-// nil in the first two cases.
+// publication is one message in transit. done closes when the attempt to publish has ended. err is
+// set before: it is nil if the queue has confirmed the message or is down, and says otherwise why
+// the message is not confirmed.
 type publication struct {
 	done chan struct{}
 	err  error

@@ -127,21 +127,27 @@ func TestGate_CachesDenials(t *testing.T) {
 // TestGate_LeaseGrowsToTheRulesOrAMillisecond counts the calls for 1,000 permits of one moment. Each
 // call leases twice as many as the one before, up to the rule's leases or the permits of 1 ms.
 func TestGate_LeaseGrowsToTheRulesOrAMillisecond(t *testing.T) {
-	for rate, calls := range map[int]int64{
-		1000:    103, // 1, 2, 4, 8, then 10 each
-		10_000:  103,
-		100_000: 16, // 1, 2 … 64, then 100 each
+	for _, c := range []struct {
+		rate, nodes int
+		calls       int64
+	}{
+		{1000, 1, 103}, // 1, 2, 4, 8, then 10 each
+		{10_000, 1, 103},
+		{100_000, 1, 16},    // 1, 2 … 64, then 100 each
+		{100_000, 20, 25},   // 1, 2 … 32, then 50 each, a share of the burst
+		{100_000, 200, 103}, // the share is less than the rule's leases
 	} {
 		meter, clock := &counters{}, testclock.New()
 		g := newGate(t, book(t, fmt.Sprintf(`{rules: [{name: r, by: [goods],
-			algorithm: token_bucket, permitsPerSecond: %d, burst: 1000, leases: 10}]}`, rate)),
+			algorithm: token_bucket, permitsPerSecond: %d, burst: 1000, leases: 10}]}`, c.rate)),
 			ratelimit.NewMemory(clock.Now), gate.Options{
 				Count: meter.count, Deadline: unhurried, Now: clock.Now,
+				Nodes: func() int { return c.nodes },
 			})
 		for range 1000 {
 			require.True(t, decide(t, g, "r", goods(1)).Allowed)
 		}
-		require.Equal(t, calls, meter.of(gate.EventRedisCall), "%d permits a second", rate)
+		require.Equal(t, c.calls, meter.of(gate.EventRedisCall), "%+v", c)
 	}
 }
 

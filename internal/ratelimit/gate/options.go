@@ -22,7 +22,7 @@ type Options struct {
 	Deadline time.Duration
 	// Waiters is how many callers may wait for permits at once. 10,000.
 	Waiters int64
-	// Nodes is how many nodes share Redis, for onError: local. 1.
+	// Nodes is how many nodes share Redis, for onError: local and for leases. 1.
 	Nodes func() int
 	// MaxKeys is how many limiters this node may have in Redis at once, 100,000. It decides about
 	// further keys alone, by its share of their limits. Redis often holds the stock too, and must

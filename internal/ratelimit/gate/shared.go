@@ -107,7 +107,7 @@ func (g *Gate) takeCached(
 // start begins a call for all waiting callers, also those that are ready to run but have not run
 // yet. Redis may grant any part of the permits.
 func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
-	lease := leaseSize(rule.Leases, req.Params)
+	lease := g.leaseSize(rule, req)
 	g.running.Go(func() {
 		runtime.Gosched()
 		g.keys.update(req.Key, func(k *keyState) {
@@ -127,6 +127,10 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
 			g.refund(req, d)
 		}
 	})
+}
+
+func (g *Gate) leaseSize(rule *rules.Compiled, req ratelimit.Request) int64 {
+	return leaseSize(rule.Leases, int64(g.opts.Nodes()), req.Params)
 }
 
 // takeDirect makes a call for one caller alone, and caches a denial of one permit. It refunds
@@ -155,7 +159,7 @@ func (g *Gate) takeDirect(
 			k.fullAt = now.Add(d.ResetAfter)
 		case req.N == 1:
 			k.setParams(&req.Params)
-			k.update(now, req, d, leaseSize(rule.Leases, req.Params))
+			k.update(now, req, d, g.leaseSize(rule, req))
 		}
 	})
 	return d, nil
