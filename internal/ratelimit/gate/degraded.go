@@ -69,7 +69,7 @@ func (g *Gate) takeDegraded(res *Result) {
 // takeShare decides in this node's memory by its share of the limit.
 func (g *Gate) takeShare(res *Result) {
 	res.request.Space = degradedSpace
-	res.request.Params = res.request.Params.Share(int64(g.opts.Nodes()))
+	res.request.Params = res.request.Params.Share(g.nodes())
 	g.takeLocal(res)
 }
 
@@ -78,6 +78,6 @@ func (g *Gate) addDebt(req ratelimit.Request, n int64) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
 		k.setParams(&req.Params)
-		k.addDebt(now, n, int64(g.opts.Nodes()))
+		k.addDebt(now, n, g.nodes())
 	})
 }

@@ -129,8 +129,11 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
 	})
 }
 
+// nodes is how many nodes share Redis. It is 1 as long as Options.Nodes does not know.
+func (g *Gate) nodes() int64 { return max(1, int64(g.opts.Nodes())) }
+
 func (g *Gate) leaseSize(rule *rules.Compiled, req ratelimit.Request) int64 {
-	return leaseSize(rule.Leases, int64(g.opts.Nodes()), req.Params)
+	return leaseSize(rule.Leases, g.nodes(), req.Params)
 }
 
 // takeDirect makes a call for one caller alone, and caches a denial of one permit. It refunds
