@@ -167,7 +167,7 @@ func (s Sale) work(orders, streams float64) []work {
 		{redis, "status queries", queries, selling},
 		{rabbit, "messages", calls, selling},
 		{rabbit, "orders in messages", orders, selling},
-		{consumer, "transactions", batches, selling},
+		{consumer, "messages", calls, selling},
 		{consumer, "orders", orders, selling},
 		{mysql, "transactions", batches, selling},
 		{mysql, "orders", orders, selling},

@@ -206,7 +206,7 @@ func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
 			"Redis: reservations",
 		},
 		{"purchase", rabbitCPU, messages, "RabbitMQ: messages", "RabbitMQ: orders in messages"},
-		{"purchase", consumerCPU, transactions, "consumer: transactions", "consumer: orders"},
+		{"purchase", consumerCPU, messages, "consumer: messages", "consumer: orders"},
 		{"purchase", mysqlCPU, transactions, "MySQL: transactions", "MySQL: orders"},
 	} {
 		call, item := c.split(work.piece, work.cpu, work.counter)
