@@ -43,8 +43,7 @@ func FailOpen() Option { return func(s *settings) { s.onError = rules.OnErrorOpe
 func FailLocal() Option { return func(s *settings) { s.onError = rules.OnErrorLocal } }
 
 // Processes is how many processes share the Redis, 1 by default. FailLocal admits the limit divided
-// by it, but at least one permit. It bounds what Leases take of a fast
-// limit.
+// by it, but at least one permit. It bounds what Leases take of a fast limit.
 func Processes(n int) Option { return func(s *settings) { s.processes = n } }
 
 // Timeout bounds one decision of Redis. The default is 50 ms.

@@ -50,7 +50,7 @@ func TestInstallation(t *testing.T) {
 	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) { sigtermEnds(t, r) })
 }
 
-// processors checks how many processors each program uses.
+// processors checks that consumers use a part of the processors that the APIs use.
 func processors(t *testing.T, r *installation.Installation) {
 	const used = "go_sched_gomaxprocs_threads"
 	all := int(r.APIs[0].Metric(t, used))
