@@ -5,7 +5,9 @@ import (
 	"context"
 	"flag"
 	"os"
+	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -25,8 +27,9 @@ type browser struct {
 
 var chrome *browser
 
-// chromium returns Debian's chromium, or the one that CHROMIUM names.
-func chromium() string { return cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium") }
+// chromium returns Debian's chromium for tests, or the one that CHROMIUM names. It has Chromium's
+// engine without the user interface, and takes half of the processor time.
+func chromium() string { return cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium-headless-shell") }
 
 // start starts the browser at its first use.
 func (b *browser) start(t testing.TB) context.Context {
@@ -46,6 +49,9 @@ func (b *browser) start(t testing.TB) context.Context {
 		} {
 			options = append(options, chromedp.Flag(name, true))
 		}
+		if os.Geteuid() == 0 {
+			options = append(options, chromedp.ModifyCmdFunc(keepPriority))
+		}
 		alloc, endAlloc := chromedp.NewExecAllocator(b.ctx, options...)
 		ctx, endBrowser := chromedp.NewContext(alloc)
 		b.ends = []func(){endBrowser, endAlloc, func() { _ = os.RemoveAll(profile) }}
@@ -53,6 +59,15 @@ func (b *browser) start(t testing.TB) context.Context {
 	})
 	require.NoError(t, b.trust, "start %s (make services installs it)", chromium())
 	return b.ctx
+}
+
+// keepPriority takes the right to change priorities from a browser that root starts. It would run
+// ahead of all other processes, and the servers of other tests would miss their deadlines.
+func keepPriority(browser *exec.Cmd) {
+	browser.Args = append([]string{"setpriv", "--inh-caps=-sys_nice", "--bounding-set=-sys_nice",
+		browser.Path}, browser.Args[1:]...)
+	browser.Path = "/usr/bin/setpriv"
+	browser.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // as chromedp does
 }
 
 func (b *browser) close() {

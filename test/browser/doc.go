@@ -1,4 +1,4 @@
-// Package browser tests the pages in Debian's headless chromium, on a phone's and a desktop's
+// Package browser tests the pages in Debian's chromium-headless-shell, on a phone's and a desktop's
 // screen. It runs them on standalone and on real servers.
 //
 // All tests share one chromium and run side by side. Each visitor has its own profile. Three rules

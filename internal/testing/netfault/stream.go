@@ -1,6 +1,7 @@
 package netfault
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -67,7 +68,9 @@ func (e *entry) dial() (conn net.Conn, err error) {
 }
 
 // chunksInFlight is the number of chunks that a delayed proxy buffers. The source blocks beyond it.
-const chunksInFlight = 1 << 14
+// Each connection has two such buffers from its start, so they are small: programs open connections
+// by the hundred after a fault.
+const chunksInFlight = 1 << 10
 
 // chunk holds the data of one read.
 type chunk struct {
@@ -90,11 +93,11 @@ func (p *Proxy) copy(to, from net.Conn, data io.Reader, requests bool) {
 	})
 	defer close(chunks)
 	defer p.drop(from)
+	buf := make([]byte, 32<<10)
 	for {
-		buf := make([]byte, 64<<10)
 		n, err := data.Read(buf)
 		if n > 0 {
-			chunks <- chunk{buf[:n], time.Now()}
+			chunks <- chunk{bytes.Clone(buf[:n]), time.Now()}
 		}
 		if err != nil {
 			return
