@@ -64,8 +64,10 @@ func (b *browser) start(t testing.TB) context.Context {
 // keepPriority takes the right to change priorities from a browser that root starts. It would run
 // ahead of all other processes, and the servers of other tests would miss their deadlines.
 func keepPriority(browser *exec.Cmd) {
-	browser.Args = append([]string{"setpriv", "--inh-caps=-sys_nice", "--bounding-set=-sys_nice",
-		browser.Path}, browser.Args[1:]...)
+	browser.Args = append([]string{
+		"setpriv", "--inh-caps=-sys_nice", "--bounding-set=-sys_nice",
+		browser.Path,
+	}, browser.Args[1:]...)
 	browser.Path = "/usr/bin/setpriv"
 	browser.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // as chromedp does
 }
