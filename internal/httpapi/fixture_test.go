@@ -60,6 +60,9 @@ type fixture struct {
 	handler http.Handler
 }
 
+// site is one for all tests, because it never changes.
+var site, errSite = web.New("CNY", web.Brand{})
+
 // newFixture starts an API with the default rate limit rules and, if given, a file of more.
 func newFixture(t testing.TB, more ...string) *fixture {
 	t.Helper()
@@ -96,7 +99,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Events:      &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics:  s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),
-		Site:     must.Get(web.New("CNY", web.Brand{}))(t),
+		Site:     must.Get(site, errSite)(t),
 		Tokens:   must.Get(auth.New(secret, 40_000, time.Now))(t),
 		Ready:    app.NewHealth(up.Parts).Ready, Log: log,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},

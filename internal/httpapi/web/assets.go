@@ -58,8 +58,9 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 		for _, module := range modules[name] {
 			scripts.Write(bodies[module])
 		}
+		used := usesOf(scripts.String())
 		for l, w := range words {
-			text, err := json.Marshal(w.usedBy(scripts.String()))
+			text, err := json.Marshal(w.usedBy(used))
 			if err != nil {
 				return nil, fmt.Errorf("assets: words of %s in %s: %w", name, l, err)
 			}

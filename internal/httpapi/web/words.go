@@ -29,15 +29,38 @@ func loadWords(folder string) (map[Lang]Words, error) {
 	return all, nil
 }
 
-// usedBy returns the texts that scripts use: by their names, or by a beginning of their names.
-// Templates alone use the others.
-func (w Words) usedBy(scripts string) Words {
+// uses are the texts that scripts use. Templates alone use the others.
+type uses struct {
+	names      map[string]bool // 'buy.now'
+	beginnings map[string]bool // of names that a script completes: oneOf('reason', …) or `reason.${…}`
+}
+
+// usesOf reads scripts once, because a search for each text would take most of a program's start.
+func usesOf(scripts string) uses {
+	u := uses{names: make(map[string]bool), beginnings: make(map[string]bool)}
+	before := ""
+	for quoted := range strings.SplitSeq(scripts, "'") {
+		u.names[quoted] = true
+		if strings.HasSuffix(before, "oneOf(") {
+			u.beginnings[quoted] = true
+		}
+		before = quoted
+	}
+	for quoted := range strings.SplitSeq(scripts, "`") {
+		if beginning, _, found := strings.Cut(quoted, ".${"); found {
+			u.beginnings[beginning] = true
+		}
+	}
+	return u
+}
+
+// usedBy returns the texts that scripts use.
+func (w Words) usedBy(u uses) Words {
 	used := make(Words)
 	for name, text := range w {
-		found := strings.Contains(scripts, "'"+name+"'")
+		found := u.names[name]
 		for i, c := range name {
-			found = found || c == '.' && (strings.Contains(scripts, "oneOf('"+name[:i]+"'") ||
-				strings.Contains(scripts, "`"+name[:i]+".${"))
+			found = found || c == '.' && u.beginnings[name[:i]]
 		}
 		if found {
 			used[name] = text
