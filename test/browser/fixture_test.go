@@ -57,8 +57,8 @@ func (h fixture) visits(t testing.TB) *visitor {
 	return visit(t, h.base, h.screen)
 }
 
-// exec changes rows of the database, beside the programs.
-func (h fixture) exec(t testing.TB, statement string, args ...any) {
+// exec changes rows of the database, beside the programs, and returns their number.
+func (h fixture) exec(t testing.TB, statement string, args ...any) int64 {
 	t.Helper()
 	driver, dsn := "mysql", ""
 	if h.installation == nil {
@@ -69,8 +69,9 @@ func (h fixture) exec(t testing.TB, statement string, args ...any) {
 	}
 	db := must.Get(sql.Open(driver, dsn))(t)
 	defer db.Close()
-	_, err := db.ExecContext(t.Context(), statement, args...)
+	done, err := db.ExecContext(t.Context(), statement, args...)
 	require.NoError(t, err)
+	return must.Get(done.RowsAffected())(t)
 }
 
 func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
