@@ -28,7 +28,7 @@ type browser struct {
 var chrome *browser
 
 // chromium returns Debian's chromium for tests, or the one that CHROMIUM names. It has Chromium's
-// engine without the user interface, and takes half of the processor time.
+// engine without the user interface, and takes less processor time.
 func chromium() string { return cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium-headless-shell") }
 
 // start starts the browser at its first use.
@@ -62,11 +62,11 @@ func (b *browser) start(t testing.TB) context.Context {
 }
 
 // keepPriority takes the right to change priorities from a browser that root starts. It would run
-// ahead of all other processes, and the servers of other tests would miss their deadlines.
+// ahead of all other processes, and the servers of other tests would miss their deadlines. setpriv is
+// part of util-linux.
 func keepPriority(browser *exec.Cmd) {
 	browser.Args = append([]string{
-		"setpriv", "--inh-caps=-sys_nice", "--bounding-set=-sys_nice",
-		browser.Path,
+		"setpriv", "--inh-caps=-sys_nice", "--bounding-set=-sys_nice", browser.Path,
 	}, browser.Args[1:]...)
 	browser.Path = "/usr/bin/setpriv"
 	browser.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // as chromedp does

@@ -35,7 +35,7 @@ type uses struct {
 	beginnings map[string]bool // of names that a script completes: oneOf('reason', …) or `reason.${…}`
 }
 
-// usesOf reads scripts once, because a search for each text would take most of a program's start.
+// usesOf reads scripts one time, because a search for each text takes longer than the rest of New.
 func usesOf(scripts string) uses {
 	u := uses{names: make(map[string]bool), beginnings: make(map[string]bool)}
 	before := ""
