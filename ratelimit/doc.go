@@ -11,12 +11,13 @@
 // With TokenBucket, any interval of length T admits at most Burst + Permits × T / Per permits of a
 // key, over all processes together. Redis' clock decides, so the processes' clocks do not matter.
 // Leases may add processes × leases or one burst to an interval, whichever is more, and nothing in
-// the long run. All arithmetic is in whole numbers: no fraction of a permit is lost or granted twice.
+// the long run. All arithmetic is in whole numbers: no fraction of a permit is lost or granted
+// twice.
 //
 // # Errors
 //
-// A denial is no error: Allow and Reserve report it in the Decision. Wait, which has no other way to
-// report it, returns ErrLimited. ErrUnavailable means that Redis did not decide in time; OnError
+// A denial is no error: Allow and Reserve report it in the Decision. Wait, which has no other way
+// to report it, returns ErrLimited. ErrUnavailable means that Redis did not decide in time; OnError
 // chooses another answer. Every other error is the context's, or ErrPermits.
 //
 // # Subpackages

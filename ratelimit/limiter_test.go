@@ -271,7 +271,8 @@ func TestReservation_AddHeadersAppendsToTheList(t *testing.T) {
 	}, header)
 }
 
-// TestNew_TakesEveryInterval has the rates 1000/i a second as one permit in i ms and as 1,000 in i s.
+// TestNew_TakesEveryInterval has the rates 1000/i a second as one permit in i ms and as 1,000 in i
+// s.
 func TestNew_TakesEveryInterval(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := ratelimit.Clock(func() time.Time { return at })

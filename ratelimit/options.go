@@ -38,8 +38,8 @@ func Leases(n int) Option { return func(s *settings) { s.leases = n } }
 func FailOpen() Option { return func(s *settings) { s.onError = rules.OnErrorOpen } }
 
 // FailLocal decides in this process' memory, by this process' share of the limit, while Redis does
-// not answer: see Processes. Afterwards it charges Redis for the permits of a token bucket. A window
-// is not charged: around a failure up to twice its permits pass.
+// not answer: see Processes. Afterwards it charges Redis for the permits of a token bucket. A
+// window is not charged: around a failure up to twice its permits pass.
 func FailLocal() Option { return func(s *settings) { s.onError = rules.OnErrorLocal } }
 
 // Processes is how many processes share the Redis, 1 by default. FailLocal admits the limit divided
@@ -53,5 +53,6 @@ func Timeout(d time.Duration) Option { return func(s *settings) { s.timeout = d 
 // is 10,000.
 func MaxWaiters(n int) Option { return func(s *settings) { s.waiters = n } }
 
-// Clock replaces the clock of the Memory store, for tests. It must never go back. Redis has its own.
+// Clock replaces the clock of the Memory store, for tests. It must never go back. Redis has its
+// own.
 func Clock(now func() time.Time) Option { return func(s *settings) { s.now = now } }

@@ -40,8 +40,8 @@ func (r *Reservation) Cancel() {
 }
 
 // AddHeaders adds an item to each of the headers RateLimit and RateLimit-Policy of a response
-// (draft-ietf-httpapi-ratelimit-headers-11). Each limiter of a request adds its own. RateLimit has none
-// for a request that FailOpen admitted, because nothing has counted its permits.
+// (draft-ietf-httpapi-ratelimit-headers-11). Each limiter of a request adds its own. RateLimit has
+// none for a request that FailOpen admitted, because nothing has counted its permits.
 func (r *Reservation) AddHeaders(header http.Header) {
 	limit, policy := r.result.AppendHeaders(nil, nil)
 	if len(limit) > 0 {

@@ -90,7 +90,10 @@ func (p *loadTest) sign(a seckill.Actor) (string, error) {
 // buyerToken signs a buyer's token. Each token has its own id; all share a name and a phone number.
 // The order stores both, so its size is that of a real one.
 func (p *loadTest) buyerToken(id int64) (string, error) {
-	a := seckill.Actor{ID: strconv.FormatInt(id, 10), Role: seckill.Buyer, Name: "Load Test", Phone: "13800000000"}
+	a := seckill.Actor{
+		ID: strconv.FormatInt(id, 10), Role: seckill.Buyer, Name: "Load Test",
+		Phone: "13800000000",
+	}
 	return p.sign(a)
 }
 

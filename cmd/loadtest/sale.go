@@ -50,7 +50,8 @@ func (p *loadTest) setUp(ctx context.Context) error {
 	}
 	p.merchant = apiclient.Client{Base: p.Bases[0], Token: token, HTTP: p.http}
 	if err := prepare(ctx); err != nil {
-		hint := fmt.Errorf("is the API up at %s (-addr), and is SECKILL_JWT_SECRET its secret?", p.Bases[0])
+		hint := fmt.Errorf("is the API up at %s (-addr), and is SECKILL_JWT_SECRET its secret?",
+			p.Bases[0])
 		return errors.Join(err, hint)
 	}
 	return nil

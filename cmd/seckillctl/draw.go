@@ -40,8 +40,8 @@ type drawResult struct {
 	Mismatches []waitingroom.Mismatch `json:"mismatches"`
 }
 
-// Run prints the positions of the numbers and the claims that the draw contradicts. A draw that does
-// not verify has an exit code of its own, so that a script need not read the output.
+// Run prints the positions of the numbers and the claims that the draw contradicts. A draw that
+// does not verify has an exit code of its own, so that a script need not read the output.
 func (c *verifyDrawCmd) Run(s *session) error {
 	claims, err := c.read(s.stdin)
 	if err != nil {

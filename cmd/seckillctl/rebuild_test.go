@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 )
 
-// TestRebuild_WaitsForReplicasToo checks that a rebuild by hand waits for purchases as long as one of
-// the order consumers: an API may wait for Redis' replicas before it publishes.
+// TestRebuild_WaitsForReplicasToo checks that a rebuild by hand waits for purchases as long as one
+// of the order consumers: an API may wait for Redis' replicas before it publishes.
 func TestRebuild_WaitsForReplicasToo(t *testing.T) {
 	c := rebuildCmd{PublishTimeout: time.Second}
 	c.WaitTimeout = 500 * time.Millisecond

@@ -117,13 +117,16 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 
 // buyerToken signs a buyer's token. It outlives the demo, because the commands of invite use it.
 func (d demo) buyerToken(id int64) (string, error) {
-	actor := seckill.Actor{ID: strconv.FormatInt(id, 10), Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
+	actor := seckill.Actor{
+		ID: strconv.FormatInt(id, 10), Role: seckill.Buyer,
+		Name: fmt.Sprintf("Buyer %d", id),
+	}
 	return d.tokens.Sign(actor, demoTTL)
 }
 
-// soldExactly returns an error unless exactly the stock was sold and all other buyers were refused as
-// sold out. The verdict alone would accept a demo in which half of the buyers gave up. A busy machine
-// may answer some calls with 503; the buyers repeat them.
+// soldExactly returns an error unless exactly the stock was sold and all other buyers were refused
+// as sold out. The verdict alone would accept a demo in which half of the buyers gave up. A busy
+// machine may answer some calls with 503; the buyers repeat them.
 func soldExactly(r report.Report) error {
 	won, soldOut, l := r.Count(buyer.Won), r.Count(buyer.SoldOut), r.Verdict.Ledger
 	if !r.Passed() || won != demoUnits || won+soldOut != demoBuyers || l.Sold != demoUnits {

@@ -147,8 +147,8 @@ func TestCodes_AreNeededToJoinAWaitingRoom(t *testing.T) {
 	h.refuses("CODE_REQUIRED", buyer(1), "POST", "/randomPath?goodsId="+goods, "")
 }
 
-// TestCodes_SurviveTheLossOfRedis empties Redis: the rebuilt sale asks for codes, and a claimed code
-// stays its buyer's.
+// TestCodes_SurviveTheLossOfRedis empties Redis: the rebuilt sale asks for codes, and a claimed
+// code stays its buyer's.
 func TestCodes_SurviveTheLossOfRedis(t *testing.T) {
 	h := open(t)
 	goods := h.withCodes(seckill.SingleCodes, "")

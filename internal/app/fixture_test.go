@@ -167,8 +167,9 @@ func (h *fixture) as(who seckill.Actor, method, target, body string, header ...s
 	return r
 }
 
-// does sends a request and requires a 200. A busy machine may miss a deadline, so a GET or a request
-// for a path, which changes nothing either, is sent up to ten times until its answer is no 503.
+// does sends a request and requires a 200. A busy machine may miss a deadline, so a GET or a
+// request for a path, which changes nothing either, is sent up to ten times until its answer is no
+// 503.
 func (h *fixture) does(who seckill.Actor, method, target, body string, header ...string) reply {
 	repeatable := method == "GET" || strings.HasPrefix(target, "/randomPath?")
 	r := h.as(who, method, target, body, header...)

@@ -52,7 +52,8 @@ func (silent) Printf(context.Context, string, ...any) {}
 // Start reads a program's arguments and settings, and opens its log. nil flags mean -help and
 // -version alone. After either of these the error is flag.ErrHelp.
 func Start(
-	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout, stderr io.Writer,
+	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout,
+	stderr io.Writer,
 ) (config.Config, *slog.Logger, error) {
 	if err := parse(p, name, flags, args, stdout); err != nil {
 		return config.Config{}, nil, err

@@ -15,8 +15,8 @@ import (
 
 // TestSecrets_StayOutOfLogsAndStores makes, uses and rotates a webhook's secret, signs in with a
 // session, presents access codes, and sends each secret in wrong places. The log has every level.
-// Neither it nor Redis, the messages or the database's files may have a secret. The endpoint's id in
-// the log, and its path in the database, prove that the test read each place.
+// Neither it nor Redis, the messages or the database's files may have a secret. The endpoint's id
+// in the log, and its path in the database, prove that the test read each place.
 func TestSecrets_StayOutOfLogsAndStores(t *testing.T) {
 	h := open(t)
 	var mu sync.Mutex

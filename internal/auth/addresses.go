@@ -1,7 +1,7 @@
 package auth
 
-// Addresses encrypts the addresses of orders as Phones encrypts phone numbers, with the same keys. An
-// address is bound to its order and its buyer: it does not decrypt for another.
+// Addresses encrypts the addresses of orders as Phones encrypts phone numbers, with the same keys.
+// An address is bound to its order and its buyer: it does not decrypt for another.
 type Addresses struct{ Keys *Phones }
 
 // Seal encrypts the address of an order.

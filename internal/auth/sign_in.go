@@ -46,8 +46,8 @@ type SignInReply struct {
 	Issuer string // "": the issuer sends none (RFC 9207)
 }
 
-// FinishSignIn exchanges the code of a reply and returns the user. Every error but UNAVAILABLE means
-// that the user has to begin again; it contains neither codes nor tokens of ours.
+// FinishSignIn exchanges the code of a reply and returns the user. Every error but UNAVAILABLE
+// means that the user has to begin again; it contains neither codes nor tokens of ours.
 func (i *Issuer) FinishSignIn(
 	ctx context.Context, s SignIn, r SignInReply,
 ) (seckill.Actor, error) {

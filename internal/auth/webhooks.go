@@ -1,7 +1,7 @@
 package auth
 
-// WebhookSecrets encrypts the signing secrets of webhooks as Phones encrypts phone numbers, with the
-// same keys. A secret is bound to its endpoint: it does not decrypt for another, nor as a phone
+// WebhookSecrets encrypts the signing secrets of webhooks as Phones encrypts phone numbers, with
+// the same keys. A secret is bound to its endpoint: it does not decrypt for another, nor as a phone
 // number.
 type WebhookSecrets struct{ Keys *Phones }
 

@@ -8,8 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestWebhookSecrets_AreBoundToTheirEndpoint checks that a sealed secret opens for its endpoint only,
-// and not as a phone number.
+// TestWebhookSecrets_AreBoundToTheirEndpoint checks that a sealed secret opens for its endpoint
+// only, and not as a phone number.
 func TestWebhookSecrets_AreBoundToTheirEndpoint(t *testing.T) {
 	keys := must.Get(NewPhones(DerivedPhoneKey([]byte("a secret"))))(t)
 	w := WebhookSecrets{keys}

@@ -235,8 +235,8 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 	require.Equal(t, "user:hunter2@tcp(h:1)/d", cfg.MySQL.DSN.Reveal())
 }
 
-// TestSettings_WithSecretsPrintAsStars checks the type of each setting whose name says that it holds a
-// secret, so that a new one is not forgotten.
+// TestSettings_WithSecretsPrintAsStars checks the type of each setting whose name says that it
+// holds a secret, so that a new one is not forgotten.
 func TestSettings_WithSecretsPrintAsStars(t *testing.T) {
 	secretName := regexp.MustCompile(`SECRETS?$|PASSWORD|KEYS?$|TOKEN|DSN|AMQP_URL`)
 	found := 0

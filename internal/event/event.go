@@ -32,8 +32,8 @@ func Types() []Type {
 	}
 }
 
-// Ranking orders events of one millisecond. These are events of one transaction, or a payment and the
-// next change of its order: a payment does not lock the sale.
+// Ranking orders events of one millisecond. These are events of one transaction, or a payment and
+// the next change of its order: a payment does not lock the sale.
 func (t Type) Ranking() int { return slices.Index(Types(), t) }
 
 // OfStatus returns the type of the change that ends in a status.

@@ -8,8 +8,8 @@ import (
 )
 
 // prefers reports whether a caller's Accept names a media type and prefers it to another one, which
-// the caller gets otherwise (RFC 9110, 12.5.1). Of two that have the same quality the caller prefers
-// the first.
+// the caller gets otherwise (RFC 9110, 12.5.1). Of two that have the same quality the caller
+// prefers the first.
 func prefers(h http.Header, wanted, other string) bool {
 	best, others, named, first := 0.0, 0.0, false, false
 	precision := 0 // of the range that matches the other type

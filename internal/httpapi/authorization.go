@@ -10,9 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// authenticate verifies the caller. It is the only place that checks the caller's role and the scope
-// of an API key, which depend on the route alone. The error denied says that one of them is missing;
-// permit returns it, after 400 and 404.
+// authenticate verifies the caller. It is the only place that checks the caller's role and the
+// scope of an API key, which depend on the route alone. The error denied says that one of them is
+// missing; permit returns it, after 400 and 404.
 func (a *api) authenticate(r *http.Request, rt route) (by seckill.Actor, denied, err error) {
 	by, denied, err = a.callerOf(r, rt.scope)
 	if err == nil && denied == nil && (rt.callers == nil || !rt.callers(by)) {
@@ -41,8 +41,8 @@ func (a *api) callerOf(
 	return by, nil, err
 }
 
-// keyActor returns the merchant of an API key. Where the key lacks the scope the merchant has no role,
-// so that no step of the call allows it anything. Failed attempts are limited by address.
+// keyActor returns the merchant of an API key. Where the key lacks the scope the merchant has no
+// role, so that no step of the call allows it anything. Failed attempts are limited by address.
 func (a *api) keyActor(
 	ctx context.Context, token string, scope apikey.Scope,
 ) (by seckill.Actor, denied, err error) {
@@ -80,9 +80,9 @@ func bearer(h http.Header) (string, error) {
 	return token, nil
 }
 
-// permit refuses with FORBIDDEN unless the caller may use the route and an API key has its scope, and
-// then takes a permit of each rate limit of the call. Each handler calls it after the checks of the
-// fields and before any effect; handler panics if one does not.
+// permit refuses with FORBIDDEN unless the caller may use the route and an API key has its scope,
+// and then takes a permit of each rate limit of the call. Each handler calls it after the checks of
+// the fields and before any effect; handler panics if one does not.
 //
 // The contract puts NOT_FOUND before FORBIDDEN, and both and the sale's state before RATE_LIMITED.
 // So an error first looks up what the call addresses; lookup is nil for calls that address nothing.
@@ -110,8 +110,8 @@ func (r *request) permit(ctx context.Context, lookup func() error) error {
 	}
 }
 
-// checked returns the first problem of the fields taken so far, else that of permit. It is for calls
-// that address nothing.
+// checked returns the first problem of the fields taken so far, else that of permit. It is for
+// calls that address nothing.
 func (r *request) checked(ctx context.Context) error {
 	if err := r.Err(); err != nil {
 		return err

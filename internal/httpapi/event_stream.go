@@ -74,7 +74,8 @@ func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream))
 	if err := a.streams.acquire(r.actor.ID); err != nil {
 		if seckill.ReasonOf(err) == seckill.RateLimited {
 			h := r.gin.Writer.Header()
-			h.Set("RateLimit-Policy", fmt.Sprintf(`"streams";q=%d;qu="concurrent-requests"`, maxStreamsOfUser))
+			h.Set("RateLimit-Policy", fmt.Sprintf(`"streams";q=%d;qu="concurrent-requests"`,
+				maxStreamsOfUser))
 			h.Set("RateLimit", `"streams";r=0;t=1`)
 		}
 		return response{}, err

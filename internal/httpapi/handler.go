@@ -23,8 +23,8 @@ type request struct {
 	body        []byte // of a webhook, unread
 }
 
-// handler runs the steps of a route: authenticate, decode, handle, respond. Each handler calls permit
-// before its effects, because the contract puts 400 and 404 before 403 and 429.
+// handler runs the steps of a route: authenticate, decode, handle, respond. Each handler calls
+// permit before its effects, because the contract puts 400 and 404 before 403 and 429.
 func (a *api) handler(rt route) gin.HandlerFunc {
 	limit := callTimeout + rt.extraTime
 	return func(c *gin.Context) {

@@ -52,7 +52,8 @@ func (a *api) newDetailsResponse(d seckill.Details) detailsResponse {
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
-		Stock: s.Total, Total: s.Total, Sold: s.Total - s.Stock, Left: s.Stock, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
+		Stock: s.Total, Total: s.Total, Sold: s.Total - s.Stock, Left: s.Stock,
+		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Admission: s.Admission, Status: s.Status,
 		// An answer to an Idempotency-Key that an earlier release stored has none.
 		AccessCode: cmp.Or(s.AccessCode, seckill.NoCodes),

@@ -160,8 +160,8 @@ func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
 	h.want(201, create(otherMerchant(), "k-1", `"b"`)) // each merchant has keys of its own
 }
 
-// TestListSales_HasWhatEachSold checks the figures of the list: sold units of unpaid orders too, but
-// the revenue of paid ones only.
+// TestListSales_HasWhatEachSold checks the figures of the list: sold units of unpaid orders too,
+// but the revenue of paid ones only.
 func TestListSales_HasWhatEachSold(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

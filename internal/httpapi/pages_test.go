@@ -127,8 +127,8 @@ func TestSalePage_IsReadableWithoutScripts(t *testing.T) {
 	require.Contains(t, shop, `href="/s/`+goods+`"`)
 }
 
-// TestSalePage_WithoutDescriptionShowsThePrice checks the preview of a sale with neither picture nor
-// description. Its address is below SECKILL_PUBLIC_URL.
+// TestSalePage_WithoutDescriptionShowsThePrice checks the preview of a sale with neither picture
+// nor description. Its address is below SECKILL_PUBLIC_URL.
 func TestSalePage_WithoutDescriptionShowsThePrice(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -100,7 +100,8 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 }
 
 // soldOut refuses purchases of a sold-out sale at a fraction of decrStock's cost: it takes no
-// permit, sets no timer, and encrypts nothing. Where a rate limit protects the route, decrStock refuses.
+// permit, sets no timer, and encrypts nothing. Where a rate limit protects the route, decrStock
+// refuses.
 func (a *api) soldOut(r *request) error {
 	if !a.Purchases.SeemsSoldOut(r.purchasedGoods()) {
 		return nil

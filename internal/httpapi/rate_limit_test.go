@@ -112,9 +112,9 @@ func TestRateLimits_UnknownGoodsCreateNoBucket(t *testing.T) {
 	}
 }
 
-// TestRateLimits_ComeAfterOtherRefusals sends every malformed, foreign and misdirected request while
-// no call has a permit left. Each still gets its own error, in the order of the contract.
-// It is not parallel, because its requests would delay the tests of limiters.
+// TestRateLimits_ComeAfterOtherRefusals sends every malformed, foreign and misdirected request
+// while no call has a permit left. Each still gets its own error, in the order of the contract. It
+// is not parallel, because its requests would delay the tests of limiters.
 func TestRateLimits_ComeAfterOtherRefusals(t *testing.T) {
 	h := newFixture(t, `rules: [{name: all, route: "*", by: [global], algorithm: fixed_window,
 		limit: 1000000, interval: 24h, onMissingKey: shared}]`)

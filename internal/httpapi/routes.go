@@ -186,22 +186,28 @@ func (a *api) routes() []route {
 		},
 		{methods: post, path: managedOrder + "/reveal", scope: apikey.OrdersWrite, handle: a.revealOrder},
 		{
-			methods: read, path: "/admin/events", scope: apikey.OrdersRead, fields: []string{"after", "limit"},
+			methods: read, path: "/admin/events", scope: apikey.OrdersRead,
+			fields: []string{"after", "limit"},
 			handle: a.listEvents,
 		},
 		{
 			methods: post, path: webhooks, scope: apikey.WebhooksWrite, fields: ofWebhook, lists: listed,
 			handle: a.createWebhook,
 		},
-		{methods: read, path: webhooks, scope: apikey.WebhooksWrite, fields: page, handle: a.listWebhooks},
+		{
+			methods: read, path: webhooks, scope: apikey.WebhooksWrite, fields: page,
+			handle: a.listWebhooks,
+		},
 		{methods: read, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.showWebhook},
 		{
-			methods: patch, path: webhooks + "/:id", scope: apikey.WebhooksWrite, fields: append(ofWebhook, "rotateSecret"),
-			lists: listed, handle: a.changeWebhook,
+			methods: patch, path: webhooks + "/:id", scope: apikey.WebhooksWrite,
+			fields: append(ofWebhook, "rotateSecret"),
+			lists:  listed, handle: a.changeWebhook,
 		},
 		{methods: remove, path: webhooks + "/:id", scope: apikey.WebhooksWrite, handle: a.deleteWebhook},
 		{
-			methods: read, path: webhooks + "/:id/deliveries", scope: apikey.WebhooksWrite, fields: append(page, "state"),
+			methods: read, path: webhooks + "/:id/deliveries", scope: apikey.WebhooksWrite,
+			fields: append(page, "state"),
 			handle: a.listDeliveries,
 		},
 		{
@@ -221,7 +227,10 @@ func (a *api) routes() []route {
 			handle: a.listLimiters,
 		},
 		{methods: read, path: limiter, unlimited: true, handle: a.getLimiter},
-		{methods: put + " " + patch, path: limiter, unlimited: true, fields: ofLimiter, handle: a.setLimiter},
+		{
+			methods: put + " " + patch, path: limiter, unlimited: true, fields: ofLimiter,
+			handle: a.setLimiter,
+		},
 		{methods: remove, path: limiter, unlimited: true, handle: a.deleteLimiter},
 		{methods: read, path: deadLetters, fields: page, handle: a.listDeadLetters},
 		{methods: post, path: deadLetters + "/:id/requeue", handle: a.requeueDeadLetter},

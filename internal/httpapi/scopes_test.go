@@ -13,8 +13,8 @@ import (
 )
 
 // TestRoutes_ScopesFitTheirMethods checks that merchants' calls name a scope, that a reading scope
-// allows no change, and that all other calls refuse keys. Webhooks have one scope: whoever reads them
-// is a program that also sets them up.
+// allows no change, and that all other calls refuse keys. Webhooks have one scope: whoever reads
+// them is a program that also sets them up.
 func TestRoutes_ScopesFitTheirMethods(t *testing.T) {
 	for _, r := range newAPI(Deps{}).routes() {
 		switch {

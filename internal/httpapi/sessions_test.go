@@ -134,8 +134,8 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 	require.Contains(t, string(r.Data), `"name":"Ada"`)
 }
 
-// TestCreateSession_GuestsAreOnThisMachine presents requests that a site, a proxy or another machine
-// can cause. A site whose name resolves to 127.0.0.1 sends its own name as Host and Origin.
+// TestCreateSession_GuestsAreOnThisMachine presents requests that a site, a proxy or another
+// machine can cause. A site whose name resolves to 127.0.0.1 sends its own name as Host and Origin.
 func TestCreateSession_GuestsAreOnThisMachine(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

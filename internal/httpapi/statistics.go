@@ -51,7 +51,8 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 		Orders:           make(map[order.Status]countResponse),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox,
 		OrdersPerSecond: f.Rates.OrdersPerSecond,
-		Refusals:        make(map[seckill.Reason]int64), RefusalsSince: timestamp(f.Rates.Since), ServerTime: timestamp(v.Now),
+		Refusals:        make(map[seckill.Reason]int64), RefusalsSince: timestamp(f.Rates.Since),
+		ServerTime: timestamp(v.Now),
 	}
 	for _, reason := range stats.CountedReasons() {
 		shown.Refusals[reason] = f.Rates.Refusals[reason]

@@ -160,7 +160,9 @@ func (a *api) myPlace(
 }
 
 // leaveRoom is DELETE /sales/{goodsId}/waiting-room/me.
-func (a *api) leaveRoom(ctx context.Context, goodsID int64, buyerID string, _ string) (response, error) {
+func (a *api) leaveRoom(
+	ctx context.Context, goodsID int64, buyerID string, _ string,
+) (response, error) {
 	return ok(nil), a.Rooms.Leave(ctx, goodsID, buyerID)
 }
 
@@ -181,9 +183,11 @@ func (a *api) placeEvents(ctx context.Context, r *request) (response, error) {
 	})
 }
 
-// sendPlaces sends each change of a place until the place ends, the client leaves or the node stops.
-// A place that cannot be read for a moment is read again.
-func (s eventStream) sendPlaces(ctx context.Context, goodsID int64, buyerID string, place placeResponse) {
+// sendPlaces sends each change of a place until the place ends, the client leaves or the node
+// stops. A place that cannot be read for a moment is read again.
+func (s eventStream) sendPlaces(
+	ctx context.Context, goodsID int64, buyerID string, place placeResponse,
+) {
 	interval := time.NewTicker(placeInterval)
 	defer interval.Stop()
 	for sent, at := (placeResponse{}), time.Now(); ; {

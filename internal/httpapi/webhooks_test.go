@@ -62,8 +62,8 @@ func (h *fixture) listHooks(who actor) (ids []string) {
 	}
 }
 
-// TestWebhooks_AreManagedByTheirOwner checks the life of a webhook: its fields, the secret that only
-// the answer of its creation shows, changes, who sees it, and its end.
+// TestWebhooks_AreManagedByTheirOwner checks the life of a webhook: its fields, the secret that
+// only the answer of its creation shows, changes, who sees it, and its end.
 func TestWebhooks_AreManagedByTheirOwner(t *testing.T) {
 	h := newFixture(t)
 	w := h.hook(merchant(), `{"url":"https://shop.example/a?b=c"}`)
@@ -202,8 +202,8 @@ func TestWebhooks_RefuseBadInput(t *testing.T) {
 	require.Len(t, h.listHooks(merchant()), 1)
 }
 
-// TestWebhooks_GetTheEventsOfAPurchase checks the way from a purchase to the merchant's program: the
-// events of own sales, verified by the library with the secret that the API has shown; and the
+// TestWebhooks_GetTheEventsOfAPurchase checks the way from a purchase to the merchant's program:
+// the events of own sales, verified by the library with the secret that the API has shown; and the
 // deliveries as the owner sees them.
 func TestWebhooks_GetTheEventsOfAPurchase(t *testing.T) {
 	h := newFixture(t)

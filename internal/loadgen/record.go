@@ -143,7 +143,8 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	if t.Place.Number == 0 { // a wait in a line is not the API's latency
 		r.addTime(SpanDecision, t.DecisionTime)
 	}
-	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite && t.WriteTime > 0 {
+	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite &&
+		t.WriteTime > 0 {
 		r.addTime(SpanWritten, t.WriteTime)
 	}
 	if len(t.Accepted) > 0 || t.Uncertain {

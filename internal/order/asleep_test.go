@@ -133,8 +133,8 @@ func (s *asleepAfterDrains) BarrierReached(
 	return reached, err
 }
 
-// TestRebuild_AsleepFailsNoOrderOfANewerEpoch checks that a rebuilder that sleeps before it gives up
-// an order that MySQL refuses fails no order of the epoch that another one has opened meanwhile.
+// TestRebuild_AsleepFailsNoOrderOfANewerEpoch checks that a rebuilder that sleeps before it gives
+// up an order that MySQL refuses fails no order of the epoch that another one has opened meanwhile.
 // These orders are on their way.
 func TestRebuild_AsleepFailsNoOrderOfANewerEpoch(t *testing.T) {
 	h := newFixture(t)
@@ -219,9 +219,9 @@ func (s asleepRequeue) DeadLetter(ctx context.Context, id string) (order.DeadLet
 	return d, err
 }
 
-// TestRequeue_AsleepRestoresNoOrderThatWasDecided checks that a requeue that sleeps after it has read
-// the dead letter changes nothing if the order is requeued and cancelled meanwhile, or discarded. The
-// units that it has taken return at once.
+// TestRequeue_AsleepRestoresNoOrderThatWasDecided checks that a requeue that sleeps after it has
+// read the dead letter changes nothing if the order is requeued and cancelled meanwhile, or
+// discarded. The units that it has taken return at once.
 func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(*fixture, order.DeadLetter)

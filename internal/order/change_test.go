@@ -45,8 +45,8 @@ func (s *slowReader) Sale(ctx context.Context, goodsID int64) (seckill.Sale, err
 	return sale, err
 }
 
-// TestChange_OlderThanCloseDoesNotReopen suspends a change between its read of the row and its write
-// to Redis. The sale is closed meanwhile, and stays closed in Redis.
+// TestChange_OlderThanCloseDoesNotReopen suspends a change between its read of the row and its
+// write to Redis. The sale is closed meanwhile, and stays closed in Redis.
 func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
@@ -68,9 +68,9 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	require.EqualValues(t, 1, v.PerBuyerLimit, "closing brings the whole row")
 }
 
-// TestChange_PeriodIsAnsweredOnceBuyersHaveIt checks that a new end is answered 503 while Redis lacks
-// it, and by an API that talks to another master than the one that may have the sale open. The same
-// key brings it to buyers.
+// TestChange_PeriodIsAnsweredOnceBuyersHaveIt checks that a new end is answered 503 while Redis
+// lacks it, and by an API that talks to another master than the one that may have the sale open.
+// The same key brings it to buyers.
 func TestChange_PeriodIsAnsweredOnceBuyersHaveIt(t *testing.T) {
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 	c := salechange.Change{EndAt: &end}
@@ -157,9 +157,9 @@ func TestClose_DuringALoadStaysClosed(t *testing.T) {
 	}
 }
 
-// TestClose_BeforeRedisIsEmptiedStaysClosed closes a sale, or ends it, after an epoch has read it as
-// exposed. Redis is emptied before it stages the orders of that epoch, and so loses the version that
-// refuses older loads. That epoch is not loaded.
+// TestClose_BeforeRedisIsEmptiedStaysClosed closes a sale, or ends it, after an epoch has read it
+// as exposed. Redis is emptied before it stages the orders of that epoch, and so loses the version
+// that refuses older loads. That epoch is not loaded.
 func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 	for name, end := range map[string]func(*fixture, int64){
 		"close": func(h *fixture, goods int64) {
@@ -193,8 +193,8 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 	}
 }
 
-// TestChange_OfTheStockKeepsNoSaleShut raises and cuts the stock after an epoch has read the sale and
-// before Redis loads it. The load is not refused, and Redis and MySQL agree afterwards.
+// TestChange_OfTheStockKeepsNoSaleShut raises and cuts the stock after an epoch has read the sale
+// and before Redis loads it. The load is not refused, and Redis and MySQL agree afterwards.
 func TestChange_OfTheStockKeepsNoSaleShut(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID

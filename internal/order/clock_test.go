@@ -67,7 +67,8 @@ func TestSales_HaveTheDatabasesTime(t *testing.T) {
 	require.NoError(t, service.Delete(ctx, operator, sale.GoodsID, once), "a repeated key")
 }
 
-// TestTimes_LaterCountsTheTimeSinceTheReading sleeps between a reading and its use, which counts once.
+// TestTimes_LaterCountsTheTimeSinceTheReading sleeps between a reading and its use, which counts
+// once.
 func TestTimes_LaterCountsTheTimeSinceTheReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := elsewhere{ahead: time.Hour}

@@ -196,8 +196,8 @@ func (r slowRedis) Reserve(
 	return g, err
 }
 
-// TestPlace_PublishDeadlineBeginsWithReservation checks that a late answer of Redis leaves no time to
-// publish: a rebuild waits for that deadline after it has shut the gate. The relay publishes the
+// TestPlace_PublishDeadlineBeginsWithReservation checks that a late answer of Redis leaves no time
+// to publish: a rebuild waits for that deadline after it has shut the gate. The relay publishes the
 // order.
 func TestPlace_PublishDeadlineBeginsWithReservation(t *testing.T) {
 	h := newFixture(t)

@@ -122,9 +122,9 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	require.Equal(t, order.Created, o.Status, "a provider's report names no buyer")
 }
 
-// TestFindManaged_PromisedOrderIsNotMissingDuringARebuild checks that merchants and payment providers,
-// who do not say whose order it is, are answered 503 while only the queue has an order. A number that
-// nobody has is missing once the gate is open.
+// TestFindManaged_PromisedOrderIsNotMissingDuringARebuild checks that merchants and payment
+// providers, who do not say whose order it is, are answered 503 while only the queue has an order.
+// A number that nobody has is missing once the gate is open.
 func TestFindManaged_PromisedOrderIsNotMissingDuringARebuild(t *testing.T) {
 	h := newFixture(t)
 	h.onMariaDB()

@@ -64,8 +64,8 @@ type Pending struct {
 	At    time.Time // when it was reserved, by Redis' clock
 }
 
-// Held is one order of a buyer's holding in Redis. A final one has no units, and keeps its path from
-// being used again.
+// Held is one order of a buyer's holding in Redis. A final one has no units, and keeps its path
+// from being used again.
 type Held struct {
 	BuyerID  string
 	OrderSn  string

@@ -215,8 +215,8 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
 
-// TestTombstone_HasTheDatabasesTime checks that Redis' clock, which is an hour ahead of the database's,
-// does not date a lost order, and thereby its sale.
+// TestTombstone_HasTheDatabasesTime checks that Redis' clock, which is an hour ahead of the
+// database's, does not date a lost order, and thereby its sale.
 func TestTombstone_HasTheDatabasesTime(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 1)

@@ -92,8 +92,9 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 }
 
-// TestReconcile_ReturnsUnitsOfCancelledOrder checks that the reconciler returns the units that Redis
-// took again for an order after its cancellation was applied. Settling would count them as sold.
+// TestReconcile_ReturnsUnitsOfCancelledOrder checks that the reconciler returns the units that
+// Redis took again for an order after its cancellation was applied. Settling would count them as
+// sold.
 func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)

@@ -63,8 +63,8 @@ func openConfirmChannel(c *connection, onReturn chan<- struct{}) (*confirmChanne
 }
 
 // recordReturns stores what first receives, until the channel ends. It waits for both listeners at
-// once: waiting for a delivery to second that the library has given up would miss the next return. A
-// return of which only second got a copy is lost; the republisher publishes its orders later.
+// once: waiting for a delivery to second that the library has given up would miss the next return.
+// A return of which only second got a copy is lost; the republisher publishes its orders later.
 func (cc *confirmChannel) recordReturns(
 	first, second <-chan amqp.Return, onReturn chan<- struct{},
 ) {

@@ -58,7 +58,8 @@ func (s *shares) remove(st *stream) {
 // balance ends the streams of shards that are more than the share of this process, the latest
 // activated ones first: their next consumer is probably not one that has just handed them over. A
 // stream without a delivery counts as waiting, because an idle shard costs nothing. processes is
-// the broker's count, and 0 if the broker does not know it. Each stream calls balance once a second.
+// the broker's count, and 0 if the broker does not know it. Each stream calls balance once a
+// second.
 func (s *shares) balance(processes int, now time.Time) {
 	if processes == 0 {
 		return

@@ -86,11 +86,11 @@ func (s *bucketState) shift(now int64) int64 {
 }
 
 // convert expresses a level of other params in those of t. Two things stay as they are, so that
-// changes back and forth cancel each other: the number of permits taken and, where the rate changes,
-// their share of the burst. The level is the larger of both. So no change refills, and a drained
-// bucket stays drained. But the number counts up to free only: a smaller limit does not deny until
-// all permits of a larger one have drained. The level above free is waits that callers were
-// promised. These keep their time.
+// changes back and forth cancel each other: the number of permits taken and, where the rate
+// changes, their share of the burst. The level is the larger of both. So no change refills, and a
+// drained bucket stays drained. But the number counts up to free only: a smaller limit does not
+// deny until all permits of a larger one have drained. The level above free is waits that callers
+// were promised. These keep their time.
 func (s *bucketState) convert(t *Params, at level, left trace) (level, trace) {
 	by := s.by
 	if t.Kind == KindBursty { // Guava keeps the time
@@ -255,8 +255,8 @@ func (t *Params) never(n, most int64) bool {
 	return product(n, t.Cost) > most
 }
 
-// decide writes its answer in place. A copy of an answer that was written field by field takes longer
-// than the decision.
+// decide writes its answer in place. A copy of an answer that was written field by field takes
+// longer than the decision.
 func (s *bucketState) decide(t *Params, now int64, a ask, d *answer) {
 	s.reanchor(t, now)
 	at, most := s.level(t, now), t.capFor(a.wait)

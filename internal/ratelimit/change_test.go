@@ -32,9 +32,9 @@ func admittedIn(s *limiter, clock *testclock.Clock, length time.Duration) int {
 	return n
 }
 
-// TestLimiter_ChangedRateKeepsPermits lowers and raises the rate of a drained limiter whose burst is
-// in permits. The permits taken stay taken. A slower limiter opens no burst, and a faster one does
-// not deny for the time that these permits took at the old rate.
+// TestLimiter_ChangedRateKeepsPermits lowers and raises the rate of a drained limiter whose burst
+// is in permits. The permits taken stay taken. A slower limiter opens no burst, and a faster one
+// does not deny for the time that these permits took at the old rate.
 func TestLimiter_ChangedRateKeepsPermits(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, a := range []ratelimit.Algorithm{
@@ -83,8 +83,9 @@ func TestLimiter_ChangedRateKeepsTimeOfBurstInSeconds(t *testing.T) {
 	})
 }
 
-// TestLimiter_SlowRateForgetsNoPermits takes ten million permits of a fast limiter. At the slow rates
-// these are more than 2^51 ticks. After the change back it admits what has accumulated meanwhile.
+// TestLimiter_SlowRateForgetsNoPermits takes ten million permits of a fast limiter. At the slow
+// rates these are more than 2^51 ticks. After the change back it admits what has accumulated
+// meanwhile.
 func TestLimiter_SlowRateForgetsNoPermits(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		const fast, burst = 1e6, 10_000_000
@@ -131,8 +132,8 @@ func TestReserve_ChangedRateKeepsPromisedWaits(t *testing.T) {
 	})
 }
 
-// TestReserve_ChangesBackAndForthKeepPromisedMoments has callers wait for a limiter whose interval is
-// no whole number of microseconds. It changes to a slow one and back. Nobody gets a moment that
+// TestReserve_ChangesBackAndForthKeepPromisedMoments has callers wait for a limiter whose interval
+// is no whole number of microseconds. It changes to a slow one and back. Nobody gets a moment that
 // another caller was promised.
 func TestReserve_ChangesBackAndForthKeepPromisedMoments(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
@@ -208,10 +209,10 @@ func drawBucket(t *rapid.T) ratelimit.Limit {
 	return tokenBucket(rate, rapid.SampledFrom([]float64{8, 16}).Draw(t, "seconds"))
 }
 
-// TestLimiter_ChangesBackAndForthKeepPermits compares a limiter whose rate and burst change again and
-// again with an exact one. It never admits what the exact one denies. A change rounds up to
-// a microsecond, which is less than four permits of these bursts. It denies no more than that.
-// In all it admits the largest burst and what accumulates at the rates of the time.
+// TestLimiter_ChangesBackAndForthKeepPermits compares a limiter whose rate and burst change again
+// and again with an exact one. It never admits what the exact one denies. A change rounds up to a
+// microsecond, which is less than four permits of these bursts. It denies no more than that. In all
+// it admits the largest burst and what accumulates at the rates of the time.
 func TestLimiter_ChangesBackAndForthKeepPermits(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	for _, name := range []string{"memory", "redis"} {

@@ -146,9 +146,9 @@ func TestLimiter_ShortStepBackIsNoOutage(t *testing.T) {
 }
 
 // TestLimiter_SwingingClockCreatesFewPermits has a clock that is ahead by 10 s for a tenth of a
-// second, and right for the next. The first step refills the bucket once. Each later one adds a tenth
-// of a second's permits at most, and the time while the clock is behind counts twice. A limiter that
-// drains at each step would admit 2,000 permits more. No step is an outage.
+// second, and right for the next. The first step refills the bucket once. Each later one adds a
+// tenth of a second's permits at most, and the time while the clock is behind counts twice. A
+// limiter that drains at each step would admit 2,000 permits more. No step is an outage.
 func TestLimiter_SwingingClockCreatesFewPermits(t *testing.T) {
 	const rate, burst, swings = 100, 100, 20
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {

@@ -173,7 +173,8 @@ func TestGuava_BurstIsAtMostOneSecond(t *testing.T) {
 }
 
 // TestGuava_IdleLimiterKeepsItsStoredPermits checks that a full limiter is not taken for a new one,
-// which has no stored permits. Redis keeps its key for a day, and a memory that drops others keeps it.
+// which has no stored permits. Redis keeps its key for a day, and a memory that drops others keeps
+// it.
 func TestGuava_IdleLimiterKeepsItsStoredPermits(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	s := newLimiter(t, redislimit.New(client, nil), "k", bursty(5))

@@ -146,8 +146,8 @@ func (t *Params) idleLifetime() int64 {
 	return 0
 }
 
-// Refund returns the permits that the decision took. It credits no permits that have drained, belong
-// to a window that is over, or were followed by others in a bucket.
+// Refund returns the permits that the decision took. It credits no permits that have drained,
+// belong to a window that is over, or were followed by others in a bucket.
 func (m *Memory) Refund(_ context.Context, taken Decision, r Request) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -253,8 +253,8 @@ func (t *Params) family() string {
 	return string(t.limit.Value().Algorithm)
 }
 
-// evict examines a few limiters and drops those that are full. Memory then follows the load without a
-// background goroutine. A map's iteration begins at a random key, so evict reaches all of them. A
+// evict examines a few limiters and drops those that are full. Memory then follows the load without
+// a background goroutine. A map's iteration begins at a random key, so evict reaches all of them. A
 // store that is too large loses all that it examines. A small one loses nothing, because its keys
 // would be made again and again.
 func (m *Memory) evict(shard *memoryShard, now int64) {

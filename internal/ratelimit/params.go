@@ -217,9 +217,9 @@ func (t Params) PermitsIn(d time.Duration) int64 {
 	return product(d.Microseconds(), t.Scale) / t.Cost
 }
 
-// RefundMark identifies the permits of a decision to a refund, in µs. For windows and logs it is the
-// time at which they were taken. For the others it is the time at which the limiter is full, because
-// that time changes as soon as others take permits.
+// RefundMark identifies the permits of a decision to a refund, in µs. For windows and logs it is
+// the time at which they were taken. For the others it is the time at which the limiter is full,
+// because that time changes as soon as others take permits.
 func (t Params) RefundMark(taken Decision) int64 {
 	switch t.limit.Value().Algorithm {
 	case FixedWindow, SlidingWindow, SubWindows, SlidingLog:

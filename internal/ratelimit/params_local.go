@@ -56,7 +56,8 @@ func (l Limit) warmupParams(cost, scale int64) (Params, error) {
 		return Params{}, err
 	}
 	return Params{
-		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: unique.Make(l),
+		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount,
+		limit: unique.Make(l),
 	}, l.checkWait()
 }
 

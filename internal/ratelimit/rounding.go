@@ -8,10 +8,10 @@ import (
 // A rate is rounded by one of so many at most.
 const precision = 1_000_000_000
 
-// rounded lists the fractions that may stand for x, the closest first: x itself and its convergents,
-// the closest fractions that are as short. None differs from x by more than a billionth of x, and
-// none has a number above MaxTicks. 1000/3 as a decimal of 16 digits becomes 3000 µs again. The list
-// is empty if x is too large.
+// rounded lists the fractions that may stand for x, the closest first: x itself and its
+// convergents, the closest fractions that are as short. None differs from x by more than a
+// billionth of x, and none has a number above MaxTicks. 1000/3 as a decimal of 16 digits becomes
+// 3000 µs again. The list is empty if x is too large.
 func rounded(x *big.Rat) (near []*big.Rat) {
 	most := new(big.Rat).Quo(x, big.NewRat(precision, 1))
 	add := func(y *big.Rat) {

@@ -25,8 +25,8 @@
 //
 // One key belongs to no goods: sk:ended-rests, the set of the sales that requests found lost.
 //
-// The keys :tally and :pace keep their names because releases run side by side during an upgrade and
-// the counters of a renamed key would restart.
+// The keys :tally and :pace keep their names because releases run side by side during an upgrade
+// and the counters of a renamed key would restart.
 //
 // Each step is one script of scripts/lua. This package binds KEYS and ARGV and decodes the answer;
 // it makes no decisions. A call that exceeds its deadline has an unknown outcome and returns an

@@ -137,8 +137,8 @@ func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	s.requireUnits(0, 3, 0)
 }
 
-// TestAdopt_EndedOrderTakesNothing checks that a consumer that slept takes no units for an order that
-// another one wrote and its buyer cancelled. A requeue takes them again.
+// TestAdopt_EndedOrderTakesNothing checks that a consumer that slept takes no units for an order
+// that another one wrote and its buyer cancelled. A requeue takes them again.
 func (s fixture) TestAdopt_EndedOrderTakesNothing(t *testing.T) {
 	s.load(onSale(3, 2))
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: "7", Quantity: 2}}
@@ -183,8 +183,8 @@ func (s fixture) TestUpdateSale_CreatesNoSale(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 }
 
-// TestUpdateSale_OlderVersionChangesNothing checks that the newer of two changes prevails, whichever
-// reaches Redis first. The versions are compared as numbers.
+// TestUpdateSale_OlderVersionChangesNothing checks that the newer of two changes prevails,
+// whichever reaches Redis first. The versions are compared as numbers.
 func (s fixture) TestUpdateSale_OlderVersionChangesNothing(t *testing.T) {
 	sale := onSale(10, 5)
 	sale.Version = 9
@@ -311,8 +311,9 @@ func (s fixture) TestLoad_FailsWithItsPages(t *testing.T) {
 	require.Zero(t, s.client.Exists(t.Context(), keysOf(goods).stage(sale.Epoch)).Val())
 }
 
-// TestStageOrders_CountARepeatedBatchOnce checks that a batch that is sent again, because its answer was
-// lost, changes nothing. The first batch begins anew: what an epoch of the same number staged is gone.
+// TestStageOrders_CountARepeatedBatchOnce checks that a batch that is sent again, because its
+// answer was lost, changes nothing. The first batch begins anew: what an epoch of the same number
+// staged is gone.
 func (s fixture) TestStageOrders_CountARepeatedBatchOnce(t *testing.T) {
 	key := keysOf(goods).stage(1)
 	orders := []order.Held{

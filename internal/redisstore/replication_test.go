@@ -59,9 +59,9 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
-// TestAdopt_ReportsMissingReplicas checks that the store returns no units of an adoption that too few
-// replicas have, although the master keeps them. A repeat returns them once the replica is back, and
-// takes none twice.
+// TestAdopt_ReportsMissingReplicas checks that the store returns no units of an adoption that too
+// few replicas have, although the master keeps them. A repeat returns them once the replica is
+// back, and takes none twice.
 func TestAdopt_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	s.load(onSale(10, 2))

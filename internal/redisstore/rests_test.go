@@ -24,8 +24,8 @@ func (s fixture) TestEndRest_IsListedForEveryProcess(t *testing.T) {
 	require.LessOrEqual(t, left, endedRestsKept)
 }
 
-// TestViews_ReadsEachSale checks sales of every master, one that is not there, and a Redis that does
-// not have the script yet.
+// TestViews_ReadsEachSale checks sales of every master, one that is not there, and a Redis that
+// does not have the script yet.
 func (s fixture) TestViews_ReadsEachSale(t *testing.T) {
 	const sales = 20
 	var goodsIDs []int64

@@ -7,8 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Retire deletes a sale that is over, with its waiting room; false where Redis has another epoch or a
-// newer version of the sale, or orders are still in flight. A call that failed is repeated whole.
+// Retire deletes a sale that is over, with its waiting room; false where Redis has another epoch or
+// a newer version of the sale, or orders are still in flight. A call that failed is repeated whole.
 func (s *Store) Retire(ctx context.Context, sale seckill.Sale) (bool, error) {
 	k := keysOf(sale.GoodsID)
 	done, err := s.retireKeys(ctx, sale,
@@ -23,7 +23,8 @@ func (s *Store) Retire(ctx context.Context, sale seckill.Sale) (bool, error) {
 	return s.retireRoom(ctx, sale)
 }
 
-// retireRoom deletes the waiting room of a sale. The room is last, so that a failed call is repeated.
+// retireRoom deletes the waiting room of a sale. The room is last, so that a failed call is
+// repeated.
 func (s *Store) retireRoom(ctx context.Context, sale seckill.Sale) (bool, error) {
 	k := keysOf(sale.GoodsID)
 	const chunk = 512

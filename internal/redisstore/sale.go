@@ -35,8 +35,8 @@ type saleDetails struct {
 	UpdatedAt  time.Time          `json:"updatedAt"`
 }
 
-// merchantID is the id of a user in a card. While both releases run, programs of a release whose ids
-// were numbers read the card too. They read only a JSON number, so an id that is one stays one.
+// merchantID is the id of a user in a card. While both releases run, programs of a release whose
+// ids were numbers read the card too. They read only a JSON number, so an id that is one stays one.
 type merchantID string
 
 // MarshalJSON implements json.Marshaler.
@@ -220,8 +220,8 @@ func (s *Store) stageAll(
 	return staged, nil
 }
 
-// stageOrders adds the batch with a number, from 1 on, to the holdings of a key that the load script
-// renames. Short calls let Redis serve other sales meanwhile.
+// stageOrders adds the batch with a number, from 1 on, to the holdings of a key that the load
+// script renames. Short calls let Redis serve other sales meanwhile.
 func (s *Store) stageOrders(
 	ctx context.Context, key string, number int, orders []order.Held,
 ) error {

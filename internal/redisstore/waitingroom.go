@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
-// roomBuckets is how many hashes keep the numbers of a sale's buyers. A million buyers make hashes of
-// some 60 entries, which Redis keeps as compact lists: about 20 bytes a buyer. It never changes.
+// roomBuckets is how many hashes keep the numbers of a sale's buyers. A million buyers make hashes
+// of some 60 entries, which Redis keeps as compact lists: about 20 bytes a buyer. It never changes.
 const roomBuckets = 1 << 14
 
 // longID is the greatest length of a buyer's id that is stored as it is. A longer id is stored as a
@@ -45,8 +45,8 @@ func (k keys) ofRoom() []string {
 	return []string{k.sale(), k.room(), k.turns(), k.done(), k.gap(), k.late()}
 }
 
-// Join finds, hands out or removes the numbers of up to reservation.MaxBatch buyers of one sale. There
-// are no seats where the room is not ready. The state has what a place needs, and no details.
+// Join finds, hands out or removes the numbers of up to reservation.MaxBatch buyers of one sale.
+// There are no seats where the room is not ready. The state has what a place needs, and no details.
 func (s *Store) Join(
 	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
 ) (admission.State, []admission.Seat, error) {
@@ -65,8 +65,8 @@ func (s *Store) Join(
 	return state, seats, r.err
 }
 
-// joinArguments returns the keys and the arguments of the join script. It leaves out what no visit of
-// the group needs, because each argument costs Redis as much as a part of the work.
+// joinArguments returns the keys and the arguments of the join script. It leaves out what no visit
+// of the group needs, because each argument costs Redis as much as a part of the work.
 func joinArguments(
 	k keys, lease string, mode admission.Mode, visits []admission.Visit,
 ) (keys []string, args []any) {
@@ -156,8 +156,8 @@ func (s *Store) Prepare(
 	return s.runDetailed(ctx, s.prepare, "prepare a waiting room", keysOf(goodsID).ofRoom(), args)
 }
 
-// RaiseLimit lets a room hand out the numbers up to a limit; SetSeed publishes its seed, and SetHeld
-// what may return. They change nothing if the room has another lease.
+// RaiseLimit lets a room hand out the numbers up to a limit; SetSeed publishes its seed, and
+// SetHeld what may return. They change nothing if the room has another lease.
 func (s *Store) RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error {
 	return s.setRoom(ctx, goodsID, lease, "limit", limit)
 }
@@ -187,9 +187,9 @@ func (s *Store) setRoom(ctx context.Context, goodsID int64, lease string, fields
 	return nil
 }
 
-// Turns lists the admissions that are neither used nor over, with what was left of each at the moment
-// of a state. It returns an error if Redis has lost that state, or has an older one: its admissions
-// are then not those of the state.
+// Turns lists the admissions that are neither used nor over, with what was left of each at the
+// moment of a state. It returns an error if Redis has lost that state, or has an older one: its
+// admissions are then not those of the state.
 func (s *Store) Turns(
 	ctx context.Context, goodsID int64, state admission.State,
 ) ([]admission.Turn, error) {
@@ -219,7 +219,8 @@ func (s *Store) Turns(
 	return turns, nil
 }
 
-// Ended returns the bitmap of the numbers that wait no more: bit n of byte n/8, the highest bit first.
+// Ended returns the bitmap of the numbers that wait no more: bit n of byte n/8, the highest bit
+// first.
 func (s *Store) Ended(ctx context.Context, goodsID int64) ([]byte, error) {
 	bits, err := s.client.Get(ctx, keysOf(goodsID).done()).Bytes()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -105,8 +105,8 @@ func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
 }
 
 // TestJoin_EachBuyerGetsTheirOwnNumber checks groups of new buyers, of buyers with a number, and of
-// both, with and without tickets, whose ids are short, long or both. The script gets other arguments
-// for each, and answers otherwise.
+// both, with and without tickets, whose ids are short, long or both. The script gets other
+// arguments for each, and answers otherwise.
 func (s fixture) TestJoin_EachBuyerGetsTheirOwnNumber(t *testing.T) {
 	s.openRoom(1, 1)
 	short := func(i int) string { return fmt.Sprint(i) }
@@ -380,8 +380,8 @@ func (s fixture) again(units, limit int64) {
 	s.load(sale)
 }
 
-// TestPrepare_ClockOfANewMasterKeepsAdmissions checks that an admission lasts as long as before on a
-// new master whose clock is set otherwise: one that the replica has, and one that MySQL restores.
+// TestPrepare_ClockOfANewMasterKeepsAdmissions checks that an admission lasts as long as before on
+// a new master whose clock is set otherwise: one that the replica has, and one that MySQL restores.
 func (s fixture) TestPrepare_ClockOfANewMasterKeepsAdmissions(t *testing.T) {
 	s.openRoom(9, 1)
 	s.visit(admission.Join, 1)
@@ -403,8 +403,8 @@ func (s fixture) TestPrepare_ClockOfANewMasterKeepsAdmissions(t *testing.T) {
 	}
 }
 
-// TestPrepare_NewerTurnsReplaceThoseOfAReplica checks a replica that lagged. Since its state, buyer 1
-// has left, buyer 3 has seen the admission, and buyer 4 was called.
+// TestPrepare_NewerTurnsReplaceThoseOfAReplica checks a replica that lagged. Since its state, buyer
+// 1 has left, buyer 3 has seen the admission, and buyer 4 was called.
 func (s fixture) TestPrepare_NewerTurnsReplaceThoseOfAReplica(t *testing.T) {
 	s.openRoom(9, 1)
 	s.visit(admission.Join, buyersUpTo(4)...)
@@ -435,8 +435,8 @@ func (s fixture) TestPrepare_NewerTurnsReplaceThoseOfAReplica(t *testing.T) {
 	require.EqualValues(t, 2, s.callNext(aTurn).Called)
 }
 
-// TestJoin_TicketCountsAboveAMissedNumber checks a replica that lagged: it knows only the number of a
-// buyer's missed turn, and the ticket has the number that the buyer got afterwards.
+// TestJoin_TicketCountsAboveAMissedNumber checks a replica that lagged: it knows only the number of
+// a buyer's missed turn, and the ticket has the number that the buyer got afterwards.
 func (s fixture) TestJoin_TicketCountsAboveAMissedNumber(t *testing.T) {
 	s.openRoom(1, 1)
 	s.visit(admission.Join, 1)
@@ -547,8 +547,8 @@ func (s fixture) TestPrepare_TicketRestoresPlace(t *testing.T) {
 	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 9, 1))[0].Code)
 }
 
-// TestJoin_TicketBeforeTheStartKeepsItsPosition checks that a number of a lost room, whose ticket is
-// shown before the draw, is called in the order of the draw.
+// TestJoin_TicketBeforeTheStartKeepsItsPosition checks that a number of a lost room, whose ticket
+// is shown before the draw, is called in the order of the draw.
 func (s fixture) TestJoin_TicketBeforeTheStartKeepsItsPosition(t *testing.T) {
 	sale := onSale(1, 1)
 	sale.Admission, sale.StartAt = seckill.ByWaitingRoom, time.Now().Add(time.Hour)
@@ -593,8 +593,8 @@ func (s fixture) TestTurns_OfTheStateOnly(t *testing.T) {
 	require.ErrorContains(t, err, "is gone from redis")
 }
 
-// TestRetire_RemovesTheRoom checks that a retired sale leaves no key, and that nothing is removed of
-// one that was changed or built again since.
+// TestRetire_RemovesTheRoom checks that a retired sale leaves no key, and that nothing is removed
+// of one that was changed or built again since.
 func (s fixture) TestRetire_RemovesTheRoom(t *testing.T) {
 	s.openRoom(3, 1)
 	s.visit(admission.Join, buyersUpTo(200)...)

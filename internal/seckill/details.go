@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/currency"
 )
 
-// Details is what a merchant says of a sale's goods. No purchase depends on it, so only MySQL has it.
-// The zero value says nothing.
+// Details is what a merchant says of a sale's goods. No purchase depends on it, so only MySQL has
+// it. The zero value says nothing.
 type Details struct {
 	Description string // text of at most 4,000 characters
 	ImageURL    string // an https URL

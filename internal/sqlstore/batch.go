@@ -117,8 +117,8 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	return p.out, p.write(tx)
 }
 
-// moveLate parks the late lines of a batch. The other lines of older epochs have a row, or get it in
-// this transaction: they are parked no longer.
+// moveLate parks the late lines of a batch. The other lines of older epochs have a row, or get it
+// in this transaction: they are parked no longer.
 func moveLate(
 	tx *gorm.DB, sale saleRow, b orderwriter.Batch, lines, late []reservation.OrderLine,
 ) error {
@@ -169,9 +169,9 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 	return insert(tx, mapSlice(p.out.Moves, rowOfMove))
 }
 
-// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the row that
-// was read under the lock, or that the last batch left. order.ErrSwapMissed means that the row has
-// changed or that too few units are left; a new transaction reads the current row. now is after
+// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the row
+// that was read under the lock, or that the last batch left. order.ErrSwapMissed means that the row
+// has changed or that too few units are left; a new transaction reads the current row. now is after
 // the sale's last change (changeTime).
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	// A batch without created orders does not change the row and its version.

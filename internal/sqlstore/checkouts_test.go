@@ -107,8 +107,8 @@ func (h fixture) TestRecordReversal_KeepsTheLatestState(t *testing.T) {
 }
 
 // TestRecordReversal_FailedRefundIsDueAgain reports a failed refund before and after the refunder
-// has recorded it, twice, and one of a payment that its order keeps. The pauses grow, and days after
-// the first attempt an operator decides.
+// has recorded it, twice, and one of a payment that its order keeps. The pauses grow, and days
+// after the first attempt an operator decides.
 func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	sale, now := h.exposed(10, 5), today.Add(time.Minute)
 	wrong := h.payment(sale, "pi_wrong", h.writeOrder(sale, 1))
@@ -151,8 +151,8 @@ func (h fixture) TestRecordReversal_FailedRefundIsDueAgain(t *testing.T) {
 	require.Len(t, open(), 1)
 }
 
-// TestMarkRefunded_LateAttemptRecordsNothing lets a refunder sleep after the provider has accepted a
-// refund. Before it records that, the provider reports the refund as failed: of a payment that is
+// TestMarkRefunded_LateAttemptRecordsNothing lets a refunder sleep after the provider has accepted
+// a refund. Before it records that, the provider reports the refund as failed: of a payment that is
 // still to be refunded, and of one that somebody else has recorded as refunded.
 func (h fixture) TestMarkRefunded_LateAttemptRecordsNothing(t *testing.T) {
 	ctx, sale, claimed := t.Context(), h.exposed(10, 5), today.Add(time.Minute)

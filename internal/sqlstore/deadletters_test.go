@@ -66,8 +66,8 @@ func (h fixture) TestWriteMissing_NewestTokenOnly(t *testing.T) {
 	require.Len(t, h.deadLetters(), 1)
 }
 
-// TestReturnUnits_OfFinalOrdersOnly checks that a failed order gets a stock move once, and an active
-// one none.
+// TestReturnUnits_OfFinalOrdersOnly checks that a failed order gets a stock move once, and an
+// active one none.
 func (h fixture) TestReturnUnits_OfFinalOrdersOnly(t *testing.T) {
 	sale := h.exposed(10, 5)
 	failed, active := h.line(sale, 1, 2), h.line(sale, 2, 1)
@@ -167,9 +167,9 @@ func (h fixture) TestRestoreOrder_RestoresOnce(t *testing.T) {
 	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 
-// TestRestoreOrder_RestoresNoDecidedOrder checks that an order that has ended since it was restored,
-// or whose dead letter was discarded, is not restored. The scheduled release returns its units. A
-// dead letter that was left over of an active order only goes.
+// TestRestoreOrder_RestoresNoDecidedOrder checks that an order that has ended since it was
+// restored, or whose dead letter was discarded, is not restored. The scheduled release returns its
+// units. A dead letter that was left over of an active order only goes.
 func (h fixture) TestRestoreOrder_RestoresNoDecidedOrder(t *testing.T) {
 	sale := h.exposed(10, 3)
 	plan := func(l reservation.OrderLine) order.StockMove {

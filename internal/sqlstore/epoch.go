@@ -73,8 +73,8 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 
-// checkToken fences rebuilds: only the one with the newest token may continue, after it has ended the
-// opening. The first exposure has no token because no rebuild precedes it.
+// checkToken fences rebuilds: only the one with the newest token may continue, after it has ended
+// the opening. The first exposure has no token because no rebuild precedes it.
 func checkToken(row saleRow, token int64, now time.Time) error {
 	switch {
 	case token == rebuild.FirstToken && row.Status != seckill.Draft:

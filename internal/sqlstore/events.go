@@ -36,9 +36,9 @@ func (r eventRow) first() int64 { return *r.Position - r.Size + 1 }
 const eventsPerRow = 500
 
 // changeTime returns the time of a change to a sale or its orders: now, or a millisecond after the
-// sale's last change where a clock lags or now was read before the wait for the lock. The sale's row
-// is locked and stores that time, so two transactions of a sale never share one. Each millisecond
-// has room for one transaction, which is more than one sale commits.
+// sale's last change where a clock lags or now was read before the wait for the lock. The sale's
+// row is locked and stores that time, so two transactions of a sale never share one. Each
+// millisecond has room for one transaction, which is more than one sale commits.
 func changeTime(sale saleRow, now time.Time) time.Time {
 	return time.UnixMilli(max(now.UnixMilli(), sale.Updated+1)).UTC()
 }

@@ -104,8 +104,8 @@ func (h fixture) tombstone(sale seckill.Sale, buyer int64, now time.Time) reserv
 	return l
 }
 
-// TestEvents_KeepTheirOrderWhereClocksLag checks that a change comes after the order's last one also
-// where the clock of its program is behind.
+// TestEvents_KeepTheirOrderWhereClocksLag checks that a change comes after the order's last one
+// also where the clock of its program is behind.
 func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
 	ctx, sale := t.Context(), h.exposed(4, 5)
 	a, b, c := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
@@ -125,8 +125,8 @@ func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
 	require.Equal(t, minutes(2).Add(time.Millisecond), found[8].At)
 }
 
-// TestEvents_TransactionsOfASaleShareNoTime makes all changes at one moment, as clocks that lag show
-// it. The events are in the order of the transactions and not of their types.
+// TestEvents_TransactionsOfASaleShareNoTime makes all changes at one moment, as clocks that lag
+// show it. The events are in the order of the transactions and not of their types.
 func (h fixture) TestEvents_TransactionsOfASaleShareNoTime(t *testing.T) {
 	sale := h.exposed(2, 5)
 	a, b, c, d := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1), h.line(sale, 4, 1)
@@ -223,8 +223,8 @@ func (h fixture) TestEvents_FiltersByMerchantTypeAndPosition(t *testing.T) {
 	require.Equal(t, all[11:], positions(created, 5000))
 }
 
-// TestEvents_LateCommitIsNotMissed checks that a reader gets an event whose transaction began before
-// others and commits after they were placed.
+// TestEvents_LateCommitIsNotMissed checks that a reader gets an event whose transaction began
+// before others and commits after they were placed.
 func TestEvents_LateCommitIsNotMissed(t *testing.T) {
 	t.Parallel()
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {

@@ -26,9 +26,9 @@ type idempotencyRow struct {
 // TableName implements GORM's Tabler.
 func (idempotencyRow) TableName() string { return "idempotency_keys" }
 
-// runOnce runs the transaction of a request. For a repeated key it runs nothing and returns the key's
-// row. The transaction inserts that row last (saveAnswer): of concurrent requests one commits, and
-// the others find its row.
+// runOnce runs the transaction of a request. For a repeated key it runs nothing and returns the
+// key's row. The transaction inserts that row last (saveAnswer): of concurrent requests one
+// commits, and the others find its row.
 func (s *Store) runOnce(
 	ctx context.Context, o salechange.IdempotencyKey, now time.Time, transaction func() error,
 ) (*idempotencyRow, error) {

@@ -66,8 +66,8 @@ func parkedAmong(q *gorm.DB, goodsID int64, sns []string) ([]lateRow, error) {
 	return findIn[lateRow](q, goodsID, "order_sn", sns)
 }
 
-// park parks late orders. One that is parked already stays as it is. The caller has locked the goods
-// row.
+// park parks late orders. One that is parked already stays as it is. The caller has locked the
+// goods row.
 func park(tx *gorm.DB, sale saleRow, lines []reservation.OrderLine, now time.Time) error {
 	known, err := parkedAmong(tx, sale.GoodsID, numbersOf(lines))
 	if err != nil {

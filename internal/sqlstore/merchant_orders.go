@@ -20,9 +20,9 @@ func (s *Store) CancelForMerchant(
 	return s.endForMerchant(ctx, goodsID, orderSn, order.Created, now)
 }
 
-// RefundForMerchant cancels a paid order that is not shipped, by the context's actor. The same transaction
-// returns its units and marks its payment for the refunder. A repeated call returns the cancelled
-// order. Any other order is a Conflict.
+// RefundForMerchant cancels a paid order that is not shipped, by the context's actor. The same
+// transaction returns its units and marks its payment for the refunder. A repeated call returns the
+// cancelled order. Any other order is a Conflict.
 func (s *Store) RefundForMerchant(
 	ctx context.Context, goodsID int64, orderSn string, now time.Time,
 ) (payment.Cancellation, error) {
@@ -134,8 +134,8 @@ func (s *Store) Ship(
 		})
 }
 
-// SetAddress stores an order's encrypted address while the order is created or paid and not shipped.
-// It locks that order only, so buyers' addresses do not delay the sale.
+// SetAddress stores an order's encrypted address while the order is created or paid and not
+// shipped. It locks that order only, so buyers' addresses do not delay the sale.
 func (s *Store) SetAddress(
 	ctx context.Context, goodsID int64, orderSn, sealed string,
 ) (order.Order, error) {

@@ -46,11 +46,11 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return p, nil
 }
 
-// lockSchema waits for the migration lock of MySQL and MariaDB until ctx ends, or for a day. Goose's
-// own locker would not do: goose first reads its table without the lock, and fails where another
-// process has created it and not filled it yet. Lock names belong to the server and have at most 64
-// characters. The name therefore holds a hash of the database's name, by SHA2 because MySQL 9 has no
-// MD5. The lock ends with its connection.
+// lockSchema waits for the migration lock of MySQL and MariaDB until ctx ends, or for a day.
+// Goose's own locker would not do: goose first reads its table without the lock, and fails where
+// another process has created it and not filled it yet. Lock names belong to the server and have at
+// most 64 characters. The name therefore holds a hash of the database's name, by SHA2 because MySQL
+// 9 has no MD5. The lock ends with its connection.
 func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
 	if isSQLite(s.db) {
 		return func() {}, nil

@@ -144,8 +144,8 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	m.moves = append(m.moves, out.Moves...)
 }
 
-// put predicts a written order. The store chooses its time: the batch's, or one after the sale's last
-// change.
+// put predicts a written order. The store chooses its time: the batch's, or one after the sale's
+// last change.
 func (m *model) put(
 	rt *rapid.T, b orderwriter.Batch, l reservation.OrderLine, status order.Status,
 	why order.FailureReason,

@@ -31,8 +31,8 @@ func (s *Store) RecordOpening(
 	return err
 }
 
-// EndOpening ends the recorded opening of a sale and returns its lease, also if it has ended before;
-// "" if none is recorded. It returns rebuild.ErrFenced for a token that is not the newest.
+// EndOpening ends the recorded opening of a sale and returns its lease, also if it has ended
+// before; "" if none is recorded. It returns rebuild.ErrFenced for a token that is not the newest.
 func (s *Store) EndOpening(ctx context.Context, goodsID, token int64) (string, error) {
 	return inSaleTx(ctx, s, "end an opening", goodsID,
 		func(tx *gorm.DB, row saleRow) (string, error) {

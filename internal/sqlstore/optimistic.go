@@ -25,7 +25,8 @@ var errLate = fmt.Errorf("%w: it has late orders", errNotNew)
 
 // pauseBatches is how many batches skip the optimistic insert after one failed. With returning
 // buyers or repeated messages, a second attempt for each batch would cost more than reading first.
-// But in a rush eight batches have thousands of orders, and one repeated message must not slow more.
+// But in a rush eight batches have thousands of orders, and one repeated message must not slow
+// more.
 const pauseBatches = 8
 
 // optimism decides whether the next batch tries the optimistic insert. In a rush nearly every order

@@ -72,8 +72,8 @@ func (s *Store) OrdersByNumber(
 	return all, wrapError("read orders", err)
 }
 
-// writtenOrders returns the orders that have a row. It avoids GORM's reflection, because buyers poll
-// their orders with it.
+// writtenOrders returns the orders that have a row. It avoids GORM's reflection, because buyers
+// poll their orders with it.
 func (s *Store) writtenOrders(
 	ctx context.Context, goodsID int64, sns []string,
 ) (all []order.Order, err error) {
@@ -158,10 +158,10 @@ func (s *Store) PaidUnits(ctx context.Context, goods []int64) (map[int64]int64, 
 	return units, wrapError("sum paid orders", err)
 }
 
-// OrdersEndingWith returns at most limit numbers of written orders that end with eight characters, in
-// either case: of the sales of a merchant, or of all sales for "". It reads the numbers of all these
-// orders from an index. An index of their ends would make each purchase dearer, for a search that is
-// rare. MySQL ends a search of 5 s. It reads the replica where there is one.
+// OrdersEndingWith returns at most limit numbers of written orders that end with eight characters,
+// in either case: of the sales of a merchant, or of all sales for "". It reads the numbers of all
+// these orders from an index. An index of their ends would make each purchase dearer, for a search
+// that is rare. MySQL ends a search of 5 s. It reads the replica where there is one.
 func (s *Store) OrdersEndingWith(
 	ctx context.Context, merchantID, end string, limit int,
 ) ([]string, error) {

@@ -171,7 +171,8 @@ func (r *receiver) add(o *orderRow, p payment.Payment) paymentRow {
 
 // write stores the new payments and marks orders as paid.
 func (r *receiver) write(tx *gorm.DB, goodsID int64) error {
-	if err := changeStatus(tx, goodsID, r.paid, order.Created, order.Paid, "paid_at", r.now); err != nil {
+	if err := changeStatus(tx, goodsID, r.paid, order.Created, order.Paid, "paid_at",
+		r.now); err != nil {
 		return err
 	}
 	if err := r.addEvents(tx, goodsID); err != nil {

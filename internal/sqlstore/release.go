@@ -97,9 +97,9 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 	return findIn[orderRow](locked(tx).Order("order_sn"), goodsID, "order_sn", sns)
 }
 
-// release ends those of these orders that have a status, whose rows and goods are locked. It returns their
-// units to the holdings, to the stock, and by one move each. It returns the ended rows and their
-// moves.
+// release ends those of these orders that have a status, whose rows and goods are locked. It
+// returns their units to the holdings, to the stock, and by one move each. It returns the ended
+// rows and their moves.
 func release(
 	tx *gorm.DB, sale saleRow, rows []orderRow, from, to order.Status, kind order.MoveKind,
 	now time.Time,
@@ -129,8 +129,8 @@ func release(
 	return rows, moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
-// changeStatus changes the status of orders and the time in a column. A row with another status than
-// before means that its lock was not held.
+// changeStatus changes the status of orders and the time in a column. A row with another status
+// than before means that its lock was not held.
 func changeStatus(
 	tx *gorm.DB, goodsID int64, sns []string, from, to order.Status, column string, now time.Time,
 ) error {

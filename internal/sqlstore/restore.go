@@ -57,9 +57,9 @@ func scheduleRelease(
 	return move, insert(tx, []moveRow{rowOfMove(move)})
 }
 
-// ReturnUnits writes the stock move of an order that is final, and whose units Redis has pending. The
-// error is Conflict if the order is active: an operator has requeued it since the caller read it, and
-// its units are sold. It is Unavailable while the order has another unreleased move.
+// ReturnUnits writes the stock move of an order that is final, and whose units Redis has pending.
+// The error is Conflict if the order is active: an operator has requeued it since the caller read
+// it, and its units are sold. It is Unavailable while the order has another unreleased move.
 func (s *Store) ReturnUnits(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, now time.Time,
 ) error {
@@ -147,8 +147,8 @@ func restore(
 	return changeStock(tx, sale, -row.Quantity, now)
 }
 
-// removeReturn deletes the scheduled move, which must be unreleased, and the dead letter. It returns
-// 0 if another caller has deleted the dead letter.
+// removeReturn deletes the scheduled move, which must be unreleased, and the dead letter. It
+// returns 0 if another caller has deleted the dead letter.
 func removeReturn(tx *gorm.DB, deadLetterID string, undo order.StockMove) (int64, error) {
 	err := updateOne(tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID,
 		undo.ID).

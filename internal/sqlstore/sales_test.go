@@ -167,8 +167,8 @@ func (h fixture) TestHasUnpaid_FindsCreatedOrders(t *testing.T) {
 	require.False(t, unpaid())
 }
 
-// TestHoldingPages_ReturnActiveOrders checks that an epoch starts from the active orders, and without
-// units from the final ones whose path may still be used.
+// TestHoldingPages_ReturnActiveOrders checks that an epoch starts from the active orders, and
+// without units from the final ones whose path may still be used.
 func (h fixture) TestHoldingPages_ReturnActiveOrders(t *testing.T) {
 	sale := h.beginEpoch(h.draft(1, 10, 5).GoodsID)
 	require.Equal(t, seckill.Exposed, sale.Status)
@@ -201,8 +201,8 @@ func (h fixture) TestHoldingPages_ReturnActiveOrders(t *testing.T) {
 	require.EqualValues(t, 3, third.Epoch)
 }
 
-// TestHoldingPages_LockNothing checks that other transactions change the sale and its orders while an
-// epoch's orders are read page by page. Each order is in one page, also if it ends meanwhile.
+// TestHoldingPages_LockNothing checks that other transactions change the sale and its orders while
+// an epoch's orders are read page by page. Each order is in one page, also if it ends meanwhile.
 func (h fixture) TestHoldingPages_LockNothing(t *testing.T) {
 	const buyers = 2*holdingPage + 3
 	sale := h.exposed(buyers, 1)

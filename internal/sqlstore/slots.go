@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// slotsOfSale bounds the transactions of this process that hold or await the lock of one sale's row.
-// Each has a connection. While another process sleeps with that lock, other sales still get
+// slotsOfSale bounds the transactions of this process that hold or await the lock of one sale's
+// row. Each has a connection. While another process sleeps with that lock, other sales still get
 // connections.
 const slotsOfSale = 4
 

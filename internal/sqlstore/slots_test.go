@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestSaleSlots_WaitEnds takes all slots of a sale. A further caller waits for slotWait, or until its
-// request ends, and another sale's caller does not wait.
+// TestSaleSlots_WaitEnds takes all slots of a sale. A further caller waits for slotWait, or until
+// its request ends, and another sale's caller does not wait.
 func TestSaleSlots_WaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := saleSlots{sales: make(map[int64]*saleSlot)}

@@ -55,8 +55,8 @@ func inSaleTx[T any](
 	})
 }
 
-// inSlotTx runs steps, which begin with the lock of a goods' row, in one transaction. It takes a slot
-// of the sale before a connection.
+// inSlotTx runs steps, which begin with the lock of a goods' row, in one transaction. It takes a
+// slot of the sale before a connection.
 func inSlotTx[T any](
 	ctx context.Context, s *Store, op string, goodsID int64, steps func(tx *gorm.DB) (T, error),
 ) (none T, err error) {

@@ -41,8 +41,8 @@ func (r roomRow) record() admission.Record {
 // errNoRoom means that a sale with a waiting room has no row, which only a program error causes.
 var errNoRoom = errors.New("the sale has no waiting room")
 
-// openRoom makes the room of a sale that is exposed. The hash of its seed is public from then on, so
-// the seed never changes.
+// openRoom makes the room of a sale that is exposed. The hash of its seed is public from then on,
+// so the seed never changes.
 func openRoom(tx *gorm.DB, sale saleRow) error {
 	if sale.Admission != seckill.ByWaitingRoom {
 		return nil
@@ -62,8 +62,8 @@ func (s *Store) WaitingRoom(ctx context.Context, goodsID int64) (admission.Recor
 // GrantNumbers grants a master further numbers, unless its limit is above the given one already.
 // A lease that replaces the last one, whose room is whole, continues with its numbers. Any other
 // lease gets numbers above all that were granted before: those that the last master may have handed
-// out, and this one does not know, become a gap. A lease of an older epoch than the last one's changes
-// nothing: its caller read Redis before a rebuild.
+// out, and this one does not know, become a gap. A lease of an older epoch than the last one's
+// changes nothing: its caller read Redis before a rebuild.
 func (s *Store) GrantNumbers(
 	ctx context.Context, goodsID int64, g admission.Grant,
 ) (admission.Record, error) {

@@ -25,8 +25,8 @@ func auditChange(tx *gorm.DB, was, became endpointRow, now time.Time) error {
 	return auditEndpoint(tx, salechange.ActChangeWebhook, was, became, now)
 }
 
-// auditEndpoint records a change with the fields that differ. The zero row represents a webhook that
-// does not exist before or after the change.
+// auditEndpoint records a change with the fields that differ. The zero row represents a webhook
+// that does not exist before or after the change.
 func auditEndpoint(
 	tx *gorm.DB, action salechange.Action, was, became endpointRow, now time.Time,
 ) error {

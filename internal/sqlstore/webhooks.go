@@ -148,9 +148,8 @@ func (s *Store) EndpointsOf(
 	return list("list webhooks", q.Order("id").Limit(limit), endpointRow.endpoint)
 }
 
-// ChangeEndpoint changes what the owner may set and makes the endpoint and its pending delivery due,
-// because the change may be the repair. It returns
-// webhook.ErrNoSuchEndpoint if there is none.
+// ChangeEndpoint changes what the owner may set and makes the endpoint and its pending delivery
+// due, because the change may be the repair. It returns webhook.ErrNoSuchEndpoint if there is none.
 func (s *Store) ChangeEndpoint(
 	ctx context.Context, id string, now time.Time, change func(*webhook.Endpoint),
 ) (webhook.Endpoint, error) {
@@ -196,8 +195,8 @@ func (s *Store) DeleteEndpoint(ctx context.Context, id string, now time.Time) er
 	})
 }
 
-// Deliveries lists at most limit deliveries of an endpoint in a state (empty: in all), newest first,
-// with ids below before (empty: from the newest).
+// Deliveries lists at most limit deliveries of an endpoint in a state (empty: in all), newest
+// first, with ids below before (empty: from the newest).
 func (s *Store) Deliveries(
 	ctx context.Context, endpointID string, state webhook.State, before string, limit int,
 ) ([]webhook.Delivery, error) {
@@ -248,8 +247,8 @@ func (s *Store) RetryDelivery(
 func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Error }
 
 // DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
-// longest unserved first. Each has new events, or a delivery to send again. If the server's clock was
-// set back since it was served, its lease does not count, and it is due.
+// longest unserved first. Each has new events, or a delivery to send again. If the server's clock
+// was set back since it was served, its lease does not count, and it is due.
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
 ) ([]webhook.Endpoint, error) {
@@ -331,9 +330,9 @@ func (s *Store) SaveProgress(
 	})
 }
 
-// keepChange keeps an owner's change of an endpoint that a dispatcher had read before it. An attempt
-// that failed says nothing about the changed endpoint, which may have another URL: its delivery is
-// due again, as ChangeEndpoint has made it.
+// keepChange keeps an owner's change of an endpoint that a dispatcher had read before it. An
+// attempt that failed says nothing about the changed endpoint, which may have another URL: its
+// delivery is due again, as ChangeEndpoint has made it.
 func keepChange(changed webhook.Endpoint, e *webhook.Endpoint, d *webhook.Delivery) {
 	e.DueAt, e.Enabled = changed.DueAt, changed.Enabled
 	if d != nil && d.State == webhook.Delivered {

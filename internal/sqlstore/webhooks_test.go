@@ -226,8 +226,9 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 	require.Equal(t, []webhook.Delivery{next}, list("", "", 10), "it has not ended")
 }
 
-// TestSaveProgress_KeepsTheOwnersChange changes an endpoint after a dispatcher has read it. What the
-// dispatcher stores then undoes nothing of the change, and counts where the endpoint was read since.
+// TestSaveProgress_KeepsTheOwnersChange changes an endpoint after a dispatcher has read it. What
+// the dispatcher stores then undoes nothing of the change, and counts where the endpoint was read
+// since.
 func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
 	ctx := t.Context()
 	read := h.claim(h.endpoint("e"), "l", today)
@@ -269,8 +270,8 @@ func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
 	require.Equal(t, changed, must.Get(h.FindEndpoint(ctx, "e"))(t), "an attempt succeeded")
 }
 
-// TestForgetEvents_KeepsWhatAnEndpointLacks checks that events remain until each enabled endpoint has
-// them.
+// TestForgetEvents_KeepsWhatAnEndpointLacks checks that events remain until each enabled endpoint
+// has them.
 func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
 	ctx := t.Context()
 	e := h.endpoint("e")
@@ -303,8 +304,8 @@ func (h fixture) TestForgetEvents_SlowEndpointKeepsThemForDays(t *testing.T) {
 	require.Equal(t, 1, forget(end.Add(time.Millisecond)))
 }
 
-// TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a merchant's
-// id. An id may have characters that JSON and LIKE treat specially.
+// TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a
+// merchant's id. An id may have characters that JSON and LIKE treat specially.
 func (h fixture) TestAuditTrail_IsOfOneMerchant(t *testing.T) {
 	for id, owner := range map[string]string{"e1": `a"<%_\`, "e2": "a", "e3": "b"} {
 		e := webhook.Endpoint{

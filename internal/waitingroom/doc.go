@@ -18,16 +18,17 @@
 //
 // # Digest
 //
-// The digest is a chain over the groups in which buyers joined: Chain(previous digest, line), with ""
-// before the first group. A line is the joins of one group in the order of their numbers:
-// "buyer:number", separated by spaces. The script that assigns numbers computes it with redis.sha1hex,
-// the only hash that Redis' Lua has, once per group. So it costs 40 bytes and one hash per group.
+// The digest is a chain over the groups in which buyers joined: Chain(previous digest, line), with
+// "" before the first group. A line is the joins of one group in the order of their numbers:
+// "buyer:number", separated by spaces. The script that assigns numbers computes it with
+// redis.sha1hex, the only hash that Redis' Lua has, once per group. So it costs 40 bytes and one
+// hash per group.
 //
 // It is a chain because a change of any join changes all later digests. Hashes of single joins that
 // are added or XORed are weaker: a caller who chooses many joins can solve for the result that they
-// want. A chain per join would not depend on the groups, but costs a hash per join inside the script
-// that everybody waits for. So a recomputation of the digest needs the groups. One of the positions
-// needs only the digest.
+// want. A chain per join would not depend on the groups, but costs a hash per join inside the
+// script that everybody waits for. So a recomputation of the digest needs the groups. One of the
+// positions needs only the digest.
 //
 // SHA-1 has collisions: an operator can construct two lists with one digest. That moves nobody,
 // because both lists have the same draw. So a digest does not prove which buyers joined.

@@ -38,9 +38,9 @@ type Draw struct {
 	table []uint16
 }
 
-// NewDraw returns the draw of a seed, a digest and the number of buyers who joined before the start.
-// The digest is the text that is published, also if it is empty. The draw of a million buyers takes
-// 640 MACs and 20 KiB, the largest one 41,000 and 1.3 MiB.
+// NewDraw returns the draw of a seed, a digest and the number of buyers who joined before the
+// start. The digest is the text that is published, also if it is empty. The draw of a million
+// buyers takes 640 MACs and 20 KiB, the largest one 41,000 and 1.3 MiB.
 func NewDraw(seed Seed, digest []byte, size uint32) *Draw {
 	half := uint(max(minHalf, (bits.Len32(max(size, 1)-1)+1)/2))
 	d := &Draw{size: size, half: half, table: make([]uint16, rounds<<half)}

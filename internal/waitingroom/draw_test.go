@@ -74,8 +74,8 @@ func TestDraw_LargestSize(t *testing.T) {
 	require.Equal(t, int64(math.MaxUint32)+1, d.Position(math.MaxUint32+1))
 }
 
-// TestDraw_EqualsAnotherProgram holds the draw against positions that a Python program computed from
-// the description of Draw. A page that verifies a draw must compute them too.
+// TestDraw_EqualsAnotherProgram holds the draw against positions that a Python program computed
+// from the description of Draw. A page that verifies a draw must compute them too.
 func TestDraw_EqualsAnotherProgram(t *testing.T) {
 	var seed Seed
 	for i := range seed {

@@ -71,8 +71,8 @@ func (r Room) Admit(now time.Time, n int64) Room {
 // Ahead returns how many positions are called before a position.
 func (r Room) Ahead(position int64) int64 { return max(0, position-r.Admitted-1) }
 
-// ETA returns the time until a position is called if the rate alone decides: 0 if it was called. The
-// stock can make it longer.
+// ETA returns the time until a position is called if the rate alone decides: 0 if it was called.
+// The stock can make it longer.
 func (r Room) ETA(position int64) time.Duration {
 	if position <= r.Admitted {
 		return 0
@@ -89,14 +89,14 @@ func (r Room) covered() int64 {
 	return (max(0, r.Available) + limit - 1) / limit
 }
 
-// permits returns the admissions that the rate allows. The small summand makes up for the rounding of
-// products such as 0.1 s × 10/s.
+// permits returns the admissions that the rate allows. The small summand makes up for the rounding
+// of products such as 0.1 s × 10/s.
 func (r Room) permits(now time.Time) int64 {
 	return int64(now.Sub(r.paid(now)).Seconds()*r.PermitsPerSecond + 1e-9)
 }
 
-// paid returns Paid within bounds: not in the future, because a clock that was set back must not stop
-// the line, and not so early that more than a burst accumulates.
+// paid returns Paid within bounds: not in the future, because a clock that was set back must not
+// stop the line, and not so early that more than a burst accumulates.
 func (r Room) paid(now time.Time) time.Time {
 	earliest := now.Add(-max(burst, r.timeFor(1)))
 	switch {

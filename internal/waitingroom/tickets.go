@@ -27,8 +27,8 @@ const TicketLen = 1 + (numberBytes+macBytes)/3*4
 // another goods.
 var ErrBadTicket = errors.New("bad ticket")
 
-// Tickets signs and verifies tickets: signed texts with the number of one buyer in one waiting room.
-// A ticket restores its number after Redis lost it. Tickets is safe for concurrent use.
+// Tickets signs and verifies tickets: signed texts with the number of one buyer in one waiting
+// room. A ticket restores its number after Redis lost it. Tickets is safe for concurrent use.
 type Tickets struct{ secrets [][]byte }
 
 // NewTickets returns the tickets of a key ring: the first secret signs, all verify. It panics

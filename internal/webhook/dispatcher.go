@@ -189,8 +189,9 @@ func (d *Dispatcher) step(ctx context.Context, e Endpoint) (goOn bool, err error
 	return d.attempt(ctx, e, next, now)
 }
 
-// setBackSince reports whether the database's clock was set back since the last attempt of a delivery,
-// or since the delivery was made. Without that its next attempt would wait longer by the step.
+// setBackSince reports whether the database's clock was set back since the last attempt of a
+// delivery, or since the delivery was made. Without that its next attempt would wait longer by the
+// step.
 func setBackSince(next Delivery, now time.Time) bool {
 	last := next.LastAt
 	if next.Attempts == 0 {

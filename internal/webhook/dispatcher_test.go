@@ -66,8 +66,8 @@ func TestDispatcher_SendsSignedBatchesInOrder(t *testing.T) {
 	require.NotContains(t, kept.Secret, secret[len("whsec_"):])
 }
 
-// TestDispatcher_ReceiverDownForAnHour checks that nothing is lost: the same request is repeated with
-// growing pauses, and the rest follows in order once the receiver is back.
+// TestDispatcher_ReceiverDownForAnHour checks that nothing is lost: the same request is repeated
+// with growing pauses, and the rest follows in order once the receiver is back.
 func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
@@ -110,8 +110,8 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	require.Equal(t, must.Get(f.store.EventHead(t.Context()))(t), after.Position)
 }
 
-// TestDispatcher_RepairDuringTheAttempt checks that a delivery is sent to a new URL at once which the
-// owner sets while an attempt at the old one is in progress.
+// TestDispatcher_RepairDuringTheAttempt checks that a delivery is sent to a new URL at once which
+// the owner sets while an attempt at the old one is in progress.
 func TestDispatcher_RepairDuringTheAttempt(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
@@ -135,8 +135,8 @@ func TestDispatcher_RepairDuringTheAttempt(t *testing.T) {
 	require.Equal(t, webhook.Delivered, f.deliveries(id)[0].State)
 }
 
-// TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt is sent at once
-// after the database's clock was set back by an hour, and then waits as ever.
+// TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt is sent at
+// once after the database's clock was set back by an hour, and then waits as ever.
 func TestDispatcher_ClockSetBack(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
@@ -356,8 +356,8 @@ func TestDispatcher_UntrustedCertificate(t *testing.T) {
 	require.Empty(t, r.requests())
 }
 
-// TestDispatcher_RotatedSecretsOverlap checks that requests verify with both secrets for a day after
-// a rotation, and then with the new one only.
+// TestDispatcher_RotatedSecretsOverlap checks that requests verify with both secrets for a day
+// after a rotation, and then with the new one only.
 func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC()
@@ -421,8 +421,8 @@ func TestDispatcher_RotationWhoseAnswersGotLost(t *testing.T) {
 var backlog = flag.Int("webhook.backlog", 6_000,
 	"orders, of two sales, that TestDispatcher_BacklogReachesALimitedReceiver sends")
 
-// TestDispatcher_BacklogReachesALimitedReceiver checks on each database that a backlog arrives whole
-// and in order per sale, no faster than the endpoint's rate, while two dispatchers share it.
+// TestDispatcher_BacklogReachesALimitedReceiver checks on each database that a backlog arrives
+// whole and in order per sale, no faster than the endpoint's rate, while two dispatchers share it.
 func TestDispatcher_BacklogReachesALimitedReceiver(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{
 		"SQLite":  sqliteFile,

@@ -1,8 +1,8 @@
--- admit: calls the next in line, each for a limited time. Whoever is called and reserves in that time
--- finds a unit: units are promised to all admissions that are not used, and reserve refuses all
--- others. The script calls nobody before the draw, nobody faster than the rate, and nobody whose
--- number is done or in a gap. Of concurrent calls one has an effect, because the others expect a
--- position that was called.
+-- admit: calls the next in line, each for a limited time. Whoever is called and reserves in that
+-- time finds a unit: units are promised to all admissions that are not used, and reserve refuses
+-- all others. The script calls nobody before the draw, nobody faster than the rate, and nobody
+-- whose number is done or in a gap. Of concurrent calls one has an effect, because the others
+-- expect a position that was called.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
 -- ARGV  1 lease ('' = read INFO)   2 last position that was called   3 life of an admission, ms

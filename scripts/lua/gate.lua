@@ -40,8 +40,8 @@ local function leads(lease, expected)
   return string.find(info, 'master_replid:' .. lease .. '\r', 1, true) ~= nil
 end
 
--- note_time raises the time before which the gate is not open. A clock that is set back later by more
--- than a tenth of a second shuts the gate.
+-- note_time raises the time before which the gate is not open. A clock that is set back later by
+-- more than a tenth of a second shuts the gate.
 local function note_time(sale, s, now)
   if s[5] then redis.call('HSET', sale, 'from', math.max(tonumber(s[4]), now - 100)) end
 end
@@ -155,8 +155,8 @@ local function pending_functions()
     return tonumber(string.sub(order, ms + 1, string.find(order, ':', ms + 1, true) - 1))
   end
 
-  -- leave_block notes that n orders with this value in pending are not there any more. The last ones
-  -- delete their block.
+  -- leave_block notes that n orders with this value in pending are not there any more. The last
+  -- ones delete their block.
   local function leave_block(blocks, order, n)
     local block, size = string.match(order, '^%d+:%d+:#(.+%.(%d+))$')
     if not block then return end

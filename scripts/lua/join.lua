@@ -21,8 +21,8 @@ local state = room_of(sale, room, ARGV[1])
 if #ARGV < FIRST_ARG then return details_of(state, room, turns) end
 if not state.ready then return answer_of(state, turns) end
 
--- Before the start there is neither an admission nor an order, and most buyers join then. One command
--- joins a buyer who has no number.
+-- Before the start there is neither an admission nor an order, and most buyers join then. One
+-- command joins a buyer who has no number.
 local before_start = mode == JOIN and redis.call('EXISTS', turns, buyers, used) == 0
 
 -- next_number returns the next number as text. redis.call and the operator .. print a number as a
@@ -50,7 +50,8 @@ local function seat_function()
     redis.call('ZREM', late, number)
   end
 
-  -- leave ends the place of a number, also one that was not called. Nodes read the bitmap again then.
+  -- leave ends the place of a number, also one that was not called. Nodes read the bitmap again
+  -- then.
   local function leave(number)
     if not has(done, number) then state.left = state.left + 1 end
     forget(number)
@@ -74,8 +75,8 @@ local function seat_function()
     return t
   end
 
-  -- admitted_until returns the end of a buyer's admission, 0 without one. An admission of the number
-  -- becomes the buyer's: reserve knows buyers only.
+  -- admitted_until returns the end of a buyer's admission, 0 without one. An admission of the
+  -- number becomes the buyer's: reserve knows buyers only.
   local function admitted_until(buyer, number)
     if not any_turns then return 0 end
     local till = tonumber(redis.call('ZSCORE', turns, 'b' .. buyer) or 0)

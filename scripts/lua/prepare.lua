@@ -1,6 +1,7 @@
 -- prepare: makes a room ready on a master that may hand out numbers from now on. A room that this
 -- master has from another one, or from before a restart, may lack the last numbers: the numbers
--- between what it knows and what MySQL had granted are a gap, until their holders show their tickets.
+-- between what it knows and what MySQL had granted are a gap, until their holders show their
+-- tickets.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   (see room)
 -- ARGV  1 lease ('' = read INFO)   2 lease and epoch that MySQL granted numbers   3 next   4 limit

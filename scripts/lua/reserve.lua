@@ -27,7 +27,8 @@ local OVER_LIMIT, TOO_FEW, MALFORMED, NOT_ADMITTED, UNDECIDED = '5', '6', '7', '
 local HEADER, BLOCK = 9, 32 -- arguments before the first buyer; entries in an array
 local sale, buyers, pending, outbox, blocks = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 -- The admissions of the sale's waiting room (see room) have the slot of the sale. They are not in
--- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have it.
+-- KEYS: a slot that migrates serves no script with a key that does not exist, and few sales have
+-- it.
 local turns, used_turns = sale .. ':turns', sale .. ':used'
 local FIRST_PATH, USED_PATH_S = 6, 24 * 3600
 -- A path lives for 60 s. One that ends later is of another clock: its number could outlive the time

@@ -1,5 +1,5 @@
--- retire: deletes keys of a sale that is over. MySQL has all of it. It deletes nothing of a sale that a
--- merchant has changed since, or that was built again: it goes on.
+-- retire: deletes keys of a sale that is over. MySQL has all of it. It deletes nothing of a sale
+-- that a merchant has changed since, or that was built again: it goes on.
 --
 -- KEYS  1 sale (hash)   2 pending (hash)   3 outbox (stream)   4… the keys to delete
 -- ARGV  1 the epoch that MySQL retired   2 version of the row

@@ -13,14 +13,14 @@
 -- missed   admissions that lapsed        gaps   JSON of ranges of numbers that nobody may have
 -- left     how often a number ended before it was called
 -- over     1 where nothing is left and nothing can return   held, back   see roomset
--- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a number,
--- or b and the id of a buyer who has asked. done is a bitmap of the numbers that wait no more, gap
--- one of the numbers that nobody may have. late is a sorted set of numbers by position, which are
--- called first. used is a set of the buyers who have bought with their last admission.
+-- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a
+-- number, or b and the id of a buyer who has asked. done is a bitmap of the numbers that wait no
+-- more, gap one of the numbers that nobody may have. late is a sorted set of numbers by position,
+-- which are called first. used is a set of the buyers who have bought with their last admission.
 local IN_LINE, PASSED, LATE, UNKNOWN, EXHAUSTED, OVER_LIMIT = 0, 1, 2, 3, 4, 5
 
--- room_of returns the state of a room, and freezes the draw of a sale that has started. It reads only
--- what every script needs, because each group of joins pays for each field.
+-- room_of returns the state of a room, and freezes the draw of a sale that has started. It reads
+-- only what every script needs, because each group of joins pays for each field.
 local function room_of(sale, room, lease)
   local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'start', 'avail',
     'pend')
@@ -41,8 +41,8 @@ local function room_of(sale, room, lease)
   }
 end
 
--- answer_of returns the answer of join, and the beginning of the others. A worker that was asleep may
--- have said that the room is over before units were added.
+-- answer_of returns the answer of join, and the beginning of the others. A worker that was asleep
+-- may have said that the room is over before units were added.
 local function answer_of(state, turns)
   local over = state.over and state.avail + state.pend + redis.call('ZCARD', turns) == 0
   return {state.gate, state.epoch, state.now, state.wanted, state.lease, state.avail, state.pend,

@@ -62,8 +62,8 @@ func (b *browser) start(t testing.TB) context.Context {
 }
 
 // keepPriority takes the right to change priorities from a browser that root starts. It would run
-// ahead of all other processes, and the servers of other tests would miss their deadlines. setpriv is
-// part of util-linux.
+// ahead of all other processes, and the servers of other tests would miss their deadlines. setpriv
+// is part of util-linux.
 func keepPriority(browser *exec.Cmd) {
 	browser.Args = append([]string{
 		"setpriv", "--inh-caps=-sys_nice", "--bounding-set=-sys_nice", browser.Path,

@@ -21,8 +21,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestShop_ServesEveryBuyer runs the tests of this file on a phone, and those of what a buyer sees on
-// a desktop too. Each test has its own sale and buyer, so they run side by side on one standalone.
+// TestShop_ServesEveryBuyer runs the tests of this file on a phone, and those of what a buyer sees
+// on a desktop too. Each test has its own sale and buyer, so they run side by side on one
+// standalone.
 func TestShop_ServesEveryBuyer(t *testing.T) {
 	t.Parallel()
 	everywhere := map[string]func(*testing.T, fixture){
@@ -208,8 +209,8 @@ func thePageIsLeft(t *testing.T, h fixture) {
 }
 
 // anotherTabIsBuying holds the lock of a purchase in another tab. A page that continues an attempt
-// waits for a moment, and says so; it goes on if the lock is released meanwhile, as by a page that was
-// just left.
+// waits for a moment, and says so; it goes on if the lock is released meanwhile, as by a page that
+// was just left.
 func anotherTabIsBuying(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of two tabs", perBuyer: 5})
 	hold := fmt.Sprintf(`new Promise((held) => navigator.locks.request('buy-%s', () =>
@@ -304,7 +305,8 @@ func signedOut(t *testing.T, h fixture) {
 		`location.pathname === '/' && document.documentElement.dataset.user === ''`)
 }
 
-// aSessionThatEnded presses Buy after the session has ended. The card then leads to sign in and back.
+// aSessionThatEnded presses Buy after the session has ended. The card then leads to sign in and
+// back.
 func aSessionThatEnded(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of another day"})
 	v := h.buyer(t, 123, "")

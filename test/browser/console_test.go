@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// TestConsole_PublishesEditsAndCopies keeps a merchant from publishing a sale with wrong fields, and
-// then edits, pauses, copies and deletes sales.
+// TestConsole_PublishesEditsAndCopies keeps a merchant from publishing a sale with wrong fields,
+// and then edits, pauses, copies and deletes sales.
 func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
@@ -89,7 +89,8 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 	}
 }
 
-// losesTheNetwork pauses the sale in vain. The page takes back what it said once the network is back.
+// losesTheNetwork pauses the sale in vain. The page takes back what it said once the network is
+// back.
 func (v *visitor) losesTheNetwork() {
 	v.t.Helper()
 	v.cutOff(true)

@@ -193,8 +193,8 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 	}
 }
 
-// TestReport_FitsAPhone opens the report of a load test, with a long number of an order, as a file of
-// another server.
+// TestReport_FitsAPhone opens the report of a load test, with a long number of an order, as a file
+// of another server.
 func TestReport_FitsAPhone(t *testing.T) {
 	t.Parallel()
 	var page bytes.Buffer

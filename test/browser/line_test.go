@@ -43,8 +43,8 @@ type waiting struct {
 	id            int64  // of the buyer
 }
 
-// TestLine_BuyersGetTheUnitThatReturns has a buyer wait by the keyboard alone, without a network, in
-// two tabs and with a device that sleeps, on a phone and a desktop, in both languages.
+// TestLine_BuyersGetTheUnitThatReturns has a buyer wait by the keyboard alone, without a network,
+// in two tabs and with a device that sleeps, on a phone and a desktop, in both languages.
 func TestLine_BuyersGetTheUnitThatReturns(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
@@ -79,7 +79,8 @@ func TestLine_BuyerWhoSleepsThroughTheTurnMayJoinAgain(t *testing.T) {
 	w.says(w.turn)
 }
 
-// sleepsUntil joins the line, stops all scripts until the place has a state, and then expects words.
+// sleepsUntil joins the line, stops all scripts until the place has a state, and then expects
+// words.
 func (w *waiting) sleepsUntil(state, words string) {
 	w.joins()
 	w.sleeps(true)

@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// TestPages_OnRealServers runs tests that share real servers and a node of each program: first those
-// that load it or break its ledger, and then the others side by side.
+// TestPages_OnRealServers runs tests that share real servers and a node of each program: first
+// those that load it or break its ledger, and then the others side by side.
 func TestPages_OnRealServers(t *testing.T) {
 	t.Parallel()
 	h := realServers(t, allowsLoopback)

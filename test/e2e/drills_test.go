@@ -182,8 +182,8 @@ func loseRedisWithoutRabbit(t *testing.T, r *installation.Installation, _ string
 	return func() { require.NoError(t, r.Rabbit.Restart(t.Context())) }
 }
 
-// stopTheLine writes a key of a waiting room with a wrong type, so that the script that calls buyers
-// fails.
+// stopTheLine writes a key of a waiting room with a wrong type, so that the script that calls
+// buyers fails.
 func stopTheLine(t *testing.T, r *installation.Installation, _ string) func() {
 	now := time.Now().UTC()
 	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{

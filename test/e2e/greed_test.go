@@ -17,10 +17,10 @@ import (
 )
 
 // TestLimiter_GreedyCallersGetTheSalesRate has 24 callers that ask two APIs without a pause, for a
-// sale of 100 paths a second and a burst of 0.05 s. They get no more by Redis' clock, which decides,
-// and 97 % of the rate at least. A machine that stops all callers for the length of the burst loses
-// permits, so a round may be repeated. A limiter that denies callers because they share a call never
-// passes a round.
+// sale of 100 paths a second and a burst of 0.05 s. They get no more by Redis' clock, which
+// decides, and 97 % of the rate at least. A machine that stops all callers for the length of the
+// burst loses permits, so a round may be repeated. A limiter that denies callers because they share
+// a call never passes a round.
 func TestLimiter_GreedyCallersGetTheSalesRate(t *testing.T) {
 	const rate, burst, callers = 100.0, 0.05, 24
 	const leased = 2 * rate * burst // each API may hold a burst from the round before

@@ -72,9 +72,9 @@ func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 		[]int{c.Services["api"].Deploy.Replicas, c.Services["order-consumer"].Deploy.Replicas})
 }
 
-// TestCompose_NetworksLeadNowhereElse requires every network but "outside" to be internal: the edge,
-// for example, cannot reach MySQL. The edge exempts the load test's network from its limits, and the
-// APIs trust no proxy but the edge.
+// TestCompose_NetworksLeadNowhereElse requires every network but "outside" to be internal: the
+// edge, for example, cannot reach MySQL. The edge exempts the load test's network from its limits,
+// and the APIs trust no proxy but the edge.
 func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	c := compose(t)
 	for name, n := range c.Networks {

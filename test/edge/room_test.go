@@ -25,8 +25,8 @@ func roomStatus(a *api) http.HandlerFunc {
 	}
 }
 
-// TestRoomStatus_IsAskedOnceASecond reads the status by many at once. The time that passes limits how
-// often the API may be asked.
+// TestRoomStatus_IsAskedOnceASecond reads the status by many at once. The time that passes limits
+// how often the API may be asked.
 func TestRoomStatus_IsAskedOnceASecond(t *testing.T) {
 	api := newAPI(t)
 	api.says(roomStatus(api))
@@ -66,7 +66,8 @@ func TestRoomStatus_KnowsUnchangedOnes(t *testing.T) {
 	require.EqualValues(t, 1, api.heard.Load())
 }
 
-// TestRoomStatus_OtherAnswersAreNotCached checks errors, calls that change something, and other sales.
+// TestRoomStatus_OtherAnswersAreNotCached checks errors, calls that change something, and other
+// sales.
 func TestRoomStatus_OtherAnswersAreNotCached(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -84,8 +85,8 @@ func TestRoomStatus_OtherAnswersAreNotCached(t *testing.T) {
 	require.EqualValues(t, 7, api.heard.Load())
 }
 
-// TestRoomPlace_FrequentPollsEndAtTheEdge uses the deployed limits. The elapsed time limits how many
-// polls pass.
+// TestRoomPlace_FrequentPollsEndAtTheEdge uses the deployed limits. The elapsed time limits how
+// many polls pass.
 func TestRoomPlace_FrequentPollsEndAtTheEdge(t *testing.T) {
 	api := newAPI(t)
 	deployedLimits := string(must.Get(os.ReadFile(deployed + "/site/limits_place.conf"))(t))

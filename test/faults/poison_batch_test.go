@@ -86,9 +86,9 @@ func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyers.Repor
 	return bought
 }
 
-// awaitQueued waits until at least n orders of a goods are in its queue. An order whose confirm came
-// late is in the queue and in the outbox: the relay, which would remove it, is stopped with the
-// consumers.
+// awaitQueued waits until at least n orders of a goods are in its queue. An order whose confirm
+// came late is in the queue and in the outbox: the relay, which would remove it, is stopped with
+// the consumers.
 func (r *run) awaitQueued(t *testing.T, goods string, n int64) {
 	t.Helper()
 	var reserved time.Time // when all n were

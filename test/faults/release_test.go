@@ -64,8 +64,8 @@ func (r *run) replace(t *testing.T, folder string, groups ...[]*installation.Pro
 // Between releases, others read merchants' ids only as text.
 const readsNumbers = "type merchantID string"
 
-// oldestReader returns the oldest commit with that line. It returns "" if there is a tag, or the line
-// ten commits ago: Previous has a default then.
+// oldestReader returns the oldest commit with that line. It returns "" if there is a tag, or the
+// line ten commits ago: Previous has a default then.
 func oldestReader(t *testing.T) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(t.Context(), "git", args...).Output()

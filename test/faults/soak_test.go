@@ -67,9 +67,9 @@ type sample struct {
 }
 
 // TestSoak sells for a long time: sales come and go, every third buyer cancels, all other orders
-// expire unpaid, and one fault after another breaks something. Each sale is judged as by TestFaults.
-// At the end the programs and Redis may use no more than early in the run, and MySQL may have more
-// rows only where rows are kept on purpose. The Makefile's soak runs it for an hour.
+// expire unpaid, and one fault after another breaks something. Each sale is judged as by
+// TestFaults. At the end the programs and Redis may use no more than early in the run, and MySQL
+// may have more rows only where rows are kept on purpose. The Makefile's soak runs it for an hour.
 func TestSoak(t *testing.T) {
 	s := &soak{
 		Installation: installation.Start(t, suite, installation.Options{
@@ -154,8 +154,8 @@ func (s *soak) putUp(t *testing.T) {
 	}()
 }
 
-// newSale puts up a sale. The API may answer 503 while other sales still recover from a fault, so it
-// asks again, for as long as any recovery may take.
+// newSale puts up a sale. The API may answer 503 while other sales still recover from a fault, so
+// it asks again, for as long as any recovery may take.
 func (s *soak) newSale(t *testing.T, units int64, start, end time.Time) (goods string) {
 	var err error
 	for until := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {

@@ -106,8 +106,8 @@ func (w *world) inTx(p *proc) bool {
 	}
 }
 
-// commit writes lines of one goods. Redis first adopts their late orders. commit parks them where no
-// open gate does, and returns as lost those that an open gate refused.
+// commit writes lines of one goods. Redis first adopts their late orders. commit parks them where
+// no open gate does, and returns as lost those that an open gate refused.
 func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []line, ok bool) {
 	if w.omits(SettleAfterCommit) {
 		p.step()
@@ -150,8 +150,8 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 	}
 }
 
-// adoption has the late orders that an epoch adopted, as far as the writer knows them, and whether it
-// parks the others.
+// adoption has the late orders that an epoch adopted, as far as the writer knows them, and whether
+// it parks the others.
 type adoption struct {
 	adopted   map[int]int
 	adoptedBy int

@@ -44,9 +44,9 @@ type move struct {
 	at                                     int
 }
 
-// goodsRow is the row of one sale; token is the newest fencing token. openedOn is the replication id
-// of the Redis that may have the gate open, where Redis can fail over; 0 if none has. ending: nobody
-// renews it any more.
+// goodsRow is the row of one sale; token is the newest fencing token. openedOn is the replication
+// id of the Redis that may have the gate open, where Redis can fail over; 0 if none has. ending:
+// nobody renews it any more.
 type goodsRow struct {
 	stock, total, version, epoch, token, openedOn int
 	ending                                        bool
@@ -364,8 +364,8 @@ func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	return s, true
 }
 
-// recordOpening records that a Redis may open the gate of an epoch, or with 0 that none has it open.
-// It returns false if a rebuild began since.
+// recordOpening records that a Redis may open the gate of an epoch, or with 0 that none has it
+// open. It returns false if a rebuild began since.
 func (m *mysql) recordOpening(goods, token, epoch, replid int) bool {
 	g := &m.goods[goods]
 	if g.token != token || g.epoch != epoch || replid == 0 && !g.ending {

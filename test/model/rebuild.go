@@ -84,8 +84,8 @@ func (w *world) stage(p *proc, goods int, snap snapshot) bool {
 	return true
 }
 
-// runRenewer renews the openings of the Redis that this host uses. MySQL lists them. The time counts
-// from before MySQL's answer.
+// runRenewer renews the openings of the Redis that this host uses. MySQL lists them. The time
+// counts from before MySQL's answer.
 func (w *world) runRenewer(p *proc) {
 	for {
 		p.round(10)

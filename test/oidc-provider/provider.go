@@ -19,8 +19,11 @@ const client = "flash-sale"
 
 // users are the accounts, by the name in the form.
 var users = map[string]map[string]any{
-	"ada":  {"sub": "idp|buyer-ada", "name": "Ada Lovelace"},
-	"shop": {"sub": "idp|shop-1", "name": "Shop", "realm": map[string]any{"roles": []string{"x", "merchant"}}},
+	"ada": {"sub": "idp|buyer-ada", "name": "Ada Lovelace"},
+	"shop": {
+		"sub": "idp|shop-1", "name": "Shop",
+		"realm": map[string]any{"roles": []string{"x", "merchant"}},
+	},
 }
 
 // provider is the handler.
@@ -31,7 +34,8 @@ type provider struct {
 	oauth2 fosite.OAuth2Provider
 }
 
-// newProvider returns a provider whose client has no redirect URI yet: POST /control/client sets it.
+// newProvider returns a provider whose client has no redirect URI yet: POST /control/client sets
+// it.
 func newProvider(issuer string) (http.Handler, error) {
 	p := &provider{issuer: issuer, keys: &keys{}, store: storage.NewMemoryStore()}
 	if err := p.keys.rotate("RS256", false); err != nil {

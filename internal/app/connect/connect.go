@@ -30,7 +30,8 @@ type Servers struct {
 // Open prepares connections; it contacts no server. outcome counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
 func Open(
-	ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer, log *slog.Logger,
+	ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer,
+	log *slog.Logger,
 ) (*Servers, error) {
 	provider, err := app.NewProvider(cfg)
 	if err != nil {

@@ -52,7 +52,8 @@ func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	}
 }
 
-// answers waits until Redis answers. A handshake on a busy machine may exceed the client's deadline.
+// answers waits until Redis answers. A handshake on a busy machine may exceed the client's
+// deadline.
 func answers(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute,

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Sale is the content of a sale's card. Scripts read a part of it as JSON, with the names of the API.
-// The card has the goods id and the phase beside.
+// Sale is the content of a sale's card. Scripts read a part of it as JSON, with the names of the
+// API. The card has the goods id and the phase beside.
 type Sale struct {
 	GoodsID       string `json:"-"`
 	Title         string `json:"-"`

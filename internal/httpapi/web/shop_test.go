@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNewShop_PutsEachSaleOnOnePage turns the pages of 500 sales. Each sale is on one page, and those
-// that are on come first.
+// TestNewShop_PutsEachSaleOnOnePage turns the pages of 500 sales. Each sale is on one page, and
+// those that are on come first.
 func TestNewShop_PutsEachSaleOnOnePage(t *testing.T) {
 	sales := make([]Sale, 500)
 	for i := range sales {

@@ -168,8 +168,8 @@ func (b Buyer) buyAndPay(ctx context.Context, t *Result) error {
 	return err
 }
 
-// purchaseInTurn buys until the turn is over. While a sale is rebuilt, the time of a turn stops, so a
-// buyer whom the API did not serve reads the place again.
+// purchaseInTurn buys until the turn is over. While a sale is rebuilt, the time of a turn stops, so
+// a buyer whom the API did not serve reads the place again.
 func (b Buyer) purchaseInTurn(ctx context.Context, t *Result) error {
 	for until := t.Place.Until; ; until = t.until {
 		failures := t.failures

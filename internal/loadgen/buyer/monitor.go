@@ -59,7 +59,9 @@ func (m *Monitor) Commitment() string {
 
 // await waits until the turn of a number seems to have come, or for a pause. over reports that the
 // room is over.
-func (m *Monitor) await(ctx context.Context, number int64, pause time.Duration) (over bool, err error) {
+func (m *Monitor) await(
+	ctx context.Context, number int64, pause time.Duration,
+) (over bool, err error) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {

@@ -177,8 +177,8 @@ func TestLine_MissedTurnIsFoundIfItCannotBeMissed(t *testing.T) {
 	}
 }
 
-// TestLine_RateAndEmptyLineDelayNoUnit plays lines that offer each unit as soon as possible, and the
-// same lines with a delay of 3 s. The first buyer leaves at once.
+// TestLine_RateAndEmptyLineDelayNoUnit plays lines that offer each unit as soon as possible, and
+// the same lines with a delay of 3 s. The first buyer leaves at once.
 func TestLine_RateAndEmptyLineDelayNoUnit(t *testing.T) {
 	start := time.Now()
 	for name, c := range map[string]struct {

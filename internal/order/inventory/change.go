@@ -24,7 +24,8 @@ type BegunChange struct {
 // is a Conflict with data.available. A repeated idempotency key returns the first answer; a refusal
 // is not stored under the key.
 func (s *SaleService) Change(
-	ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
+	ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change,
+	key salechange.IdempotencyKey,
 ) (seckill.Sale, error) {
 	if sale, known, err := s.answered(ctx, key); known || err != nil {
 		if known {
@@ -75,9 +76,9 @@ func (s *SaleService) Change(
 	return b.Sale, s.reachBuyers(ctx, goodsID, c)
 }
 
-// reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new period
-// is answered only where nothing is sold outside it. Redis refuses every load that lacks the change:
-// merchants who change the stock often must not keep a sale shut that takes long to load.
+// reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new
+// period is answered only where nothing is sold outside it. Redis refuses every load that lacks the
+// change: merchants who change the stock often must not keep a sale shut that takes long to load.
 func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
 	if !c.ChangesTerms() {
 		return nil

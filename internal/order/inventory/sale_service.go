@@ -57,9 +57,9 @@ func (s *SaleService) Audit(
 	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
 }
 
-// AuditTrail pages through the audit log, newest first, below an id ("": from the newest). Merchants
-// see the entries of their own sales and webhooks and of their own actions, operators all entries. A
-// sale of the filter must be one that the actor may manage.
+// AuditTrail pages through the audit log, newest first, below an id ("": from the newest).
+// Merchants see the entries of their own sales and webhooks and of their own actions, operators all
+// entries. A sale of the filter must be one that the actor may manage.
 func (s *SaleService) AuditTrail(
 	ctx context.Context, by seckill.Actor, f salechange.AuditFilter, before string, limit int,
 ) ([]salechange.AuditEntry, error) {

@@ -25,7 +25,8 @@ type Store interface {
 	// Change changes a sale in one transaction, or inserts the stock cut with which the change
 	// begins.
 	Change(
-		ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time,
+		ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
+		now time.Time,
 	) (BegunChange, error)
 	// Answered returns the first answer to an idempotency key; false if there is none yet.
 	Answered(

@@ -261,8 +261,8 @@ func inSync(s seckill.Sale, v seckill.View) bool {
 		v.Pending == 0 && v.Outbox == 0
 }
 
-// allPaid reports whether no order waits for its payment. A sale at rest has none: every later order
-// changes its row, which ends the rest.
+// allPaid reports whether no order waits for its payment. A sale at rest has none: every later
+// order changes its row, which ends the rest.
 func (l *List) allPaid(ctx context.Context, s *Sale) bool {
 	l.mu.Lock()
 	paid := s.AtRest || s.Stock == s.Total

@@ -23,7 +23,8 @@ type Consumer struct {
 
 // Processors returns how many of the processors that Go may use a program should use that only
 // consumes: a quarter, at least one. It waits for servers most of the time. With more processors,
-// Go's scheduler wakes those that are idle for each message and for each answer of a server (ADR 97).
+// Go's scheduler wakes those that are idle for each message and for each answer of a server (ADR
+// 97).
 func Processors(all int) int { return max(1, all/4) }
 
 // Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their

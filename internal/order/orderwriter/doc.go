@@ -8,7 +8,7 @@
 //
 // The Writer retries infrastructure errors in a new transaction until they end. It isolates an
 // order that MySQL refuses by bisection and stores it as a dead letter. A late order, of an older
-// epoch, needs units of the present one: the Writer has Redis adopt it before it writes it. Where no
-// gate is open, it parks the order in MySQL. The next epoch begins with the parked orders, and the
-// Adopter tries again for those that were parked after that.
+// epoch, needs units of the present one: the Writer has Redis adopt it before it writes it. Where
+// no gate is open, it parks the order in MySQL. The next epoch begins with the parked orders, and
+// the Adopter tries again for those that were parked after that.
 package orderwriter

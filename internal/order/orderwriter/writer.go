@@ -126,8 +126,8 @@ func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourcedL
 }
 
 // commit tries transactions until one commits or MySQL refuses a line. It also returns the lost
-// lines: those of older epochs for which no units are left. They are not written. Late lines that no
-// open gate adopts are parked.
+// lines: those of older epochs for which no units are left. They are not written. Late lines that
+// no open gate adopts are parked.
 func (w *Writer) commit(
 	ctx context.Context, goodsID int64, lines []sourcedLine,
 ) (out order.Outcome, lost []sourcedLine, err error) {
@@ -152,7 +152,8 @@ func (w *Writer) commit(
 	return out, lost, err
 }
 
-// newBatch makes the batch of one transaction. Of a repeated order number the first delivery counts.
+// newBatch makes the batch of one transaction. Of a repeated order number the first delivery
+// counts.
 func newBatch(goodsID int64, lines []sourcedLine, known adoption, at order.Times) Batch {
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),

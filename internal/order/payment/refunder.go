@@ -9,10 +9,10 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// Refunder refunds payments that their orders could not keep. It retries until the provider accepts,
-// and stops RefundPeriod after the first attempt. Any number of refunders may run, because one of
-// them claims each attempt. After a crash between refund and mark another refunder repeats the call,
-// and the provider refunds nothing more.
+// Refunder refunds payments that their orders could not keep. It retries until the provider
+// accepts, and stops RefundPeriod after the first attempt. Any number of refunders may run, because
+// one of them claims each attempt. After a crash between refund and mark another refunder repeats
+// the call, and the provider refunds nothing more.
 type Refunder struct {
 	Store    Store
 	Provider Provider

@@ -56,9 +56,9 @@ const changeDeadline = 5 * time.Second
 
 // Pay charges the buyer through the provider and makes the actor's own order paid. If buyers pay on
 // the provider's pages, Pay returns the created order with its CheckoutURL instead. A repeated call
-// returns the paid order, or the same page. A queued order is a Conflict with a retry after one second. Any other
-// status is a Conflict without a charge. If the status changes during the charge, Pay returns
-// Conflict and the refunder returns the money.
+// returns the paid order, or the same page. A queued order is a Conflict with a retry after one
+// second. Any other status is a Conflict without a charge. If the status changes during the charge,
+// Pay returns Conflict and the refunder returns the money.
 func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
 	o, err := s.orders.FindChangeable(ctx, by, orderSn)
 	if err != nil || o.Status == order.Paid {

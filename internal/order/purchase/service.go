@@ -279,7 +279,8 @@ func (s *Service) epoch(
 	return v.Epoch, nil
 }
 
-// sale reads the sale of a reservation. A path that an earlier release may have stored proves nothing.
+// sale reads the sale of a reservation. A path that an earlier release may have stored proves
+// nothing.
 func (s *Service) sale(
 	ctx context.Context, goodsID int64, r reservation.Reservation,
 ) (seckill.View, error) {
@@ -289,8 +290,8 @@ func (s *Service) sale(
 	return s.sales.ExposedSale(ctx, goodsID)
 }
 
-// gateError returns the refusal for a shut gate: Ended if the sale is retired, or if it has ended and
-// the path cannot have an order in the queue; else Unavailable.
+// gateError returns the refusal for a shut gate: Ended if the sale is retired, or if it has ended
+// and the path cannot have an order in the queue; else Unavailable.
 func (s *Service) gateError(
 	ctx context.Context, goodsID int64, r reservation.Reservation, gate *seckill.GateError,
 ) error {

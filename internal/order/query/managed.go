@@ -36,8 +36,8 @@ const (
 	endDeadline = 5 * time.Second
 )
 
-// FindManagedByEnd returns the written orders of sales that the actor manages whose numbers end with
-// eight characters, in either case. Buyers see and say this end.
+// FindManagedByEnd returns the written orders of sales that the actor manages whose numbers end
+// with eight characters, in either case. Buyers see and say this end.
 func (s *Service) FindManagedByEnd(
 	ctx context.Context, by seckill.Actor, end string,
 ) ([]order.Order, error) {
@@ -62,8 +62,8 @@ func (s *Service) FindManagedByEnd(
 	return found, nil
 }
 
-// FindManagedChangeable returns an order of a sale that the actor manages if MySQL has its row, with
-// the errors of FindManaged. It returns Conflict while there is no row.
+// FindManagedChangeable returns an order of a sale that the actor manages if MySQL has its row,
+// with the errors of FindManaged. It returns Conflict while there is no row.
 func (s *Service) FindManagedChangeable(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {

@@ -26,9 +26,9 @@ const (
 
 // drain writes everything reserved before now to MySQL and returns the reservations that are still
 // missing. An epoch that began before the token was taken is the token's epoch or an older one, and
-// the shut gate refuses its load. A newer epoch belongs to a newer rebuild, which has fenced this one,
-// and its gate stays open. inRedis is the epoch that Redis had before the token: if MySQL lost its
-// last epochs in a failover, that gate must be shut too.
+// the shut gate refuses its load. A newer epoch belongs to a newer rebuild, which has fenced this
+// one, and its gate stays open. inRedis is the epoch that Redis had before the token: if MySQL lost
+// its last epochs in a failover, that gate must be shut too.
 func (r *Rebuilder) drain(
 	ctx context.Context, result *Result, token Token, inRedis int64,
 ) ([]order.Pending, error) {
@@ -112,8 +112,9 @@ func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pe
 
 // deadLetterMissing ends orders that are still missing after all drains. It writes each as failed
 // if MySQL accepts that, and stores a dead letter in any case. It returns infrastructure errors.
-// The gate then remains shut, and the next rebuild starts again. It writes nothing if a newer rebuild
-// has begun: this one has slept, and the orders may be those of a newer epoch, and on their way.
+// The gate then remains shut, and the next rebuild starts again. It writes nothing if a newer
+// rebuild has begun: this one has slept, and the orders may be those of a newer epoch, and on their
+// way.
 func (r *Rebuilder) deadLetterMissing(
 	ctx context.Context, result *Result, token int64, missing []order.Pending,
 ) error {

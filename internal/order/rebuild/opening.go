@@ -40,8 +40,8 @@ func openTime(l Lease, lifetime time.Duration) OpenTime {
 	return OpenTime{From: l.Now.Add(-clockStep), Until: l.Now.Add(lifetime)}
 }
 
-// open records in MySQL that the gate of a loaded epoch opens on its master, and opens it. The error
-// is ErrFenced if a newer rebuild has begun, or if the sale is on another master now.
+// open records in MySQL that the gate of a loaded epoch opens on its master, and opens it. The
+// error is ErrFenced if a newer rebuild has begun, or if the sale is on another master now.
 func (o Opener) open(ctx context.Context, sale seckill.Sale, token int64) error {
 	lease, err := o.Redis.Lease(ctx, sale.GoodsID)
 	if err != nil {

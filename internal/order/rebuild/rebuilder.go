@@ -102,13 +102,13 @@ func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) stri
 	return ""
 }
 
-// foreignFor is for how long a gate must be over before a worker rebuilds a sale that MySQL has open
-// elsewhere, or that another worker rebuilds. The clients of a replaced master notice it within that
-// time. Until then they would end what the new master has, again and again.
+// foreignFor is for how long a gate must be over before a worker rebuilds a sale that MySQL has
+// open elsewhere, or that another worker rebuilds. The clients of a replaced master notice it
+// within that time. Until then they would end what the new master has, again and again.
 const foreignFor = 15 * time.Second
 
-// reasonOfExpiry returns the reason to rebuild a sale whose gate is not renewed; "" if a renewal will
-// open it again, another worker may have the sale, or MySQL does not answer.
+// reasonOfExpiry returns the reason to rebuild a sale whose gate is not renewed; "" if a renewal
+// will open it again, another worker may have the sale, or MySQL does not answer.
 func (r *Rebuilder) reasonOfExpiry(ctx context.Context, v seckill.View) string {
 	if r.GateLifetime == 0 {
 		return "its gate has ended, and this Redis needs no renewals"

@@ -85,8 +85,9 @@ func (l *lostSales) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); require.NoError(t, both.Wait()) })
 }
 
-// TestWorker_LostSalesWaitTogether checks that lost sales wait at the same time, although fewer work
-// at a time, and that too many sales that are over do not keep out the newest, which sells now.
+// TestWorker_LostSalesWaitTogether checks that lost sales wait at the same time, although fewer
+// work at a time, and that too many sales that are over do not keep out the newest, which sells
+// now.
 func TestWorker_LostSalesWaitTogether(t *testing.T) {
 	now := time.Now()
 	l := &lostSales{}

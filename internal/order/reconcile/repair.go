@@ -44,8 +44,8 @@ func dueForRepublishing(age time.Duration) bool {
 	return false
 }
 
-// returnUnits returns the units that Redis holds for failed orders without a stock move. An adoption
-// took these units after the failure was written.
+// returnUnits returns the units that Redis holds for failed orders without a stock move. An
+// adoption took these units after the failure was written.
 func (r *Reconciler) returnUnits(
 	ctx context.Context, goodsID int64, failed []order.Pending,
 ) (int, error) {

@@ -234,8 +234,8 @@ func TestReconciler_SamplesSaleAtRestFromItsRow(t *testing.T) {
 	})
 }
 
-// TestReconciler_ComparesHoldingsHourly checks that the reconciler does not read all orders of a sale
-// in each round, and that it tries again at once after an error.
+// TestReconciler_ComparesHoldingsHourly checks that the reconciler does not read all orders of a
+// sale in each round, and that it tries again at once after an error.
 func TestReconciler_ComparesHoldingsHourly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := &servers{}, slog.New(slog.DiscardHandler)

@@ -38,8 +38,8 @@ type Service struct {
 	Sealer Sealer
 }
 
-// SetAddress stores where the actor's own order goes: a valid address. A later address replaces an earlier one. An
-// order that is queued, shipped or over is a Conflict.
+// SetAddress stores where the actor's own order goes: a valid address. A later address replaces an
+// earlier one. An order that is queued, shipped or over is a Conflict.
 func (s *Service) SetAddress(
 	ctx context.Context, by seckill.Actor, orderSn string, a Address,
 ) (order.Order, error) {
@@ -55,8 +55,8 @@ func (s *Service) SetAddress(
 	return o, query.ChangeError(err)
 }
 
-// Ship records how the merchant sent a paid order of a sale that the actor manages. A later shipment
-// replaces an earlier one.
+// Ship records how the merchant sent a paid order of a sale that the actor manages. A later
+// shipment replaces an earlier one.
 func (s *Service) Ship(
 	ctx context.Context, by seckill.Actor, orderSn string, shipment order.Shipment,
 ) (order.Order, error) {

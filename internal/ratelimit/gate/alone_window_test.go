@@ -12,8 +12,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// TestGate_NodesShareAWindowWithoutRedis has eight nodes whose Redis fails in the middle of a window
-// and comes back in the same window. Redis admits the limit, and all nodes together once more.
+// TestGate_NodesShareAWindowWithoutRedis has eight nodes whose Redis fails in the middle of a
+// window and comes back in the same window. Redis admits the limit, and all nodes together once
+// more.
 func TestGate_NodesShareAWindowWithoutRedis(t *testing.T) {
 	const nodes = 8
 	for _, algorithm := range []ratelimit.Algorithm{

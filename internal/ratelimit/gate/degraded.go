@@ -52,10 +52,10 @@ func (g *Gate) takeLocal(res *Result) {
 	}
 }
 
-// takeDegraded decides by this node's share of the limit: all nodes together admit the limit, or one
-// permit each if that is more. Admitted permits are a debt, because Redis has not counted them yet. A
-// window has no debt, because its permits are soon void. So up to twice the limit passes in a window
-// in which Redis fails.
+// takeDegraded decides by this node's share of the limit: all nodes together admit the limit, or
+// one permit each if that is more. Admitted permits are a debt, because Redis has not counted them
+// yet. A window has no debt, because its permits are soon void. So up to twice the limit passes in
+// a window in which Redis fails.
 func (g *Gate) takeDegraded(res *Result) {
 	req := res.request
 	g.takeShare(res)

@@ -124,8 +124,8 @@ func TestGate_CachesDenials(t *testing.T) {
 	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods has a bucket of its own")
 }
 
-// TestGate_LeaseGrowsToTheRulesOrAMillisecond counts the calls for 1,000 permits of one moment. Each
-// call leases twice as many as the one before, up to the rule's leases or the permits of 1 ms.
+// TestGate_LeaseGrowsToTheRulesOrAMillisecond counts the calls for 1,000 permits of one moment.
+// Each call leases twice as many as the one before, up to the rule's leases or the permits of 1 ms.
 func TestGate_LeaseGrowsToTheRulesOrAMillisecond(t *testing.T) {
 	for _, c := range []struct {
 		rate, nodes int

@@ -78,7 +78,8 @@ func capacity(l ratelimit.Limit) float64 {
 func longestWait(l ratelimit.Limit) time.Duration { return time.Duration(l.MaxWaitMillis) * ms }
 
 // greedyStep is a pause after which n callers ask for twice the permits that have accumulated. It
-// ends before a quarter of the permits do so, and before the bucket is full with a part of a permit.
+// ends before a quarter of the permits do so, and before the bucket is full with a part of a
+// permit.
 func greedyStep(l ratelimit.Limit, n int) time.Duration {
 	share := min(float64(n)/2, capacity(l)/4)
 	if room := capacity(l) - 1; room > 0 {
@@ -87,8 +88,8 @@ func greedyStep(l ratelimit.Limit, n int) time.Duration {
 	return time.Duration(math.Ceil(share/l.PermitsPerSecond*1e6)) * us
 }
 
-// servedShare is the share of a rate that callers get who ask once in each step. A bucket that has no
-// room for what accumulates in a step grants a permit at the first step after it is complete.
+// servedShare is the share of a rate that callers get who ask once in each step. A bucket that has
+// no room for what accumulates in a step grants a permit at the first step after it is complete.
 func servedShare(l ratelimit.Limit, step time.Duration) float64 {
 	interval := 1 / l.PermitsPerSecond
 	if (capacity(l)-1)*interval >= step.Seconds() {
@@ -247,8 +248,8 @@ func (m *mob) play(rounds int) {
 }
 
 // serve rushes without a change while nobody leaves. It returns the permits that the callers get
-// after the first round, and those that they could get: what accumulates meanwhile, or what they ask
-// for.
+// after the first round, and those that they could get: what accumulates meanwhile, or what they
+// ask for.
 func (m *mob) serve(rounds int) (got, due float64) {
 	step := greedyStep(m.limit, m.nodes*m.callers)
 	m.rush(0)
@@ -261,8 +262,9 @@ func (m *mob) serve(rounds int) (got, due float64) {
 	return m.kept - kept, min(demand, accumulates*servedShare(m.limit, step))
 }
 
-// TestGate_SlowRateForgetsNoPermits changes the rate of a drained limiter to one at which the permits
-// taken are more than 2^51 ticks, and back. Leases admit no more than what has accumulated either.
+// TestGate_SlowRateForgetsNoPermits changes the rate of a drained limiter to one at which the
+// permits taken are more than 2^51 ticks, and back. Leases admit no more than what has accumulated
+// either.
 func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
 	const callers, leases = 60, 10
 	client := steadyClient(t, servers.Redis(t).Addr())
@@ -293,11 +295,11 @@ func TestGate_SlowRateForgetsNoPermits(t *testing.T) {
 	}
 }
 
-// TestGate_GreedIsBoundedAndServed sends 1 to 256 callers at once to each of 1 to 8 nodes, at 0.1 to
-// a million permits a second with up to 10 s of burst, on a test clock, in process and in Redis. Some
-// wait, some leave, the rate may change, and nodes may die with their leases. No window has more than
-// the largest burst, what accumulates at the rates of the time, and the nodes' leases. In the end
-// nobody leaves and nothing changes. Then callers get 95 % of what they ask for or of what
+// TestGate_GreedIsBoundedAndServed sends 1 to 256 callers at once to each of 1 to 8 nodes, at 0.1
+// to a million permits a second with up to 10 s of burst, on a test clock, in process and in Redis.
+// Some wait, some leave, the rate may change, and nodes may die with their leases. No window has
+// more than the largest burst, what accumulates at the rates of the time, and the nodes' leases. In
+// the end nobody leaves and nothing changes. Then callers get 95 % of what they ask for or of what
 // accumulates, less the leases.
 func TestGate_GreedIsBoundedAndServed(t *testing.T) {
 	client := steadyClient(t, servers.Redis(t).Addr())

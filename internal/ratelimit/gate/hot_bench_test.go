@@ -67,8 +67,8 @@ func redisTime(b *testing.B, client *redis.Client) (all, scripts float64) {
 }
 
 // BenchmarkDirect asks Redis for each decision, 16 callers at once: this project's store and
-// redis_rate, with the same client and limit. Nearly all requests are denied, or all are allowed. It
-// reports what a decision takes of Redis' processor time, in the script and in all.
+// redis_rate, with the same client and limit. Nearly all requests are denied, or all are allowed.
+// It reports what a decision takes of Redis' processor time, in the script and in all.
 func BenchmarkDirect(b *testing.B) {
 	client := steadyClient(b, servers.Redis(b).Addr())
 	store, other := redislimit.New(client, nil), redisrate.NewLimiter(client)

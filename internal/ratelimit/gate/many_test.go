@@ -152,8 +152,8 @@ func TestGate_RetryAfterIsForOneCaller(t *testing.T) {
 	})
 }
 
-// TestGate_RetryAfterOfASharedCallIsTrue has callers of a crowd come back after RetryAfter, and before.
-// Every denial names the same moment. At that moment the node grants a permit.
+// TestGate_RetryAfterOfASharedCallIsTrue has callers of a crowd come back after RetryAfter, and
+// before. Every denial names the same moment. At that moment the node grants a permit.
 func TestGate_RetryAfterOfASharedCallIsTrue(t *testing.T) {
 	for name, rule := range map[string]string{
 		"100/s":          "permitsPerSecond: 100, burst: 50",

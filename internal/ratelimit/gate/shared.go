@@ -72,8 +72,8 @@ type cached struct {
 // takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
 // one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
 // before, so requests must not be merged. It returns neither for several permits, because the cache
-// has leases and denials of one. A caller stops waiting as soon as it has an answer, because callSize
-// counts the waiting callers. Without room for a new key it does nothing.
+// has leases and denials of one. A caller stops waiting as soon as it has an answer, because
+// callSize counts the waiting callers. Without room for a new key it does nothing.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req *ratelimit.Request, d *ratelimit.Decision, waiting bool,
 ) (c cached) {

@@ -66,9 +66,9 @@ func TestScript_GroupIsAdmittedTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestScript_StoresTheTimeToFullAsExpiry checks a value that was written by Redis' own clock. It has
-// the moment of the decision with all its digits, and Redis drops it in the millisecond after it is
-// full.
+// TestScript_StoresTheTimeToFullAsExpiry checks a value that was written by Redis' own clock. It
+// has the moment of the decision with all its digits, and Redis drops it in the millisecond after
+// it is full.
 func TestScript_StoresTheTimeToFullAsExpiry(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	store := redislimit.New(client, nil)

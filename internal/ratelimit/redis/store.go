@@ -67,8 +67,8 @@ func (r *Store) Peek(
 	return decisions[0], nil
 }
 
-// Refund returns the permits that the decision took. It credits no permits that have drained, belong
-// to a window that is over, or were followed by others in a bucket.
+// Refund returns the permits that the decision took. It credits no permits that have drained,
+// belong to a window that is over, or were followed by others in a bucket.
 func (r *Store) Refund(
 	ctx context.Context, taken ratelimit.Decision, request ratelimit.Request,
 ) error {
@@ -138,8 +138,8 @@ func (r *Store) arguments(
 	return args
 }
 
-// shortForm are the arguments of the short form that do not depend on the request. Most requests of a
-// store have the same.
+// shortForm are the arguments of the short form that do not depend on the request. Most requests of
+// a store have the same.
 type shortForm struct {
 	params ratelimit.Params
 	most   int64 // the highest level for the caller's longest wait

@@ -181,8 +181,8 @@ func (a *Admin) change(
 	return nil
 }
 
-// List returns the limits of all rules, and after each rule's the operators' limits of its keys. The
-// order is by name and key, and the rule's own limit comes first. It syncs first, as Get does.
+// List returns the limits of all rules, and after each rule's the operators' limits of its keys.
+// The order is by name and key, and the rule's own limit comes first. It syncs first, as Get does.
 func (a *Admin) List(ctx context.Context) ([]Setting, error) {
 	if err := a.sync.RunOnce(ctx); err != nil {
 		return nil, err

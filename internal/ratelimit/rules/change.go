@@ -24,8 +24,8 @@ type Change struct {
 }
 
 // ruleDefaults complete a rule, so that a rule with only a name and a route is usable. A rule with
-// a rate gets reserve with a burst and a wait of 1 s. Any other gets a limit of 100 in 60 s: exact by
-// a log while the limit is small, and else an estimate by a sliding window.
+// a rate gets reserve with a burst and a wait of 1 s. Any other gets a limit of 100 in 60 s: exact
+// by a log while the limit is small, and else an estimate by a sliding window.
 func ruleDefaults(c Change) ratelimit.Limit {
 	l := ratelimit.Limit{Algorithm: ratelimit.SlidingLog}
 	switch {

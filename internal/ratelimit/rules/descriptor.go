@@ -59,10 +59,12 @@ func (r Rule) entries() ([]Entry, error) {
 	return all, nil
 }
 
-// ForDescriptor returns the rule of a descriptor, and the key of its limiter; ok is false if no rule
-// matches. A rule matches a descriptor with the same keys in the same order. Of several matching
-// rules the more precise value decides, entry by entry, and then a rule's own domain.
-func (b *Rulebook) ForDescriptor(domain string, entries []Entry) (r *Compiled, key string, ok bool) {
+// ForDescriptor returns the rule of a descriptor, and the key of its limiter; ok is false if no
+// rule matches. A rule matches a descriptor with the same keys in the same order. Of several
+// matching rules the more precise value decides, entry by entry, and then a rule's own domain.
+func (b *Rulebook) ForDescriptor(
+	domain string, entries []Entry,
+) (r *Compiled, key string, ok bool) {
 	for _, name := range b.order {
 		c := b.rules[name]
 		if c.describes(domain, entries) && (r == nil || moreSpecific(c, r) > 0) {
@@ -110,8 +112,8 @@ func (r *Compiled) descriptorKey(entries []Entry) string {
 	return strings.Join(parts, ":")
 }
 
-// isOperatorsKey reports whether a value may be a key unhashed. It must have no hash tag of its own,
-// and must not be the key of other values.
+// isOperatorsKey reports whether a value may be a key unhashed. It must have no hash tag of its
+// own, and must not be the key of other values.
 func isOperatorsKey(value string) bool {
 	return CheckKey(value) == nil && value != AnyKey && !strings.ContainsAny(value, "#{}")
 }

@@ -63,9 +63,9 @@ func New(rules ...Rule) (*Rulebook, error) {
 	return b, nil
 }
 
-// ForRoute returns the rules of a route: those of scope node first, and otherwise in the order of the
-// file. Rules of scope node cost no call. A caller whom this node denies then takes no permits from
-// the shared limits. The rules never change, so each route is looked up once. The caller must
+// ForRoute returns the rules of a route: those of scope node first, and otherwise in the order of
+// the file. Rules of scope node cost no call. A caller whom this node denies then takes no permits
+// from the shared limits. The rules never change, so each route is looked up once. The caller must
 // not modify the result.
 func (b *Rulebook) ForRoute(method, route string) []*Compiled {
 	key := routeKey{method, route}
@@ -80,7 +80,8 @@ func (b *Rulebook) ForRoute(method, route string) []*Compiled {
 		}
 	}
 	if len(cached) < maxCachedRoutes {
-		next := maps.Clone(cached)                           // a concurrent call's route may be lost, and is then looked up again
+		// a concurrent call's route may be lost, and is then looked up again
+		next := maps.Clone(cached)
 		next[routeKey{strings.Clone(method), route}] = found // method is a part of the request
 		b.found.Store(&next)
 	}

@@ -51,8 +51,8 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	require.Equal(t, rule, b.Params(r, "1", nil), "a removed override leaves nothing")
 }
 
-// TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's entry
-// there expires, so the failure is reported and is no error of the program.
+// TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's
+// entry there expires, so the failure is reported and is no error of the program.
 func TestSync_EndsWellWithoutRedis(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })

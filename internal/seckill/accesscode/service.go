@@ -34,8 +34,8 @@ type Service struct {
 	claims *batcher.Batcher[int64, Claim, string]
 }
 
-// NewService returns a service that verifies with keys and claims in store. Concurrent claims of one
-// sale share the statements.
+// NewService returns a service that verifies with keys and claims in store. Concurrent claims of
+// one sale share the statements.
 func NewService(keys *Keys, store Store) *Service {
 	claim := func(ctx context.Context, goodsID int64, claims []Claim) ([]string, error) {
 		ctx, cancel := context.WithTimeout(ctx, claimDeadline)

@@ -99,9 +99,9 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 }
 
 // IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
-// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup. admitted
-// is the time at which Admit returned. The limiter may have delayed the buyer since then, so
-// IssuePath adds that time to the view's clock. It returns the error of knownError.
+// validity by Redis' clock. It never calls Redis, because a path verifies without a lookup.
+// admitted is the time at which Admit returned. The limiter may have delayed the buyer since then,
+// so IssuePath adds that time to the view's clock. It returns the error of knownError.
 func (c *Catalog) IssuePath(
 	v seckill.View, admitted time.Time, buyerID string,
 ) (path string, expiresAt time.Time, err error) {

@@ -75,8 +75,8 @@ func (r *SaleReader) Sale(ctx context.Context, goodsID int64) (seckill.View, err
 	return v.View, err
 }
 
-// ExposedSale implements order.SaleReader: it is Sale, except that it ignores what this node remembers
-// of missing sales.
+// ExposedSale implements order.SaleReader: it is Sale, except that it ignores what this node
+// remembers of missing sales.
 func (r *SaleReader) ExposedSale(ctx context.Context, goodsID int64) (seckill.View, error) {
 	v, err := r.readNow(ctx, goodsID)
 	return v.View, err
@@ -93,8 +93,8 @@ func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error
 	return r.readNow(ctx, goodsID)
 }
 
-// readNow returns a view from Redis, or from MySQL if Redis has none. It ends the rest of a sale whose
-// gate is not open, because workers read a sale at rest only each half minute.
+// readNow returns a view from Redis, or from MySQL if Redis has none. It ends the rest of a sale
+// whose gate is not open, because workers read a sale at rest only each half minute.
 func (r *SaleReader) readNow(ctx context.Context, goodsID int64) (sharedView, error) {
 	v, err := r.views.Do(ctx, goodsID, struct{}{})
 	if errors.Is(err, seckill.ErrNotLoaded) {

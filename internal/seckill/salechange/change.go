@@ -37,8 +37,8 @@ type RateChange struct {
 // ChangesPeriod reports whether the sale is to sell at another time.
 func (c Change) ChangesPeriod() bool { return c.StartAt != nil || c.EndAt != nil }
 
-// ChangesTerms reports whether a field changes that Redis has of an exposed sale. Stock moves bring the
-// stock there.
+// ChangesTerms reports whether a field changes that Redis has of an exposed sale. Stock moves bring
+// the stock there.
 func (c Change) ChangesTerms() bool {
 	return c.ChangesPeriod() || c.PerBuyerLimit != nil || c.Rate != RateChange{}
 }

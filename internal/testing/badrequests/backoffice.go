@@ -15,8 +15,8 @@ const (
 	noKey     = "03e6ljtc01o0165tf0uifev8fc"
 )
 
-// otherCalls returns calls of shops' back ends, of operators and of waiting rooms. What most of them
-// name does not exist: their fields are checked first.
+// otherCalls returns calls of shops' back ends, of operators and of waiting rooms. What most of
+// them name does not exist: their fields are checked first.
 func (t *table) otherCalls() []call {
 	order, hook := "/admin/orders/"+t.OrderSn, "/admin/webhooks/"+noUUID
 	room, limiter := "/sales/"+t.goods+"/waiting-room", "/admin/limiters/randomPath/"+t.goods
@@ -51,7 +51,10 @@ func (t *table) otherCalls() []call {
 // backOffice adds bad values of the fields of otherCalls.
 func (t *table) backOffice() {
 	wrong := []string{"null", "true", "{}", "[]", "1", `"\ud800"`, "\"\xff\""}
-	number := []string{"null", "true", "{}", "[]", `"1"`, "0", "-1", "1.5", "1e2", "9223372036854775808"}
+	number := []string{
+		"null", "true", "{}", "[]", `"1"`, "0", "-1", "1.5", "1e2",
+		"9223372036854775808",
+	}
 	float := []string{"null", "true", `"1"`, "1e999", "[]", "{}"}
 	whole := []string{"null", "true", `"1"`, "1.5", "[]", "{}", "9223372036854775808"}
 	ship := post("/admin/orders/"+t.OrderSn+"/ship", t.merchant)

@@ -72,7 +72,10 @@ func (t *table) quantities() {
 
 // codes adds access codes of wrong types. A wrong code of the right type is no bad request.
 func (t *table) codes() {
-	for _, v := range []string{"null", "true", "1", "[]", `["x"]`, "{}", `{"a":1}`, `"\ud800"`, "\"\xff\""} {
+	for _, v := range []string{
+		"null", "true", "1", "[]", `["x"]`, "{}", `{"a":1}`, `"\ud800"`,
+		"\"\xff\"",
+	} {
 		t.bad("code "+v, post("/randomPath", t.buyer, `{"goodsId":`+t.goods+`,"code":`+v+`}`), "code")
 		t.bad("code "+v, post("/sales/"+t.goods+"/waiting-room", t.buyer, `{"code":`+v+`}`), "code")
 	}

@@ -67,7 +67,8 @@ func badSales() map[string][]string {
 		"admission":  slices.Concat(wrong, []string{"1", `""`, `"Rate"`, `"both"`}),
 		"accessCode": slices.Concat(wrong, []string{"1", `""`, `"Shared"`, `"both"`}),
 		"metadata": {
-			"null", "true", "1", "[]", `"x"`, `{"":"x"}`, `{"a b":"x"}`, `{"` + text(41)[1:] + `:"x"}`, pairs(21),
+			"null", "true", "1", "[]", `"x"`, `{"":"x"}`, `{"a b":"x"}`, `{"` + text(41)[1:] + `:"x"}`,
+			pairs(21),
 		},
 	}
 }

@@ -87,7 +87,8 @@ func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 
 func span(service string, s *tracepb.Span) Span {
 	one := Span{
-		Service: service, Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
+		Service: service, Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()),
+		ID:     hex.EncodeToString(s.GetSpanId()),
 		Parent: hex.EncodeToString(s.GetParentSpanId()), Attributes: map[string]string{},
 	}
 	for _, l := range s.GetLinks() {

@@ -289,8 +289,8 @@ func (s *Server) makeRefund(intent Object, amount int64) Object {
 	return maps.Clone(refund)
 }
 
-// Refund refunds a part of a payment as the merchant does on Stripe's pages. It returns the event of
-// it.
+// Refund refunds a part of a payment as the merchant does on Stripe's pages. It returns the event
+// of it.
 func (s *Server) Refund(intent string, amount int64) (body, header string) {
 	s.mu.Lock()
 	object := s.makeRefund(s.intents[intent], amount)

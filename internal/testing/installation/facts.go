@@ -115,7 +115,8 @@ func (r *Installation) TableRows(t testing.TB) map[string]int64 {
 	count := make(map[string]int64, len(tables))
 	for _, table := range tables {
 		var n int64
-		row := r.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table) //nolint:gosec // its own name
+		//nolint:gosec // its own name
+		row := r.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table)
 		require.NoError(t, row.Scan(&n))
 		count[table] = n
 	}

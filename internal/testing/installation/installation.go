@@ -127,7 +127,8 @@ func (r *Installation) Buyer(t testing.TB, id int64) apiclient.Client {
 }
 
 func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.Client {
-	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: strconv.FormatInt(id, 10), Role: role}, time.Hour))(t)
+	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: strconv.FormatInt(id, 10), Role: role},
+		time.Hour))(t)
 	client := apiclient.NewHTTP(4)
 	if r.programs == "" { // another build has another document
 		client = apicheck.Client(t, client)
@@ -138,7 +139,8 @@ func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.C
 // BuyerToken signs a buyer's token with a name and a phone number.
 func (r *Installation) BuyerToken(id int64) (string, error) {
 	return r.Tokens.Sign(seckill.Actor{
-		ID: strconv.FormatInt(id, 10), Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id), Phone: "+8613800000000",
+		ID: strconv.FormatInt(id, 10), Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id),
+		Phone: "+8613800000000",
 	}, time.Hour)
 }
 

@@ -16,8 +16,8 @@ import (
 // OIDCClient is the client id that the provider knows, which is also the audience of its tokens.
 const OIDCClient = "flash-sale"
 
-// OIDCServer is a private OpenID Connect provider: test/oidc-provider, on github.com/ory/fosite. Its
-// users are "ada", a buyer, and "shop", a merchant by the claim realm.roles.
+// OIDCServer is a private OpenID Connect provider: test/oidc-provider, on github.com/ory/fosite.
+// Its users are "ada", a buyer, and "shop", a merchant by the claim realm.roles.
 type OIDCServer struct {
 	*Server
 	issuer string

@@ -183,11 +183,11 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 	return state, nil
 }
 
-// keep has numbers granted before they are used up, saves the line, and publishes what may return. A
-// line that moved is saved at once. After a loss of Redis, an admission that was not saved is given
-// again, and one that was used since the last save holds a unit until it lapses. A busy sale has many
-// unpaid orders, and reading them must not be most of MySQL's work. After a failure MySQL is left
-// alone for a moment.
+// keep has numbers granted before they are used up, saves the line, and publishes what may return.
+// A line that moved is saved at once. After a loss of Redis, an admission that was not saved is
+// given again, and one that was used since the last save holds a unit until it lapses. A busy sale
+// has many unpaid orders, and reading them must not be most of MySQL's work. After a failure MySQL
+// is left alone for a moment.
 func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State) (err error) {
 	if time.Since(l.failed) < failedPause {
 		return nil
@@ -218,8 +218,8 @@ func (a *Admitter) keep(ctx context.Context, goodsID int64, l *line, state State
 	return l.published.do(saveInterval, 20, func() error { return a.publish(ctx, goodsID, state) })
 }
 
-// drawOnce fixes the draw in MySQL and then publishes the seed. In this order a failover between the
-// two repeats the draw with the same numbers.
+// drawOnce fixes the draw in MySQL and then publishes the seed. In this order a failover between
+// the two repeats the draw with the same numbers.
 func (a *Admitter) drawOnce(ctx context.Context, goodsID int64, state State) (State, error) {
 	record, err := a.Store.Draw(ctx, goodsID, state.Lease, state.DrawSize, state.Digest)
 	if err != nil || record.Lease != state.Lease || record.DrawSize == NotDrawn {

@@ -14,8 +14,8 @@ import (
 var crowd = flag.Int("room.buyers", 50_000, "buyers who join the line of the memory test")
 
 // TestService_NodeKeepsNothingForABuyer lets a crowd join a line and poll their places on one node.
-// The heap of the node, which is this process, is afterwards as large as after the first of them. The
-// smallest map of buyers would take more than eight bytes for each.
+// The heap of the node, which is this process, is afterwards as large as after the first of them.
+// The smallest map of buyers would take more than eight bytes for each.
 func TestService_NodeKeepsNothingForABuyer(t *testing.T) {
 	h := open(t, 1, time.Hour)
 	buyers := int64(0)

@@ -236,8 +236,8 @@ func TestRoom_RebuildSkipsNoNumber(t *testing.T) {
 	})
 }
 
-// TestService_RoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed, and that a node
-// restores a room with its admissions.
+// TestService_RoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed, and that a
+// node restores a room with its admissions.
 func TestService_RoomNeedsNoAdmitter(t *testing.T) {
 	h := open(t, 1, time.Second)
 	p := h.join(1, "")
@@ -335,8 +335,9 @@ func TestRoom_LossWhileBuyersAreAdmitted(t *testing.T) {
 	})
 }
 
-// TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover checks a replica that lagged: it has the admissions
-// of two buyers who have bought and left since. Their units go to the next in line at once.
+// TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover checks a replica that lagged: it has the
+// admissions of two buyers who have bought and left since. Their units go to the next in line at
+// once.
 func TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover(t *testing.T) {
 	h := open(t, 3, time.Second)
 	places := h.joinAll(1, 9)
@@ -400,8 +401,8 @@ func TestService_PollsOfAPlaceDoNotAskRedis(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestRoom_RebuildKeepsTheDrawOfTheStart checks the schedule: the sale starts, buyers join late, and
-// a rebuild comes before MySQL has the draw. The late buyers are not in the draw.
+// TestRoom_RebuildKeepsTheDrawOfTheStart checks the schedule: the sale starts, buyers join late,
+// and a rebuild comes before MySQL has the draw. The late buyers are not in the draw.
 func TestRoom_RebuildKeepsTheDrawOfTheStart(t *testing.T) {
 	h := open(t, 10, 2*time.Second)
 	h.joinAll(1, 5)
@@ -419,8 +420,8 @@ func TestRoom_RebuildKeepsTheDrawOfTheStart(t *testing.T) {
 	require.GreaterOrEqual(t, record.Joined, record.DrawSize, "a loss now leaves no gap in the draw")
 }
 
-// TestService_TicketOfAnEndedPlaceIsNone checks the tickets of a buyer who left before the turn, also
-// on another node, and of one who has bought all that one may buy.
+// TestService_TicketOfAnEndedPlaceIsNone checks the tickets of a buyer who left before the turn,
+// also on another node, and of one who has bought all that one may buy.
 func TestService_TicketOfAnEndedPlaceIsNone(t *testing.T) {
 	h := open(t, 1, time.Second)
 	other := h.newNode()
@@ -522,8 +523,8 @@ func TestAdmitter_LineMovesDuringASave(t *testing.T) {
 	})
 }
 
-// TestAdmitter_EndedLineIsReadRarely checks a sale that ended by Redis' clock, whatever the clock of
-// the admitter's host.
+// TestAdmitter_EndedLineIsReadRarely checks a sale that ended by Redis' clock, whatever the clock
+// of the admitter's host.
 func TestAdmitter_EndedLineIsReadRarely(t *testing.T) {
 	h := open(t, 2, time.Second)
 	counted := &countedRooms{Redis: h.redis}

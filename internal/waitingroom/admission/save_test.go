@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
 
-// memory is a line in a testing/synctest bubble, where times are exact. It is the Redis and the Store
-// of an admitter.
+// memory is a line in a testing/synctest bubble, where times are exact. It is the Redis and the
+// Store of an admitter.
 type memory struct {
 	admission.Redis
 	admission.Store

@@ -70,7 +70,8 @@ func NewService(sales Sales, redis Redis, store Store, secrets [][]byte) *Servic
 	return s
 }
 
-// Status returns a room from this node's memory, at most a second old. NotFound if the sale has none.
+// Status returns a room from this node's memory, at most a second old. NotFound if the sale has
+// none.
 func (s *Service) Status(ctx context.Context, goodsID int64) (*Status, error) {
 	return s.statuses.Get(ctx, goodsID, func(ctx context.Context) (*Status, error) {
 		return s.readStatus(ctx, goodsID)
@@ -107,8 +108,8 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 	return status, err
 }
 
-// readEnded reads the numbers that wait no more, if one ended since this node read them before it was
-// called.
+// readEnded reads the numbers that wait no more, if one ended since this node read them before it
+// was called.
 func (s *Service) readEnded(ctx context.Context, status *Status) error {
 	k := s.knownOf(status.Sale)
 	if k.left != status.Left || k.lease != status.Lease {
@@ -167,8 +168,8 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 	return &Status{State: state, Sale: sale, draw: draw}, err
 }
 
-// Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one or
-// shows a ticket. ticket may be empty. A room that is over has no new places.
+// Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one
+// or shows a ticket. ticket may be empty. A room that is over has no new places.
 func (s *Service) Join(
 	ctx context.Context, goodsID int64, buyerID string, ticket string,
 ) (Place, error) {
@@ -222,8 +223,8 @@ func (s *Service) Leave(ctx context.Context, goodsID int64, buyerID string) erro
 	return unavailable(err)
 }
 
-// Require returns nil if a buyer is admitted to a sale that has a waiting room. Otherwise it returns
-// Waiting with the buyer's position, or the refusal of a room that is over.
+// Require returns nil if a buyer is admitted to a sale that has a waiting room. Otherwise it
+// returns Waiting with the buyer's position, or the refusal of a room that is over.
 func (s *Service) Require(ctx context.Context, goodsID int64, buyerID string) error {
 	status, err := s.Status(ctx, goodsID)
 	if err != nil {
@@ -283,8 +284,8 @@ func (s *Service) visit(
 	return p, nil
 }
 
-// visitBatch decides the visits of a batch in one script call. Where the granted numbers end, it has
-// more granted and asks again: the buyers who have a number get the same one.
+// visitBatch decides the visits of a batch in one script call. Where the granted numbers end, it
+// has more granted and asks again: the buyers who have a number get the same one.
 func (s *Service) visitBatch(
 	ctx context.Context, key visitKey, visits []Visit,
 ) ([]visited, error) {

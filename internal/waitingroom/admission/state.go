@@ -35,8 +35,8 @@ type Grant struct {
 	Numbers  int64
 }
 
-// Turn is an admission that is not used: a number, or "b" and the id of a buyer; then a space, and how
-// many milliseconds it lasts yet.
+// Turn is an admission that is not used: a number, or "b" and the id of a buyer; then a space, and
+// how many milliseconds it lasts yet.
 type Turn = string
 
 // Gap is a range of numbers that a lost master may not have handed out, with both ends.
