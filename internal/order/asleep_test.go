@@ -133,9 +133,9 @@ func (s *asleepAfterDrains) BarrierReached(
 	return reached, err
 }
 
-// TestRebuild_AsleepFailsNoOrderOfANewerEpoch checks that a rebuilder that sleeps before it gives
-// up an order that MySQL refuses fails no order of the epoch that another one has opened meanwhile.
-// These orders are on their way.
+// TestRebuild_AsleepFailsNoOrderOfANewerEpoch checks that a rebuilder that sleeps before it
+// gives up an order that MySQL refuses fails no order of the epoch that another one has opened
+// meanwhile. These orders are on their way.
 func TestRebuild_AsleepFailsNoOrderOfANewerEpoch(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
