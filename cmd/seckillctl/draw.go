@@ -80,7 +80,7 @@ func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 		return c.ofFlags()
 	}
 	if c.Digest != "" || c.Size != 0 || c.Commitment != "" {
-		return drawFile{}, usage(errors.New("-file has the digest, the size and the commitment"))
+		return drawFile{}, usage(errors.New("--file has the digest, the size and the commitment"))
 	}
 	if c.File != "-" {
 		file, err := os.Open(c.File)
@@ -101,7 +101,7 @@ func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 // the positions are those of the seed, and nothing is proved about when it was chosen.
 func (c *verifyDrawCmd) ofFlags() (drawFile, error) {
 	if len(c.Numbers) == 0 {
-		return drawFile{}, usage(errors.New("-seed needs a number"))
+		return drawFile{}, usage(errors.New("--seed needs a number"))
 	}
 	published := waitingroom.Published{
 		Commitment: c.Commitment, Seed: c.Seed, Digest: c.Digest, Size: c.Size,

@@ -50,15 +50,15 @@ type APISettings struct {
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string         // of other sites whose pages may call the API
 	PublicURL      string           // at which buyers reach the pages; "": that of the request
-	Recorder       httpapi.Recorder // may be nil, as the next three
-	CountFetch     func(ok bool)    // of the issuer's document and keys
-	CountLimit     LimitCounter
-	Trace          httpapi.Trace
-	Currency       string          // of prices on the pages, ISO 4217; "": CNY
-	BrandName      string          // on the pages; "": that of the texts
-	BrandLogo      string          // path of a picture; "": none
-	Guests         []seckill.Actor // may sign in without a password; for trials
-	GuestsAnywhere bool            // also from other machines
+	Recorder       httpapi.Recorder // may be nil
+	CountFetch     func(ok bool)    // of the issuer's document and keys; may be nil
+	CountLimit     LimitCounter     // may be nil
+	Trace          httpapi.Trace    // may be nil
+	Currency       string           // of prices on the pages, ISO 4217; "": CNY
+	BrandName      string           // on the pages; "": that of the texts
+	BrandLogo      string           // path of a picture; "": none
+	Guests         []seckill.Actor  // may sign in without a password; for trials
+	GuestsAnywhere bool             // also from other machines
 }
 
 // defaultCurrency applies where no currency is configured.

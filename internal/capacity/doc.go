@@ -5,5 +5,5 @@
 // measures it again. The estimate simulates nothing: bursts are one factor, the ratio of the peak
 // to the mean. Payments, merchants, TLS and the edge are not part of it.
 //
-// The package imports the standard library alone.
+// Of this project, the package imports orderwriter alone, for Processors.
 package capacity

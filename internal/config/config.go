@@ -176,7 +176,7 @@ func (p Payment) check(program Program) (problems []error) {
 type Limiter struct {
 	GRPCAddr string        `env:"SECKILL_GRPC_ADDR" envDefault:"127.0.0.1:8081" in:"ratelimitd" unit:"host:port" validate:"addr" help:"address of Envoy's rate limit service; keep it private, because it authenticates nobody"`
 	Timeout  time.Duration `env:"SECKILL_RATELIMIT_TIMEOUT" envDefault:"50ms" in:"ratelimitd" unit:"duration" validate:"min=1ms,max=1m" help:"longest time of one decision in Redis; then the rule's onError decides"`
-	File     string        `env:"SECKILL_RATELIMIT_FILE" in:"api standalone ratelimitd" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and 20/s for each buyer"`
+	File     string        `env:"SECKILL_RATELIMIT_FILE" in:"api standalone ratelimitd" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and the built-in rules"`
 }
 
 // Webhook holds what limits the webhooks of merchants.

@@ -62,7 +62,7 @@ func (s *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call handles one method of a path. Its error is mapped by errorOf.
+// call handles one method of a path. writeError answers its error.
 type call func(w http.ResponseWriter, r *http.Request) (data any, err error)
 
 func (s *HTTP) serve(w http.ResponseWriter, r *http.Request, calls map[string]call) {
@@ -119,9 +119,8 @@ func limiterOf(r *http.Request) (rule, key string, err error) {
 	rule, key, _ = strings.Cut(rest, "/")
 	rule, ruleErr := url.PathUnescape(rule)
 	key, keyErr := url.PathUnescape(key)
-	switch {
-	case ruleErr != nil || keyErr != nil || !utf8.ValidString(key):
-		return "", "", ratelimit.BadField("key", "must be UTF-8")
+	if ruleErr != nil || keyErr != nil || !utf8.ValidString(key) {
+		return "", "", ratelimit.BadField("key", "must be UTF-8, as the rule must")
 	}
 	return rule, key, nil
 }

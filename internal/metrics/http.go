@@ -7,7 +7,7 @@ import (
 )
 
 // Requests counts and times HTTP requests. The duration has no label of the reason: it would
-// multiply the buckets by fourteen.
+// multiply the buckets by the number of reasons.
 type Requests struct {
 	count   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec

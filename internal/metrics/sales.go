@@ -79,8 +79,9 @@ func (s sample) gauges(export export) {
 	}
 	one("ledger_difference_units",
 		"Sum over the sales of |total - available - pending - sold| in Redis.", all.difference)
-	one("ledger_unbalanced_sales", "Sales whose ledger is not balanced: a difference, or an order "+
-		"number that only Redis or only MySQL has for more than 5 s.", all.unbalanced)
+	one("ledger_unbalanced_sales", "Sales whose ledger is not balanced: the equation fails, or the "+
+		"ledger counts unsettled orders, stock moves not released or differing totals.",
+		all.unbalanced)
 	one("oversold_units",
 		"Units that MySQL has sold beyond the totals. Any value but 0 is a defect.", all.oversold)
 	one("dead_letters_waiting", "Dead letters that wait for an operator.", float64(s.DeadLetters))

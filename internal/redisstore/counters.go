@@ -61,7 +61,7 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 	}
 	orders, last := int64(0), now.Unix()-1
 	for second, n := range orderCounts.Val() {
-		at, _ := strconv.ParseInt(second, 10, 64) // what is no second of ours is long ago
+		at, _ := strconv.ParseInt(second, 10, 64) // unreadable: 0, outside the window
 		if count, _ := strconv.ParseInt(n, 10, 64); at > last-rateWindowSeconds && at <= last {
 			orders += count
 		}

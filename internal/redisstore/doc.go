@@ -5,7 +5,7 @@
 // cluster:
 //
 //	sk:{42}            hash    the sale: gate, epoch, lease, window, limit, the ledger's numbers
-//	sk:{42}:buyers     hash    buyer -> units held, and the numbers of active and recently ended orders
+//	sk:{42}:buyers     hash    buyer -> units held, and numbers of active and recently ended orders
 //	sk:{42}:pending    hash    order number -> time (ms), units, and its entry or block
 //	sk:{42}:blocks     hash    block -> entries of up to 32 pending orders, to publish again
 //	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
@@ -22,6 +22,7 @@
 //	sk:{42}:done       bitmap  numbers that wait no more
 //	sk:{42}:gap        bitmap  numbers that Redis may not have handed out
 //	sk:{42}:late       zset    numbers that are called first, by position
+//	sk:{42}:used       set     buyers who bought with their last admission
 //
 // One key belongs to no goods: sk:ended-rests, the set of the sales that requests found lost.
 //

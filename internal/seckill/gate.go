@@ -1,7 +1,7 @@
 package seckill
 
 // GateError means that a sale's gate is shut and nothing was taken. Redis has no valid state of the
-// sale, or has another epoch than the caller's.
+// sale, has another epoch than the caller's, or has a backlog that is too old.
 type GateError struct {
 	State GateState
 	Epoch int64 // the epoch in Redis; 0 if it has none

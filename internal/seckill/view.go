@@ -5,7 +5,7 @@ import "time"
 // View is the state of a sale in Redis at one moment. One script reads all of it.
 type View struct {
 	Sale                // Stock and Version are 0, because only MySQL has them
-	Gate      GateState // of a view that MySQL supplied GateMissing
+	Gate      GateState // GateMissing in a view that was read from MySQL
 	Lease     string    // of the master that loaded the sale
 	OpenUntil time.Time // when the gate ends; zero if Redis cannot fail over
 	Available int64     // units that may be reserved
@@ -46,7 +46,8 @@ type Differences struct {
 	Unsettled int `json:"unsettled"`
 	// Unwritten counts orders that are pending for more than a minute and not in MySQL.
 	Unwritten int `json:"unwritten"`
-	// Unreleased counts stock moves not applied to Redis, if the oldest is older than 5 s.
+	// Unreleased counts stock moves and cuts that Redis has not applied, if the oldest is older than
+	// 5 s.
 	Unreleased int `json:"notReleased"`
 	// Totals is 1 if the totals differ while nothing is in transit.
 	Totals int `json:"totals"`

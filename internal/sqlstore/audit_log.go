@@ -11,7 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// auditRow is one change of a sale. The database has Was and Became as JSON, so a new field of a
+// auditRow is one entry of the audit log: a change of a sale, an order, a webhook, an API key or a
+// limiter, or an operator's decision. The database has Was and Became as JSON, so a new field of a
 // sale needs no migration.
 type auditRow struct {
 	GoodsID    int64  `gorm:"primaryKey;autoIncrement:false"`
@@ -59,7 +60,7 @@ func (s *Store) AuditTrail(
 		if err != nil {
 			return nil, err
 		}
-		// A webhook's entry names its owner as the serializer of the column writes it.
+		// The entry of a webhook or an API key names its owner as the column's serializer writes it.
 		q = q.Where(`(goods_id IN (SELECT goods_id FROM sales WHERE merchant_id = ?)
 			OR actor_id = ? AND actor_role = ?
 			OR goods_id = 0 AND INSTR(became, ?) > 0)`, f.MerchantID, f.MerchantID,

@@ -16,8 +16,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// chunk is how many rows or keys one statement contains. The widest row has 14 columns, and MySQL
-// accepts 65,535 placeholders. SQLite's driver searches its placeholders linearly, so short
+// chunk is how many rows or keys one statement contains. An order has 19 columns, and MySQL accepts
+// 65,535 placeholders. SQLite's driver searches its placeholders linearly, so short
 // statements are faster there and cost no round trip.
 const (
 	chunk       = 1000

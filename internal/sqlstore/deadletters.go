@@ -101,7 +101,8 @@ func planFailed(
 	return p, unpark(tx, sale.GoodsID, []string{line.OrderSn})
 }
 
-// AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
+// AddDeadLetter stores the dead letter of a message, or of an order without a row. The same id is
+// stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
 	row := rowOfDeadLetter(deadLetter)
 	return wrapError("add a dead letter", createOnce(s.read(ctx), &row))

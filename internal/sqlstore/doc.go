@@ -2,8 +2,8 @@
 // process. It is the system of record: committed orders are sold, and Redis is rebuilt from it.
 //
 // Guarantees, on all three databases:
-//   - Active orders never exceed the total. Stock changes only together with orders, by
-//     compare-and-swap under the goods row's lock; CHECK constraints back that up.
+//   - Active orders never exceed the total. Orders and merchants' changes of the total write the
+//     stock by compare-and-swap on the goods row's version; CHECK constraints back that up.
 //   - Each order number is one row, even if its message arrives several times.
 //   - A buyer's active orders never hold more than the sale's highest limit (table buyer_holdings).
 //   - A return of units is written once: a row of stock_moves in the same transaction.

@@ -51,7 +51,7 @@ func (r Room) Phase(now time.Time) Phase {
 
 // Advance returns how many further positions may be admitted now. It is the least of three bounds:
 // the permits of the rate, the admissions that the stock covers, and the positions that nobody has
-// called. The caller records the admissions with Room.Admit.
+// called. scripts/lua/admit.lua decides in production; a test holds the script against Advance.
 func Advance(r Room, now time.Time) (admit int64) {
 	if r.Phase(now) != PhaseRunning {
 		return 0

@@ -226,14 +226,14 @@ func (d *Dispatcher) newDelivery(
 		return next, err
 	}
 	next = Delivery{
-		ID: newDeliveryID(), EndpointID: e.ID, After: e.Position, To: last, Types: e.Types,
+		ID: newID(), EndpointID: e.ID, After: e.Position, To: last, Types: e.Types,
 		Events: int64(len(items)), State: Pending, CreatedAt: now, NextAt: now,
 	}
 	return next, d.Store.SaveProgress(ctx, e, &next)
 }
 
-// newDeliveryID makes an id that sorts by time.
-func newDeliveryID() string { return uuid.Must(uuid.NewV7()).String() }
+// newID makes an id that sorts by time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // body is the body of a request.
 type body struct {

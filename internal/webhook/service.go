@@ -85,7 +85,7 @@ func (s *Service) Create(
 			"you have %d webhooks, which is the most", MaxEndpoints)
 	}
 	e := Endpoint{
-		ID: newDeliveryID(), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
+		ID: newID(), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
 		MaxBatch: DefaultBatch, MaxPerSecond: DefaultPerSecond, Enabled: true,
 		CreatedAt: now, UpdatedAt: now, DueAt: now,
 	}

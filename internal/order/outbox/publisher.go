@@ -34,10 +34,10 @@ type Publisher struct {
 	Relayed func(entries int) // receives entries that an API left unpublished; may be nil
 }
 
-// PublishUnconfirmed publishes the outbox entries of a goods that have at least the given age,
-// until none is left. It returns the number of published entries, also with an error. It ends at a
-// page that is not full: after a step of Redis' clock, new entries of a sale that sells count as
-// old, and the other sales must not wait for them.
+// PublishUnconfirmed publishes pages of outbox entries of a goods that have at least the given age,
+// and ends at a page that is not full: after a step of Redis' clock, new entries of a sale that
+// sells count as old, and the other sales must not wait for them. It returns the number of
+// published entries, also with an error.
 func (p *Publisher) PublishUnconfirmed(
 	ctx context.Context, goodsID int64, age time.Duration,
 ) (int, error) {

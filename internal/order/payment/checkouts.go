@@ -185,7 +185,7 @@ func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 	var claims atomic.Int64
 	workers.Each(ctx, due, func(ctx context.Context, c Checkout) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundDeadline)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerDeadline)
 		defer cancel()
 		o, now, claimed, err := p.claim(ctx, c)
 		if claimed {

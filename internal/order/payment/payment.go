@@ -108,9 +108,9 @@ func (r Refund) Stopped() bool { return r.NextAt.IsZero() }
 const RefundPeriod = 3 * 24 * time.Hour
 
 const (
-	refundDeadline = 10 * time.Second // of one call to the provider
-	recordDeadline = 2 * time.Second  // of the record of its outcome
-	attemptTime    = refundDeadline + recordDeadline
+	providerDeadline = 10 * time.Second // of one attempt: its claim and its calls to the provider
+	recordDeadline   = 2 * time.Second  // of the record of its outcome
+	attemptTime      = providerDeadline + recordDeadline
 	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax. A
 	// fifth less is still attemptTime, so that no other refunder repeats an attempt in progress.
 	refundPause    = 15 * time.Second

@@ -44,7 +44,7 @@ func (r *Refunder) runOnce(ctx context.Context) {
 // try makes one attempt, which the end of the worker does not interrupt. The record of its outcome
 // has time of its own, also after a provider that did not answer.
 func (r *Refunder) try(ctx context.Context, refund Refund) {
-	call, cancel := context.WithTimeout(ctx, refundDeadline)
+	call, cancel := context.WithTimeout(ctx, providerDeadline)
 	defer cancel()
 	claimed := false
 	now, err := r.Store.Now(call)

@@ -51,8 +51,8 @@ func NewService(
 	return s
 }
 
-// changeDeadline bounds a charge, which continues after the client has disconnected.
-const changeDeadline = 5 * time.Second
+// payDeadline bounds a charge, which continues after the client has disconnected.
+const payDeadline = 5 * time.Second
 
 // Pay charges the buyer through the provider and makes the actor's own order paid. If buyers pay on
 // the provider's pages, Pay returns the created order with its CheckoutURL instead. A repeated call
@@ -71,7 +71,7 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	if reason := RefundReasonFor(o, now); reason != "" {
 		return order.Order{}, newUnpayable(o)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), payDeadline)
 	defer cancel()
 	if s.pages != nil && o.Amount > 0 {
 		return s.openPage(ctx, o, now)

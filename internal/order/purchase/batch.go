@@ -10,8 +10,8 @@ import (
 )
 
 // publication is one message in transit. done closes when the attempt to publish has ended. err is
-// set before: it is nil if the queue has confirmed the message or is down, and says otherwise why
-// the message is not confirmed.
+// set before: nil if the queue has confirmed the message or is down, else the reason why the
+// message is not confirmed.
 type publication struct {
 	done chan struct{}
 	err  error

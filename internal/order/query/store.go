@@ -25,9 +25,9 @@ type Store interface {
 	// OrdersEndingWith returns numbers of written orders that end with eight characters, in
 	// either case, of a merchant's sales; "" means all sales.
 	OrdersEndingWith(ctx context.Context, merchantID, end string, limit int) ([]string, error)
-	// StatusOf returns the status of each order that has a row.
+	// StatusOf returns the status of each order that has a row, and Queued for a parked one.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// OrdersByNumber reads the orders that have a row.
+	// OrdersByNumber reads the orders that have a row or are parked.
 	OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error)
 }
 

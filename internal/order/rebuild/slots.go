@@ -9,9 +9,11 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// slots bound how many rebuilds work at a time. A rebuild that waits for something holds no slot.
-// A free slot goes to a sale that requests wait for, if one waits for a slot, also to one that they
-// began to ask for after its rebuild had started. nil does not bound rebuilds.
+// slots bound how many rebuilds work at a time. A rebuild holds no slot while it sleeps: for the
+// publish timeout, for its barrier, and for the end of another master's gate. It keeps the slot
+// while it waits for a server. A free slot goes to a sale that requests wait for, if one waits for
+// a slot, also to one that they began to ask for after its rebuild had started. nil does not bound
+// rebuilds.
 type slots struct {
 	asked func(goodsID int64) bool
 

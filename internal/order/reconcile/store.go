@@ -15,7 +15,8 @@ type Store interface {
 	order.Clock
 	// Database reads the stock and the active units of a sale.
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
-	// StatusOf returns the status of those of the orders that have a row.
+	// StatusOf returns the status of those of the orders that have a row, and Queued for
+	// parked ones.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
 	// HoldingPages iterates over the orders that buyers hold in an epoch, as for rebuild.Store.
 	HoldingPages(

@@ -13,19 +13,20 @@ const (
 	maxMissing = 10_000
 )
 
-// recentIDs remembers goods ids for MissingTTL: those that name no exposed sale, so that a repeated
-// one costs neither a script nor a query. It is safe for concurrent use.
+// recentIDs remembers goods ids for MissingTTL: those that name no exposed sale, or those whose
+// rest this node has ended, so that a repeated one costs neither a script nor a query. It is safe
+// for concurrent use.
 type recentIDs struct {
-	mu       sync.Mutex
-	exposed  int // counts the calls of forget
-	absentAt map[int64]time.Time
+	mu      sync.Mutex
+	exposed int // counts the calls of forget
+	putAt   map[int64]time.Time
 }
 
 // has reports whether a goods id was put a moment ago.
 func (m *recentIDs) has(goodsID int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, found := m.absentAt[goodsID]
+	at, found := m.putAt[goodsID]
 	return found && time.Since(at) < MissingTTL
 }
 
@@ -44,10 +45,10 @@ func (m *recentIDs) put(goodsID int64, began int) {
 	if m.exposed != began {
 		return
 	}
-	if m.absentAt == nil || len(m.absentAt) >= maxMissing {
-		m.absentAt = make(map[int64]time.Time)
+	if m.putAt == nil || len(m.putAt) >= maxMissing {
+		m.putAt = make(map[int64]time.Time)
 	}
-	m.absentAt[goodsID] = time.Now()
+	m.putAt[goodsID] = time.Now()
 }
 
 // forget forgets one goods id, which is exposed now.
@@ -55,5 +56,5 @@ func (m *recentIDs) forget(goodsID int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.exposed++
-	delete(m.absentAt, goodsID)
+	delete(m.putAt, goodsID)
 }

@@ -36,8 +36,8 @@ type SaleReader struct {
 	redis   Redis
 	store   SaleStore
 	views   *batcher.Batcher[int64, struct{}, sharedView]
-	missing recentIDs // name no exposed sale
-	lost    recentIDs // of sales whose rest this node has ended
+	missing recentIDs // ids that name no exposed sale
+	lost    recentIDs // ids of sales whose rest this node has ended
 }
 
 // sharedView is a view with the facts that the view cache needs.
