@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -261,4 +262,58 @@ func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 			h.settles(goods, 4, 1)
 		})
 	}
+}
+
+// TestRequeue_UnwrittenOrderKeepsItsUnits checks that a requeue does not return the units of an
+// order that MySQL has never had: it is pending in Redis, and its message comes again.
+func TestRequeue_UnwrittenOrderKeepsItsUnits(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 5).GoodsID
+	h.queue.down.Store(true)
+	sn := h.buy(goods, 2, 3)
+	h.queue.down.Store(false)
+	dead := order.DeadLetter{
+		ID: order.DeadLetterID(sn), GoodsID: goods, OrderSn: sn, Reason: order.FailedUnwritten,
+		FirstSeenAt: time.Now(), Body: order.EncodeOrder(goods, h.pending(goods, sn)[0]),
+	}
+	require.NoError(t, h.store.AddDeadLetter(t.Context(), dead))
+	_, err := h.DeadLetters.Requeue(t.Context(), operator, dead.ID)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	require.EqualValues(t, []int64{2, 3}, []int64{v.Available, v.Pending})
+	h.runWorkers(settings())
+	h.settles(goods, 2, 3)
+	h.becomes(2, sn, order.Created)
+}
+
+// TestRelease_WaitsForARequeueThatCommits has a requeue whose COMMIT takes so long that the planned
+// return of its units is due. The releaser must not have Redis return units that MySQL has sold.
+func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
+	h := newFixture(t)
+	h.onMariaDB()
+	goods := h.exposeSale(5, 1).GoodsID
+	l := h.numbered(goods, 1, 7)
+	undo := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now()))(t).Moves
+	must.Get(h.redis.Adopt(t.Context(), goods, 1, 0, []reservation.OrderLine{l}))(t)
+	require.EqualValues(t, 4, must.Get(h.redis.View(t.Context(), goods))(t).Available)
+
+	db := must.Get(sql.Open(h.driver, h.file))(t)
+	defer db.Close()
+	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
+	must.Get(tx.ExecContext(t.Context(), "DELETE FROM stock_moves WHERE order_sn = ?", l.OrderSn))(t)
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		h.releaser().Release(t.Context(), undo)
+	}()
+	select {
+	case <-released:
+		t.Error("the releaser did not wait for the transaction that deletes its move")
+	case <-time.After(300 * time.Millisecond):
+	}
+	require.NoError(t, tx.Commit())
+	<-released
+	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	require.EqualValues(t, []int64{4, 1}, []int64{v.Available, v.Pending})
 }

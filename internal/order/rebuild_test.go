@@ -292,6 +292,32 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	}, m.Orders)
 }
 
+// TestRebuild_UnwritableParkedOrderDoesNotBlockSale loses Redis while an order is parked that the
+// database refuses, even as a failed one. The sale opens again, and the order is a dead letter.
+func TestRebuild_UnwritableParkedOrderDoesNotBlockSale(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 2).GoodsID
+	good, bad := h.numbered(goods, 0, 1), h.numbered(goods, 0, 2)
+	out := must.Get(h.store.WriteBatch(t.Context(), orderwriter.Batch{
+		GoodsID: goods, Park: true, Lines: []reservation.OrderLine{good, bad},
+		Times: order.Times{Now: time.Now(), PayBy: time.Now().Add(time.Hour)},
+	}))(t)
+	require.Len(t, out.Parked, 2)
+	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad.OrderSn))
+	h.mini.FlushAll()
+	h.runWorkers(settings())
+	h.settles(goods, 4, 1)
+	h.becomes(1, good.OrderSn, order.Created)
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 1)
+	require.Equal(t, bad.OrderSn, deadLetters[0].OrderSn)
+	require.Eventually(t, func() bool { // the adopter may have parked it again just before
+		lines, err := h.store.LateOrders(t.Context(), goods, "", 10)
+		return err == nil && len(lines) == 0
+	}, within, tick)
+}
+
 // exec runs a statement on the test's own connection to the database.
 func (h *fixture) exec(statement string, args ...any) {
 	h.t.Helper()

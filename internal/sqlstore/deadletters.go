@@ -101,11 +101,16 @@ func planFailed(
 	return p, unpark(tx, sale.GoodsID, []string{line.OrderSn})
 }
 
-// AddDeadLetter stores the dead letter of a message, or of an order without a row. The same id is
-// stored once.
+// AddDeadLetter stores the dead letter of a message, or of an order without a row, and drops the
+// order's parked copy. The same id is stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
 	row := rowOfDeadLetter(deadLetter)
-	return wrapError("add a dead letter", createOnce(s.read(ctx), &row))
+	return s.inTx(ctx, "add a dead letter", func(tx *gorm.DB) error {
+		if err := createOnce(tx, &row); err != nil || deadLetter.OrderSn == "" {
+			return err
+		}
+		return unpark(tx, deadLetter.GoodsID, []string{deadLetter.OrderSn})
+	})
 }
 
 // DeadLetters lists at most limit dead letters, oldest first, with ids after the given one (empty:

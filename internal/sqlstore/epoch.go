@@ -29,10 +29,23 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (rebuild.To
 }
 
 // BeginEpoch begins the next epoch of a sale and returns the sale that it starts from. It writes
-// the parked orders first. A draft becomes exposed. It returns rebuild.ErrFenced for a token
-// that is not the newest, and for rebuild.FirstToken with a sale that is no draft. A draft whose
-// end has passed is a Conflict.
+// the parked orders first; one that the database refuses becomes failed. A draft becomes exposed.
+// It returns rebuild.ErrFenced for a token that is not the newest, and for rebuild.FirstToken with
+// a sale that is no draft. A draft whose end has passed is a Conflict.
 func (s *Store) BeginEpoch(
+	ctx context.Context, goodsID, token int64, at order.Times,
+) (seckill.Sale, error) {
+	sale, err := s.beginEpoch(ctx, goodsID, token, at)
+	if !isRefused(err) {
+		return sale, err
+	}
+	if err := s.writeParkedSingly(ctx, goodsID, token, at); err != nil {
+		return seckill.Sale{}, err
+	}
+	return s.beginEpoch(ctx, goodsID, token, at)
+}
+
+func (s *Store) beginEpoch(
 	ctx context.Context, goodsID, token int64, at order.Times,
 ) (seckill.Sale, error) {
 	return inSaleTx(ctx, s, "begin an epoch", goodsID,

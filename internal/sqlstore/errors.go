@@ -114,6 +114,9 @@ func isDataError(err error) bool {
 	return false
 }
 
+// isRefused reports whether a row's values keep it from being written, now and later.
+func isRefused(err error) bool { return isDataError(err) || errors.Is(err, errDoesNotFit) }
+
 // SQLite's extended result codes of a unique key that exists already.
 const (
 	sqliteUnique     = 2067

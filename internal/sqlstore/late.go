@@ -115,14 +115,7 @@ func writeParked(tx *gorm.DB, sale saleRow, at order.Times) (saleRow, error) {
 		if err != nil || len(lines) == 0 {
 			return sale, err
 		}
-		b := orderwriter.Batch{
-			GoodsID: sale.GoodsID, Lines: lines, Adopted: make(map[string]int64, len(lines)),
-			Epoch: sale.Epoch, Times: at,
-		}
-		for _, l := range lines {
-			b.Adopted[l.OrderSn] = l.Quantity
-		}
-		if _, err := writeBatch(tx, sale, b); err != nil {
+		if _, err := writeBatch(tx, sale, batchOfParked(sale, lines, at)); err != nil {
 			return sale, err
 		}
 		if sale, err = lockSale(tx, sale.GoodsID); err != nil {
@@ -130,6 +123,68 @@ func writeParked(tx *gorm.DB, sale saleRow, at order.Times) (saleRow, error) {
 		}
 	}
 }
+
+// batchOfParked is the batch of parked orders whose units the sale's next epoch will hold.
+func batchOfParked(
+	sale saleRow, lines []reservation.OrderLine, at order.Times,
+) orderwriter.Batch {
+	b := orderwriter.Batch{
+		GoodsID: sale.GoodsID, Lines: lines, Adopted: make(map[string]int64, len(lines)),
+		Epoch: sale.Epoch, Times: at,
+	}
+	for _, l := range lines {
+		b.Adopted[l.OrderSn] = l.Quantity
+	}
+	return b
+}
+
+// writeParkedSingly writes the parked orders of a goods one by one, because the database refuses
+// one of them: it must not keep its sale shut.
+func (s *Store) writeParkedSingly(
+	ctx context.Context, goodsID, token int64, at order.Times,
+) error {
+	for after := ""; ; {
+		lines, err := s.LateOrders(ctx, goodsID, after, sqliteChunk)
+		if err != nil || len(lines) == 0 {
+			return err
+		}
+		for _, l := range lines {
+			if err := s.writeParkedOrder(ctx, goodsID, token, l, at); err != nil {
+				return err
+			}
+			after = l.OrderSn
+		}
+	}
+}
+
+// writeParkedOrder writes one parked order. If the database refuses it, the order becomes failed.
+// If that is refused too, only its dead letter is kept.
+func (s *Store) writeParkedOrder(
+	ctx context.Context, goodsID, token int64, l reservation.OrderLine, at order.Times,
+) error {
+	err := s.inSaleTx(ctx, "write a parked order", goodsID, func(tx *gorm.DB, sale saleRow) error {
+		at := at.Later()
+		if err := checkToken(sale, token, at.Now); err != nil {
+			return err
+		}
+		_, err := writeBatch(tx, sale, batchOfParked(sale, []reservation.OrderLine{l}, at))
+		return err
+	})
+	if !isRefused(err) {
+		return err
+	}
+	now := at.Later().Now
+	d := withDefaults(order.DeadLetter{Origin: originParked}, goodsID, l, order.FailedUnwritten, now)
+	err = s.WriteMissing(ctx, goodsID, token, l, d, now)
+	if !isRefused(err) {
+		return err
+	}
+	d.ID = order.DeadLetterID(l.OrderSn)
+	return s.AddDeadLetter(ctx, d)
+}
+
+// originParked is the origin of a dead letter whose order was parked.
+const originParked = "parked"
 
 func numbersOf(lines []reservation.OrderLine) []string {
 	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })

@@ -42,16 +42,41 @@ func (s *Store) MarkReleased(
 	ctx context.Context, goodsID int64, ids []string, now time.Time,
 ) error {
 	return s.inTx(ctx, "mark moves as released", func(tx *gorm.DB) error {
-		// The condition on given_at keeps the time of the first mark.
-		for part := range slices.Chunk(ids, chunkOf(tx)) {
-			err := tx.Exec(`UPDATE stock_moves SET given_at = ?
-				WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
-				now.UnixMilli(), goodsID, part).Error
-			if err != nil {
-				return err
-			}
+		return markReleased(tx, goodsID, ids, now)
+	})
+}
+
+func markReleased(tx *gorm.DB, goodsID int64, ids []string, now time.Time) error {
+	// The condition on given_at keeps the time of the first mark.
+	for part := range slices.Chunk(ids, chunkOf(tx)) {
+		err := tx.Exec(`UPDATE stock_moves SET given_at = ?
+			WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
+			now.UnixMilli(), goodsID, part).Error
+		if err != nil {
+			return err
 		}
-		return nil
+	}
+	return nil
+}
+
+// ReleaseLocked locks those of a goods' moves that are not marked as released, passes them to
+// apply, and marks those that apply returns. RestoreOrder deletes a move: while it commits,
+// ReleaseLocked waits for it, and so each of the two sees what the other has done.
+func (s *Store) ReleaseLocked(
+	ctx context.Context, goodsID int64, ids []string, now time.Time,
+	apply func(moves []order.StockMove) (done []string, err error),
+) error {
+	return s.inTx(ctx, "release moves", func(tx *gorm.DB) error {
+		unreleased := locked(tx).Where("given_at IS NULL")
+		rows, err := findIn[moveRow](unreleased, goodsID, "id", ids)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		done, err := apply(mapSlice(rows, moveRow.move))
+		if err != nil {
+			return err
+		}
+		return markReleased(tx, goodsID, done, now)
 	})
 }
 

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -145,6 +146,38 @@ func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
 	require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
 	h.requireUnreleased(sale.GoodsID, 1, today.Add(2*time.Second))
+}
+
+// TestReleaseLocked_MarksWhatWasApplied checks that moves of other goods and released ones are not
+// applied, and that an error marks nothing.
+func (h fixture) TestReleaseLocked_MarksWhatWasApplied(t *testing.T) {
+	sale := h.exposed(10, 5)
+	var ids []string
+	for i := range 3 {
+		sn := h.writeOrder(sale, int64(i+1))
+		ids = append(ids, must.Get(h.CancelOne(sale.GoodsID, sn, today))(t).Move.ID)
+	}
+	slices.Sort(ids)
+	var seen, done []string
+	var problem error
+	apply := func(moves []order.StockMove) ([]string, error) {
+		seen = mapSlice(moves, func(m order.StockMove) string { return m.ID })
+		slices.Sort(seen)
+		return done, problem
+	}
+	release := func(goodsID int64) error {
+		seen = nil
+		return h.ReleaseLocked(t.Context(), goodsID, ids, today, apply)
+	}
+	require.NoError(t, release(sale.GoodsID+1))
+	require.Empty(t, seen)
+	done, problem = ids, io.ErrUnexpectedEOF
+	require.ErrorIs(t, release(sale.GoodsID), io.ErrUnexpectedEOF)
+	done, problem = ids[:1], nil
+	require.NoError(t, release(sale.GoodsID))
+	require.Equal(t, ids, seen, "the error marked nothing")
+	require.NoError(t, release(sale.GoodsID))
+	require.Equal(t, ids[1:], seen)
 }
 
 // TestUnreleasedAfter_ListsEachGoodsOnce checks that the goods with due moves follow one another,

@@ -28,13 +28,17 @@ func movesOf(q *gorm.DB, goodsID int64, orderSn string) *gorm.DB {
 
 // ScheduleRelease writes a stock move that the releaser applies at the given moment. It returns the
 // units that Redis took for an order that is being restored, unless RestoreOrder deletes it first.
-// The error is Unavailable while the order has another unreleased move, so that one caller at a
-// time restores it.
+// The error is order.ErrNoSuchOrder for an order without a row: its units may be pending, and a
+// return would sell them twice. It is Unavailable while the order has another unreleased move, so
+// that one caller at a time restores it.
 func (s *Store) ScheduleRelease(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 ) (order.StockMove, error) {
 	return inSaleTx(ctx, s, "schedule a release", goodsID,
 		func(tx *gorm.DB, sale saleRow) (order.StockMove, error) {
+			if _, err := findOrder(tx, goodsID, l.OrderSn); err != nil {
+				return order.StockMove{}, err
+			}
 			return scheduleRelease(tx, sale, l, at)
 		})
 }

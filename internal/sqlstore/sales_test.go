@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -316,13 +317,14 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 // sale live again.
 func (h fixture) TestRetire_AnyChangeUndoesIt(t *testing.T) {
 	ctx, later := t.Context(), today.Add(48*time.Hour)
+	var failed reservation.OrderLine // of the sale, before it is retired
 	for name, change := range map[string]func(seckill.Sale){
 		"a late order": func(s seckill.Sale) { h.writeOrder(s, 1) },
 		"a failed one": func(s seckill.Sale) {
 			h.writeFailed(s.GoodsID, h.line(s, 1, 1), order.FailedUnwritten)
 		},
 		"a requeue": func(s seckill.Sale) {
-			must.Get(h.ScheduleRelease(ctx, s.GoodsID, h.line(s, 1, 1), later))(t)
+			must.Get(h.ScheduleRelease(ctx, s.GoodsID, failed, later))(t)
 		},
 		"a new end": func(s seckill.Sale) {
 			end := salechange.Change{EndAt: new(later.Add(time.Hour))}
@@ -331,6 +333,7 @@ func (h fixture) TestRetire_AnyChangeUndoesIt(t *testing.T) {
 		"a rebuild": func(s seckill.Sale) { h.beginEpoch(s.GoodsID) },
 	} {
 		sale := h.exposed(10, 5)
+		failed, _ = h.writeFailedOrder(sale, 9, 1)
 		require.True(t, must.Get(h.Retire(ctx, sale.GoodsID, 1, later, later))(t))
 		change(sale)
 		require.False(t, h.sale(sale.GoodsID).Retired, name)

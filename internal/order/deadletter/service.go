@@ -209,9 +209,12 @@ func storeError(err error) error {
 	switch {
 	case errors.Is(err, order.ErrNoSuchDeadLetter):
 		return seckill.NewError(seckill.NotFound, "there is no such dead letter, or no longer")
-	case errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, order.ErrNoSuchOrder):
+	case errors.Is(err, seckill.ErrNoSuchGoods):
 		return seckill.NewError(seckill.Conflict,
-			"this dead letter's sale or order does not exist; it can only be discarded")
+			"this dead letter's sale does not exist; it can only be discarded")
+	case errors.Is(err, order.ErrNoSuchOrder):
+		return seckill.NewError(seckill.Conflict,
+			"this order was never written; while it is pending, it is published again by itself")
 	default:
 		return seckill.OrUnavailable(err,
 			"the dead letters can't be reached, or the outcome is unknown")

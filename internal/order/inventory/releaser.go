@@ -40,29 +40,64 @@ func (s Stores) Release(ctx context.Context, moves []order.StockMove) {
 // releaseGoods applies moves of one goods, marks the applied ones in MySQL, and reports whether
 // these are all. It logs a failure.
 func (s Stores) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) bool {
+	done, err := s.applyAll(ctx, goodsID, moves)
+	if err != nil {
+		s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID,
+			"moves", len(moves), "err", err)
+	}
+	return err == nil && done == len(moves)
+}
+
+// applyAll applies moves of one goods and returns how many it has marked. A requeue may delete the
+// move of a failed order, also in a transaction whose commit takes a minute. Such moves stay locked
+// while Redis applies them, or Redis would return units that MySQL has sold.
+func (s Stores) applyAll(
+	ctx context.Context, goodsID int64, moves []order.StockMove,
+) (marked int, err error) {
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var final []order.StockMove
+	var deletable []string
+	for _, m := range moves {
+		if m.Kind == order.MoveFail {
+			deletable = append(deletable, m.ID)
+		} else {
+			final = append(final, m)
+		}
+	}
+	if len(deletable) > 0 {
+		apply := func(moves []order.StockMove) (done []string, err error) {
+			done, err = s.apply(ctx, goodsID, moves)
+			marked = len(done)
+			return done, err
+		}
+		if err := s.Store.ReleaseLocked(ctx, goodsID, deletable, now, apply); err != nil {
+			return 0, err
+		}
+	}
+	if len(final) == 0 {
+		return marked, nil
+	}
+	done, err := s.apply(ctx, goodsID, final)
+	if len(done) > 0 {
+		err = s.Store.MarkReleased(ctx, goodsID, done, now)
+	}
+	return marked + len(done), err
+}
+
+// apply has Redis apply moves, and returns the ids of those that need no retry.
+func (s Stores) apply(
+	ctx context.Context, goodsID int64, moves []order.StockMove,
+) (done []string, err error) {
 	results, err := s.Redis.Release(ctx, goodsID, moves)
-	var done []string
 	for i, result := range results {
 		if result.Done() {
 			done = append(done, moves[i].ID)
 		}
 	}
-	if len(done) > 0 {
-		err = s.markReleased(ctx, goodsID, done)
-	}
-	if err != nil {
-		s.Log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID,
-			"moves", len(moves), "err", err)
-	}
-	return err == nil && len(done) == len(moves)
-}
-
-func (s Stores) markReleased(ctx context.Context, goodsID int64, ids []string) error {
-	now, err := s.Store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Store.MarkReleased(ctx, goodsID, ids, now)
+	return done, err
 }
 
 // Run releases what is due every second until ctx ends.

@@ -65,6 +65,12 @@ type Store interface {
 	) ([]order.StockMove, error)
 	// MarkReleased records that Redis has applied the moves with these ids.
 	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
+	// ReleaseLocked passes those of the moves to apply that are not marked as released, and marks
+	// those that apply returns. Until then no other transaction can delete them.
+	ReleaseLocked(
+		ctx context.Context, goodsID int64, ids []string, now time.Time,
+		apply func(moves []order.StockMove) (done []string, err error),
+	) error
 }
 
 // Stores are the servers whose stock the package keeps in step.
