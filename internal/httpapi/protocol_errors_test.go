@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
+)
+
+// TestWithEnvelopes_ShapesWhatNetHTTPRejects sends requests that net/http answers before any
+// handler. Each answer is a 400 with the envelope. Answers of handlers stay as they are.
+func TestWithEnvelopes_ShapesWhatNetHTTPRejects(t *testing.T) {
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	server := Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotImplemented)
+		_, _ = io.WriteString(w, "a handler's own")
+	}), "", slog.New(slog.DiscardHandler))
+	go func() { _ = server.Serve(WithEnvelopes(listener)) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		time.Sleep(600 * time.Millisecond) // net/http lingers for 500 ms where headers are too large
+	})
+
+	ask := func(t *testing.T, request string) (*http.Response, string) {
+		c := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
+		defer c.Close()
+		must.Get(io.WriteString(c, request))(t)
+		res := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
+		defer res.Body.Close()
+		return res, string(must.Get(io.ReadAll(res.Body))(t))
+	}
+	const host = "Host: x\r\n"
+	for name, c := range map[string]struct{ request, message string }{
+		"transfer encoding": {
+			"POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", "only chunked",
+		},
+		"version":           {"GET / HTTP/3.0\r\n" + host + "\r\n", "the HTTP version"},
+		"escape":            {"GET /%zz HTTP/1.1\r\n" + host + "\r\n", "no valid HTTP request"},
+		"no host":           {"GET / HTTP/1.1\r\n\r\n", "no valid HTTP request"},
+		"two hosts":         {"GET / HTTP/1.1\r\n" + host + host + "\r\n", "no valid HTTP request"},
+		"name of a header":  {"GET / HTTP/1.1\r\n" + host + "a b: c\r\n\r\n", "no valid HTTP request"},
+		"negative length":   {"POST / HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n", "no valid HTTP"},
+		"no HTTP":           {"hello\r\n\r\n", "no valid HTTP request"},
+		"other expectation": {"GET / HTTP/1.1\r\n" + host + "Expect: x\r\n\r\n", "100-continue"},
+		"large headers": {
+			"GET / HTTP/1.1\r\n" + host + "Cookie: " + strings.Repeat("a", 30<<10) + "\r\n\r\n",
+			"larger than 16384 bytes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := ask(t, c.request)
+			require.Equal(t, 400, res.StatusCode)
+			require.Equal(t, "application/json; charset=utf-8", res.Header.Get("Content-Type"))
+			require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
+			require.True(t, res.Close)
+			var got map[string]any
+			require.NoError(t, json.Unmarshal([]byte(body), &got), body)
+			require.Contains(t, got["message"], c.message)
+			require.Equal(t, res.Header.Get("X-Request-Id"), got["requestId"])
+			delete(got, "message")
+			delete(got, "requestId")
+			require.Equal(t, map[string]any{
+				"code": 400.0, "reason": "BAD_REQUEST", "data": map[string]any{},
+			}, got)
+		})
+	}
+	res, body := ask(t, "GET / HTTP/1.1\r\n"+host+"\r\n")
+	require.Equal(t, []any{501, "a handler's own"}, []any{res.StatusCode, body})
+}
