@@ -3032,7 +3032,7 @@ type ClientInterface interface {
 	// PlaceEvents My place in the line, as Server-Sent Events
 	//
 	// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
 	//
 	// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
 	PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4208,7 +4208,7 @@ func (c *Client) MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyP
 // PlaceEvents My place in the line, as Server-Sent Events
 //
 // One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
 //
 // Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
 func (c *Client) PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7700,7 +7700,7 @@ type ClientWithResponsesInterface interface {
 	// PlaceEventsWithResponse My place in the line, as Server-Sent Events
 	//
 	// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17493,7 +17493,7 @@ func (c *ClientWithResponses) MyPlaceWithResponse(ctx context.Context, goodsID G
 // PlaceEventsWithResponse My place in the line, as Server-Sent Events
 //
 // One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes.
+// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
 //
 // Returns a wrapper object for the known response body format(s).
 //

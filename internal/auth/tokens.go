@@ -105,25 +105,31 @@ func (t *Tokens) Sign(a seckill.Actor, ttl time.Duration) (string, error) {
 
 // Verify returns the actor of a token, or a refusal with the reason UNAUTHENTICATED.
 func (t *Tokens) Verify(token string) (seckill.Actor, error) {
+	a, _, err := t.VerifyWithExpiry(token)
+	return a, err
+}
+
+// VerifyWithExpiry is Verify that also returns the time from which on the token is refused.
+func (t *Tokens) VerifyWithExpiry(token string) (seckill.Actor, time.Time, error) {
 	if t.cache == nil {
 		v, err := t.verify(token)
-		return v.actor, err
+		return v.actor, v.expiresAt, err
 	}
 	const usual = 512 // bytes, which fit on the stack
 	hash := tokenHash(sha256.Sum256(append(make([]byte, 0, usual), token...)))
 	cached, found := t.cache.Get(hash)
 	if found && t.now().Before(cached.expiresAt) && t.isCurrent(cached) {
-		return cached.actor, nil
+		return cached.actor, cached.expiresAt, nil
 	}
 	v, err := t.verify(token)
 	if err != nil {
 		if found { // it has expired, or the issuer has withdrawn its key
 			t.cache.Remove(hash)
 		}
-		return seckill.Actor{}, err
+		return seckill.Actor{}, time.Time{}, err
 	}
 	t.cache.Add(hash, v)
-	return v.actor, nil
+	return v.actor, v.expiresAt, nil
 }
 
 // isCurrent reports whether the issuer's keys are those that verified a cached token.

@@ -37,8 +37,15 @@ func (a *api) callerOf(
 	if apikey.Is(token) {
 		return a.keyActor(r.Context(), token, scope)
 	}
-	by, err = a.Tokens.Verify(token)
+	by, err = a.tokenActor(r, token)
 	return by, nil, err
+}
+
+// tokenActor verifies a token, and keeps its expiry for an event stream.
+func (a *api) tokenActor(r *http.Request, token string) (seckill.Actor, error) {
+	by, expiry, err := a.Tokens.VerifyWithExpiry(token)
+	requestContextOf(r.Context()).tokenExpiry = expiry
+	return by, err
 }
 
 // keyActor returns the merchant of an API key. Where the key lacks the scope the merchant has no

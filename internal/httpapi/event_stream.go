@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Bounds of event streams. After streamLifetime the client reconnects with Last-Event-ID and with a
-// token that is verified again.
+// Bounds of event streams. After streamLifetime, or when its token expires, the client reconnects
+// with Last-Event-ID and with a token that is verified again.
 const (
 	maxStreamsOfUser = 5
 	maxStreamsOfNode = 10_000
@@ -69,7 +69,8 @@ type eventStream struct {
 }
 
 // stream counts a stream and returns the response that serves it. A stream outlives the call's own
-// deadline, so serve gets the context of the connection, limited to streamLifetime.
+// deadline, so serve gets the context of the connection, limited to streamLifetime and the token's
+// expiry.
 func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream)) (response, error) {
 	if err := a.streams.acquire(r.actor.ID); err != nil {
 		if seckill.ReasonOf(err) == seckill.RateLimited {
@@ -84,6 +85,10 @@ func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream))
 		defer a.streams.release(r.actor.ID)
 		ctx, cancel := context.WithTimeout(c.Request.Context(), streamLifetime)
 		defer cancel()
+		if expiry := requestContextOf(ctx).tokenExpiry; !expiry.IsZero() {
+			ctx, cancel = context.WithDeadline(ctx, expiry)
+			defer cancel()
+		}
 		serve(ctx, eventStream{api: a, c: c})
 	}}, nil
 }

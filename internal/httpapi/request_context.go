@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,6 +18,7 @@ type requestContext struct {
 	requestID       string
 	reason          seckill.Reason // of the response; "" before there is one
 	goodsID         int64          // named by a step of a purchase; 0 for every other call
+	tokenExpiry     time.Time      // of the caller's token; zero without one
 }
 
 type requestContextKey struct{}

@@ -122,7 +122,7 @@ func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	if err := a.checkOrigin(r); err != nil {
 		return seckill.Actor{}, err
 	}
-	return a.Tokens.Verify(value)
+	return a.tokenActor(r, value)
 }
 
 // sessionValue returns the session cookie's value. It ignores two cookies with that name, because
