@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill"
@@ -302,6 +303,39 @@ func (h fixture) TestForgetEvents_SlowEndpointKeepsThemForDays(t *testing.T) {
 	end := h.sale(sale.GoodsID).UpdatedAt.Add(keepForEndpoints)
 	require.Zero(t, forget(end))
 	require.Equal(t, 1, forget(end.Add(time.Millisecond)))
+}
+
+// TestCreateEndpoint_CountsConcurrentCalls creates more endpoints at once than an owner may have: a
+// merchant's and an operator's with the same id, who count apart.
+func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
+	const calls = webhook.MaxEndpoints + 10
+	var stored, refused [2]atomic.Int64
+	var all errgroup.Group
+	for i := range 2 * calls {
+		owner := i % 2
+		all.Go(func() error {
+			e := webhook.Endpoint{
+				ID: fmt.Sprintf("e%02d", i), OwnerID: "1", AllSales: owner == 1,
+				URL: "https://example.org/", CreatedAt: today,
+			}
+			err := retry(t.Context(), func() error { return h.CreateEndpoint(t.Context(), e) })
+			switch {
+			case err == nil:
+				stored[owner].Add(1)
+			case seckill.ReasonOf(err) == seckill.Conflict:
+				refused[owner].Add(1)
+			default:
+				return err
+			}
+			return nil
+		})
+	}
+	require.NoError(t, all.Wait())
+	for owner := range stored {
+		require.EqualValues(t, webhook.MaxEndpoints, stored[owner].Load())
+		require.EqualValues(t, calls-webhook.MaxEndpoints, refused[owner].Load())
+	}
+	require.Len(t, must.Get(h.EndpointsOf(t.Context(), "", "", 2*calls))(t), 2*webhook.MaxEndpoints)
 }
 
 // TestAuditTrail_IsOfOneMerchant changes webhooks of two merchants and of an operator with a

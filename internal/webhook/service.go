@@ -15,7 +15,8 @@ import (
 // context's actor, in the transaction of the change.
 type Store interface {
 	order.Clock
-	// CreateEndpoint stores an endpoint at the present end of the events.
+	// CreateEndpoint stores an endpoint at the present end of the events. Conflict: its owner has
+	// MaxEndpoints. ErrTryAgain: the transaction lost to another one.
 	CreateEndpoint(ctx context.Context, e Endpoint) error
 	// FindEndpoint returns an endpoint, or ErrNoSuchEndpoint.
 	FindEndpoint(ctx context.Context, id string) (Endpoint, error)
@@ -62,7 +63,7 @@ type Change struct {
 }
 
 // Create makes an endpoint and returns it with its secret, which is shown only now. It is sent the
-// events from now on. A BadRequest names the field; Conflict: the merchant has too many.
+// events from now on. A BadRequest names the field; Conflict: the owner has too many.
 func (s *Service) Create(
 	ctx context.Context, by seckill.Actor, c Change,
 ) (Endpoint, string, error) {
@@ -72,17 +73,9 @@ func (s *Service) Create(
 	if err := s.Allow.CheckURL(*c.URL); err != nil {
 		return Endpoint{}, "", err
 	}
-	own, err := s.Store.EndpointsOf(ctx, by.ID, "", MaxEndpoints)
-	var now time.Time
-	if err == nil {
-		now, err = s.Store.Now(ctx)
-	}
+	now, err := s.Store.Now(ctx)
 	if err != nil {
 		return Endpoint{}, "", unavailable(err)
-	}
-	if len(own) == MaxEndpoints {
-		return Endpoint{}, "", seckill.NewError(seckill.Conflict,
-			"you have %d webhooks, which is the most", MaxEndpoints)
 	}
 	e := Endpoint{
 		ID: newID(), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
@@ -92,7 +85,9 @@ func (s *Service) Create(
 	secret := NewSecret()
 	e.Secret = s.Secrets.Seal(e.ID, secret)
 	c.apply(&e)
-	err = s.Store.CreateEndpoint(seckill.WithActor(ctx, by), e)
+	err = order.RetryTransaction(ctx, func() error {
+		return s.Store.CreateEndpoint(seckill.WithActor(ctx, by), e)
+	})
 	s.record(ctx, err, "webhook created", by, "endpoint", e.ID, "fields", c.fields())
 	return e, secret, unavailable(err)
 }
