@@ -179,6 +179,7 @@ func newEngine(trusted []netip.Prefix) *gin.Engine {
 	for _, p := range trusted {
 		cidrs = append(cidrs, p.String())
 	}
-	_ = e.SetTrustedProxies(cidrs) // a netip.Prefix always parses
+	_ = e.SetTrustedProxies(cidrs)                  // a netip.Prefix always parses
+	e.RemoteIPHeaders = []string{"X-Forwarded-For"} // gin would also believe X-Real-IP
 	return e
 }

@@ -104,22 +104,27 @@ func TestMiddleware_AnswersPanics(t *testing.T) {
 }
 
 // TestClientIP_BelievesTrustedProxiesOnly reads the client's address in the access log of a request
-// that claims another address.
+// that claims another address. X-Real-IP counts nowhere.
 func TestClientIP_BelievesTrustedProxiesOnly(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
-		trusted    []netip.Prefix
-		from, want string
+		trusted               []netip.Prefix
+		from, forwarded, want string
 	}{
-		{nil, "192.0.2.1", "192.0.2.1"},
-		{proxies, "192.0.2.1", "192.0.2.1"},
-		{proxies, "10.1.2.3", "203.0.113.9"},
+		{nil, "192.0.2.1", "203.0.113.9", "192.0.2.1"},
+		{proxies, "192.0.2.1", "203.0.113.9", "192.0.2.1"},
+		{proxies, "10.1.2.3", "203.0.113.9", "203.0.113.9"},
+		{proxies, "10.1.2.3", "203.0.113.9:4711", "10.1.2.3"},
+		{proxies, "10.1.2.3", "unknown", "10.1.2.3"},
+		{proxies, "10.1.2.3", "", "10.1.2.3"},
 	} {
 		var log strings.Builder
 		r := httptest.NewRequest("GET", "/sales/1", nil)
 		r.RemoteAddr = c.from + ":1234"
-		r.Header.Set("X-Forwarded-For", "203.0.113.9")
-		r.Header.Set("X-Real-IP", "203.0.113.9")
+		if c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		r.Header.Set("X-Real-IP", "198.51.100.66")
 		serve(&log, Deps{TrustedProxies: c.trusted}, r,
 			func(context.Context, *request) (response, error) { return ok(nil), nil })
 		require.Contains(t, log.String()+" ", " client="+c.want+" ")
