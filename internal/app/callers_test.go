@@ -29,6 +29,9 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	goods := h.exposed("9", "2")
 	sn := h.buys(buyer(1), goods, "1")
 	_, deadLetter := h.dies(goods, 5, 1)
+	h.bank.set(func(b *bank) { b.away = true })
+	_, due := h.callback("p-1", sn, 1)
+	require.Equal(t, "refunding", due.State)
 	sale, own := "/admin/sales/"+goods, "/orders/"+sn
 	webhook := "/admin/webhooks/" + dataOf[struct{ ID string }](t,
 		h.as(merchant(), "POST", "/admin/webhooks", hook)).ID
@@ -132,6 +135,8 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		}
 	}
 	h.refuses("NOT_FOUND", merchant(), "GET", "/admin/sales/44/events", "")
+	h.refuses("NOT_FOUND", buyer(1), "POST", "/admin/refunds/p-2/retry", "")
+	h.refuses("NOT_FOUND", merchant(), "POST", "/admin/refunds/p-2/settle", `{"note":"x"}`)
 	h.refuses("FORBIDDEN", merchant(), "GET", "/orders", "")
 	for name, who := range people { // only the payment provider's signature counts
 		r := h.as(who, "POST", "/payments/callback",

@@ -68,17 +68,21 @@ func (a *api) settleRefund(ctx context.Context, r *request) (response, error) {
 		})
 }
 
-// changeRefund checks the role first: other roles must not learn which payments exist.
+// changeRefund changes the refund that an operator names.
 func (a *api) changeRefund(
 	ctx context.Context, r *request,
 	change func(ctx context.Context, by seckill.Actor, paymentID string) (payment.Refund, error),
 ) (response, error) {
-	if err := r.permit(ctx, nil); err != nil {
-		return response{}, err
-	}
 	id := r.Raw("paymentId")
 	if !isPaymentID(id) {
 		return response{}, payment.ErrNoSuchRefund
+	}
+	err := r.permit(ctx, func() error {
+		_, err := a.Payments.FindRefund(ctx, id)
+		return err
+	})
+	if err != nil {
+		return response{}, err
 	}
 	changed, err := change(ctx, r.actor, id)
 	return ok(a.newRefundResponse(ctx, changed)), err

@@ -205,7 +205,10 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 		require.False(t, must.Get(h.ClaimRefund(ctx, r, now))(t), "another refunder has claimed it")
 		require.NoError(t, h.RecordRefundProblem(ctx, p, now, strings.Repeat("é", 300)))
 	}
-	_, err := h.SettleRefund(ctx, "pi_other", "", now)
+	require.Equal(t, only(), must.Get(h.OpenRefund(ctx, p.ID))(t))
+	_, err := h.OpenRefund(ctx, "pi_other")
+	require.ErrorIs(t, err, payment.ErrNoSuchRefund)
+	_, err = h.SettleRefund(ctx, "pi_other", "", now)
 	require.ErrorIs(t, err, payment.ErrNoSuchRefund)
 	attempt()
 	_, err = h.SettleRefund(ctx, p.ID, "", now)

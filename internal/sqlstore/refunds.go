@@ -81,6 +81,17 @@ func (s *Store) OpenRefunds(
 	return list("list refunds", q.Order("payment_id").Limit(limit), paymentRow.refund)
 }
 
+// OpenRefund returns a payment that is not refunded yet, or payment.ErrNoSuchRefund.
+func (s *Store) OpenRefund(ctx context.Context, paymentID string) (payment.Refund, error) {
+	row, err := takeRefund(s.read(ctx), paymentID)
+	return row.refund(), wrapError("find a refund", err)
+}
+
+func takeRefund(q *gorm.DB, paymentID string) (paymentRow, error) {
+	return take[paymentRow](q.Where("payment_id = ? AND state = ?", paymentID, payment.Refunding),
+		payment.ErrNoSuchRefund)
+}
+
 // CountStoppedRefunds counts the refunds that wait for an operator.
 func (s *Store) CountStoppedRefunds(ctx context.Context) (int64, error) {
 	var n int64
@@ -128,8 +139,7 @@ func (s *Store) changeRefund(
 	change func(tx *gorm.DB, row *paymentRow) error,
 ) (payment.Refund, error) {
 	return inTx(ctx, s, "change a refund", func(tx *gorm.DB) (none payment.Refund, err error) {
-		row, err := take[paymentRow](locked(tx).Where("payment_id = ? AND state = ?", paymentID,
-			payment.Refunding), payment.ErrNoSuchRefund)
+		row, err := takeRefund(locked(tx), paymentID)
 		if err != nil {
 			return none, err
 		}

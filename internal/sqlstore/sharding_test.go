@@ -44,6 +44,7 @@ func crossShardMethods() map[string]string {
 		"DueRefunds":       scan,
 		"DueCheckouts":     scan,
 		"OpenRefunds":      "the operators' list: an index on each shard, merged",
+		"OpenRefund":       "the lookup of a payment's number",
 		"RetryRefund":      "an operator resolves one: the lookup of a payment's number",
 		"SettleRefund":     "the same",
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",

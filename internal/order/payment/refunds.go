@@ -13,6 +13,12 @@ func (s *Service) Refunds(ctx context.Context, after string, limit int) ([]Refun
 	return found, query.ChangeError(err)
 }
 
+// FindRefund returns a refund that is not made yet, or ErrNoSuchRefund.
+func (s *Service) FindRefund(ctx context.Context, paymentID string) (Refund, error) {
+	found, err := s.store.OpenRefund(ctx, paymentID)
+	return found, query.ChangeError(err)
+}
+
 // RetryRefund makes a refund due at once, with a new period, for an operator.
 func (s *Service) RetryRefund(
 	ctx context.Context, by seckill.Actor, paymentID string,

@@ -51,6 +51,8 @@ type Store interface {
 	MarkRefunded(ctx context.Context, p Payment, claimed time.Time) error
 	// OpenRefunds lists payments that are not refunded yet, with ids after an id.
 	OpenRefunds(ctx context.Context, after string, limit int) ([]Refund, error)
+	// OpenRefund returns a payment that is not refunded yet, or ErrNoSuchRefund.
+	OpenRefund(ctx context.Context, paymentID string) (Refund, error)
 	// RetryRefund makes a refund due at now, with a new period, for the context's actor. It returns
 	// ErrNoSuchRefund if the payment is not to be refunded.
 	RetryRefund(ctx context.Context, paymentID string, now time.Time) (Refund, error)
