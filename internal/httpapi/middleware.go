@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-const maxRequestID = 64
+const maxRequestID = 128
 
 // requestMiddleware wraps every request: request id, security headers, trace, metrics and the
 // recovery from panics.
@@ -46,12 +46,13 @@ func (a *api) requestMiddleware(c *gin.Context) {
 // may have logged its id, so keeping it lets an operator follow one request through both logs.
 func requestID(received []string) string {
 	if len(received) == 1 && received[0] != "" && len(received[0]) <= maxRequestID &&
-		!strings.ContainsFunc(received[0], isInvalidIDRune) {
+		!strings.ContainsFunc(received[0], func(r rune) bool { return r < '!' || r > '~' }) {
 		return received[0]
 	}
 	return rand.Text()
 }
 
+// isInvalidIDRune reports whether a character is in no id of a payment or an order.
 func isInvalidIDRune(r rune) bool {
 	return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyz"+
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZ._-", r)

@@ -41,10 +41,13 @@ func TestResponses_HaveOneShape(t *testing.T) {
 func TestRequestID_IsKeptWhereItIsSafe(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	for _, id := range []string{"a", "Abc-1.2_3", strings.Repeat("x", 64)} {
+	for _, id := range []string{
+		"a", "Abc-1.2_3", "abc:def", "base64+/=", "Root=1-67891233-abcdef", `a"b\c`, "<x>",
+		strings.Repeat("~", 128),
+	} {
 		require.Equal(t, id, h.ask("GET", "/livez", "", "X-Request-ID", id).RequestID)
 	}
-	for _, id := range []string{strings.Repeat("x", 65), "a b", "ä", "a\"b", "<x>", "a/b"} {
+	for _, id := range []string{strings.Repeat("x", 129), "a b", "a\tb", "ä"} {
 		r := h.ask("GET", "/livez", "", "X-Request-ID", id)
 		require.NotEqual(t, id, r.RequestID)
 		require.Regexp(t, `^[0-9A-Za-z._-]{16,64}$`, r.RequestID)
