@@ -65,6 +65,24 @@ func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {
 	require.Zero(t, tokens.cache.Len(), "an expired token leaves the cache")
 }
 
+// TestTokensVerify_AcceptsAnyLaterDate checks that an expiry that overflows a time is not in the
+// past, and that nbf beyond it is not either.
+func TestTokensVerify_AcceptsAnyLaterDate(t *testing.T) {
+	tokens, _ := newTokens(t, 0)
+	token := func(claims string) string {
+		return signed(`{"alg":"HS256"}`, `{"sub":"7","role":"buyer",`+claims+`}`, string(secret))
+	}
+	for _, exp := range []string{
+		"999999999999", "999999999999999", "9223372036854775807", "9223372036854775808", "1e19", "1e300",
+	} {
+		_, until, err := tokens.VerifyWithExpiry(token(`"exp":` + exp))
+		require.NoError(t, err, exp)
+		require.Equal(t, 9999, until.UTC().Year(), exp)
+		_, err = tokens.Verify(token(`"exp":99999999999,"nbf":` + exp))
+		require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err), exp)
+	}
+}
+
 func TestTokensSign_RefusesInvalidActors(t *testing.T) {
 	tokens, _ := newTokens(t, 0)
 	for name, a := range map[string]seckill.Actor{

@@ -68,14 +68,21 @@ type date struct{ jwt.NumericDate }
 // newDate returns a time in whole seconds.
 func newDate(t time.Time) *date { return &date{*jwt.NewNumericDate(t)} }
 
+// lastDate is the largest date, 9999-12-31T00:00:00Z, of which RFC 3339 can write any zone and
+// leeway. A later one counts as lastDate: the library would let it overflow into the past.
+const lastDate = 253402214400
+
 // UnmarshalJSON decodes whole seconds itself, and leaves every other text to the library.
 func (d *date) UnmarshalJSON(b []byte) error {
 	const exact = 15 // digits, of which the library rounds none
 	seconds, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil || len(b) > exact {
-		return d.NumericDate.UnmarshalJSON(b)
+		if number, err := strconv.ParseFloat(string(b), 64); err != nil || number < lastDate {
+			return d.NumericDate.UnmarshalJSON(b)
+		}
+		seconds = lastDate
 	}
-	d.Time = time.Unix(seconds, 0)
+	d.Time = time.Unix(min(seconds, lastDate), 0)
 	return nil
 }
 

@@ -73,7 +73,8 @@ func drawToken(r *rapid.T, now int64) string {
 	later, earlier := at(60), at(-60)
 	payload := "{" + member("sub", `"7"`, "7", `"07"`, `"0"`) +
 		member("role", `"buyer"`, `"operator"`, `"root"`, `"Buyer"`) +
-		member("exp", later, earlier, at(0), at(1), `"`+later+`"`, later+".5", "1e11", "1e400") +
+		member("exp", later, earlier, at(0), at(1), `"`+later+`"`, later+".5", "1e11", "1e19",
+			"9223372036854775807", "1e400") +
 		member("nbf", earlier, later, at(0), at(1), `"`+later+`"`) +
 		member("iat", earlier, later, `"`+later+`"`) +
 		member("name", `"Ann"`, "\"\xff\"", `"\ud800"`, `"a\nb"`) +
