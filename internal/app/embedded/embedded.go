@@ -47,6 +47,13 @@ func (queue) DownReason() string { return "" }
 func Start(
 	ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger,
 ) (*Servers, error) {
+	return start(ctx, dir, maxBacklog, log, miniredis.Run)
+}
+
+func start(
+	ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger,
+	runRedis func() (*miniredis.Miniredis, error),
+) (*Servers, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
 	}
@@ -54,9 +61,9 @@ func Start(
 	if err != nil {
 		return nil, err
 	}
-	mini, err := miniredis.Run()
+	mini, err := runRedis()
 	if err != nil {
-		return nil, fmt.Errorf("start the embedded redis: %w", err)
+		return nil, errors.Join(fmt.Errorf("start the embedded redis: %w", err), store.Close())
 	}
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{mini.Addr()}, MaxRetries: -1, ContextTimeoutEnabled: true,
