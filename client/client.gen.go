@@ -2994,7 +2994,7 @@ type ClientInterface interface {
 	// JoinWaitingRoomWithBody Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type.
@@ -3005,7 +3005,7 @@ type ClientInterface interface {
 	// JoinWaitingRoom Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4130,7 +4130,7 @@ func (c *Client) ShowWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, par
 // JoinWaitingRoomWithBody Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type.
@@ -4151,7 +4151,7 @@ func (c *Client) JoinWaitingRoomWithBody(ctx context.Context, goodsID GoodsIDInP
 // JoinWaitingRoom Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type.
@@ -7658,7 +7658,7 @@ type ClientWithResponsesInterface interface {
 	// JoinWaitingRoomWithBodyWithResponse Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7669,7 +7669,7 @@ type ClientWithResponsesInterface interface {
 	// JoinWaitingRoomWithResponse Join the line, or restore a place
 	//
 	// A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-	// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+	// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 	// may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17427,7 +17427,7 @@ func (c *ClientWithResponses) ShowWaitingRoomWithResponse(ctx context.Context, g
 // JoinWaitingRoomWithBodyWithResponse Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -17444,7 +17444,7 @@ func (c *ClientWithResponses) JoinWaitingRoomWithBodyWithResponse(ctx context.Co
 // JoinWaitingRoomWithResponse Join the line, or restore a place
 //
 // A buyer has one place; a repetition returns it. A place survives the loss of Redis by its `ticket`. Whoever has missed
-// a turn or left joins again at the end. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
+// a turn or left joins again at the end. Before the draw, a buyer who left gets the same number again. When the room is over, `SOLD_OUT` and `ENDED` for a buyer without a place. `LIMIT_REACHED` for a buyer who
 // may not buy more. A sale with `accessCode` asks for `code`, also to restore a place.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

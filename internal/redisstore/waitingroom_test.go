@@ -104,6 +104,53 @@ func (s fixture) TestJoin_OnePlaceForEachBuyer(t *testing.T) {
 	require.Equal(t, []int64{2}, numbersOf(s.visit(admission.Find, 8)))
 }
 
+// TestJoin_LeaverKeepsTheNumberUntilTheDraw checks that a buyer who leaves before the draw has no
+// place, and joins again with the same number. So a buyer collects no numbers, and no tickets that
+// are valid after a loss of Redis. After the start a leaver joins again at the end.
+func (s fixture) TestJoin_LeaverKeepsTheNumberUntilTheDraw(t *testing.T) {
+	sale := onSale(1, 1)
+	sale.Admission, sale.StartAt = seckill.ByWaitingRoom, time.Now().Add(time.Hour)
+	s.load(sale)
+	s.prepare(admission.Record{Limit: 1000, DrawSize: admission.NotDrawn})
+	long := "018f4e6a-0000-7000-8000-000000000001"
+	_, seats, err := s.Join(t.Context(), goods, admission.Join, []admission.Visit{{BuyerID: long}})
+	require.NoError(t, err)
+	require.Equal(t, []int64{1}, numbersOf(seats))
+	require.Equal(t, []int64{2, 3, 4}, numbersOf(s.visit(admission.Join, 7, 8, 9)))
+	before := must.Get(s.Room(t.Context(), goods))(t)
+	left := before.Left
+	for range 3 {
+		require.Equal(t, admission.Passed, s.visit(admission.Leave, 7)[0].Mark)
+		require.Equal(t, admission.Unknown, s.visit(admission.Leave, 7)[0].Mark)
+		require.Equal(t, admission.Unknown, s.visit(admission.Find, 7)[0].Mark)
+		require.NotZero(t, must.Get(s.Ended(t.Context(), goods))(t)[0]&(1<<5), "number 2")
+		require.Equal(t, []int64{2, 3}, numbersOf(s.visit(admission.Join, 7, 8)))
+		require.Equal(t, admission.Seat{Number: 2}, s.visit(admission.Find, 7)[0])
+		require.Zero(t, must.Get(s.Ended(t.Context(), goods))(t)[0])
+		after := must.Get(s.Room(t.Context(), goods))(t)
+		require.Greater(t, after.Left, left+1, "nodes read the bitmap again after either")
+		left = after.Left
+		require.Equal(t, []any{before.Joined, before.Digest}, []any{after.Joined, after.Digest})
+	}
+	for _, mode := range []admission.Mode{admission.Leave, admission.Join, admission.Leave} {
+		_, seats, err = s.Join(t.Context(), goods, mode, []admission.Visit{{BuyerID: long}})
+		require.NoError(t, err)
+		require.Equal(t, []int64{1}, numbersOf(seats))
+	}
+	s.visit(admission.Leave, 9)
+	require.Equal(t, admission.Seat{Number: 4}, s.restore(9, 4), "the ticket of the number")
+	s.visit(admission.Leave, 9)
+
+	started := time.Now().Add(-time.Second).UnixMilli()
+	require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "start", started).Err())
+	require.Equal(t, admission.Unknown, s.visit(admission.Find, 9)[0].Mark, "left, and not missed")
+	require.Equal(t, []int64{5, 2}, numbersOf(s.visit(admission.Join, 9, 7)), "again at the end")
+	require.EqualValues(t, 4, must.Get(s.Room(t.Context(), goods))(t).DrawSize)
+	require.NotZero(t, must.Get(s.Ended(t.Context(), goods))(t)[0]&(1<<3), "number 4")
+	s.visit(admission.Leave, 7)
+	require.Equal(t, []int64{6}, numbersOf(s.visit(admission.Join, 7)))
+}
+
 // TestJoin_EachBuyerGetsTheirOwnNumber checks groups of new buyers, of buyers with a number, and of
 // both, with and without tickets, whose ids are short, long or both. The script gets other
 // arguments for each, and answers otherwise.

@@ -1,9 +1,12 @@
 -- join: hands out numbers in the line of a sale, finds the numbers that they have, or removes
 -- them. A buyer has one place. Whoever has a ticket gets its number again after Redis lost it. A
--- buyer whose turn has come, or who has left, joins again at the end.
+-- buyer whose turn has come, or who has left, joins again at the end. Before the draw, a buyer who
+-- has left joins again with the same number. With several numbers, a buyer could choose among their
+-- positions after Redis lost which of them were left.
 --
 -- KEYS  1 sale   2 room   3 turns   4 done   5 gap   6 late   7 buyers   8 used   (see room and gate)
---       9… for each buyer: a hash of buyers -> numbers
+--       9… for each buyer: a hash of buyers -> numbers, with LEFT after one that was left before
+--       the draw. The release before reads no number there, and hands out another.
 -- ARGV  1 lease ('' = read INFO)   2 mode (0 find, 1 join, 2 leave)
 --       3 number of arguments for each buyer: 1, 2 or 4, the first of the following
 --       then for each buyer: id, field in the hash (else the id), number of the ticket or '',
@@ -15,6 +18,7 @@
 --       of 5 the numbers of the buyer's orders, separated by spaces. Nothing follows the state if
 --       all buyers got new numbers, which are the last ones.
 local FIND, JOIN, LEAVE = '0', '1', '2'
+local LEFT, LEFT_PATTERN = ' left', '^(%d+) left$'
 local FIRST_ARG, FIRST_BUCKET, WITH_FIELD, WITH_TICKET = 4, 9, 2, 4
 local sale, room, turns, buyers, used, mode = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8], ARGV[2]
 local state = room_of(sale, room, ARGV[1])
@@ -55,6 +59,16 @@ local function seat_function()
   local function leave(number)
     if not has(done, number) then state.left = state.left + 1 end
     forget(number)
+  end
+
+  -- joined_again returns the number that a buyer has left, if the draw is still to come.
+  local function joined_again(bucket, field, entry)
+    local number = not state.size and string.match(entry or '', LEFT_PATTERN)
+    if not number then return nil end
+    redis.call('SETBIT', done, number, 0)
+    redis.call('HSET', bucket, field, number)
+    state.left = state.left + 1
+    return tonumber(number)
   end
 
   -- restored returns the number that a buyer has after showing a ticket.
@@ -115,15 +129,21 @@ local function seat_function()
 
   -- find returns the number of a buyer (nil: none), the end of the admission and the mark.
   local function find(bucket, field, buyer, ticket, position)
-    local number = tonumber(redis.call('HGET', bucket, field) or nil)
+    local entry = redis.call('HGET', bucket, field)
+    local number = tonumber(entry or nil)
     if mode == LEAVE then
       redis.call('ZREM', turns, 'b' .. buyer)
       if not number then return nil, 0, UNKNOWN end
       leave(number)
-      redis.call('HDEL', bucket, field)
+      if state.size then
+        redis.call('HDEL', bucket, field)
+      else
+        redis.call('HSET', bucket, field, entry .. LEFT)
+      end
       return number, 0, PASSED
     end
     number = restored(bucket, field, number, ticket, position)
+    if not number and mode == JOIN then number = joined_again(bucket, field, entry) end
     local till = admitted_until(buyer, number)
     if till > 0 then return number, till, IN_LINE end
     if not number or has(done, number) then

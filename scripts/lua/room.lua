@@ -11,7 +11,7 @@
 -- at       Unix ms of the last call of admit, and life   that call's life of an admission, ms
 -- calls    epoch times 2^32, and how often admit ran in it: a later state has more
 -- missed   admissions that lapsed        gaps   JSON of ranges of numbers that nobody may have
--- left     how often a number ended before it was called
+-- left     how often a number ended before it was called, or was taken again
 -- over     1 where nothing is left and nothing can return   held, back   see roomset
 -- turns is a sorted set of the admissions that are not used, by the end of each in Unix ms: a
 -- number, or b and the id of a buyer who has asked. done is a bitmap of the numbers that wait no

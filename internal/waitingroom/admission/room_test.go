@@ -222,6 +222,30 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 	}
 }
 
+// TestRoom_LeaverHasOneChanceAfterALoss checks a buyer who leaves and joins again and again before
+// the draw. After the loss of Redis, which alone knows who left, all tickets are of one number.
+func TestRoom_LeaverHasOneChanceAfterALoss(t *testing.T) {
+	h := open(t, 1, time.Hour)
+	h.joinAll(1, 3)
+	tickets := map[string]bool{}
+	for range 20 {
+		p := h.join(99, "")
+		require.EqualValues(t, 4, p.Number)
+		tickets[p.Ticket] = true
+		require.NoError(t, h.service.Leave(t.Context(), h.id, "99"))
+		_, err := h.newNode().Find(t.Context(), h.id, "99", p.Ticket)
+		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+	}
+	require.Len(t, tickets, 1)
+	require.EqualValues(t, 4, h.state().Joined)
+	require.NoError(t, h.client.FlushAll(t.Context()).Err())
+	h.rebuild()
+	h.newService()
+	for ticket := range tickets {
+		require.EqualValues(t, 4, h.join(99, ticket).Number)
+	}
+}
+
 // TestRoom_RebuildSkipsNoNumber checks that a rebuild on a master that kept its data leaves no gap.
 func TestRoom_RebuildSkipsNoNumber(t *testing.T) {
 	h := open(t, 10, time.Hour)

@@ -78,7 +78,7 @@ type Details struct {
 	Missed int64 // admissions that lapsed
 	Gaps   []Gap
 	Held   Held // with what is pending
-	// Left changes when a number ends before it is called.
+	// Left changes when a number ends before it is called, and when its buyer takes it again.
 	Left  int64
 	Life  time.Duration // of an admission; 0 before the first call of an Admitter
 	Calls int64         // grows with each call of Redis.Admit, over all masters of the sale
