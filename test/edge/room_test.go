@@ -111,3 +111,32 @@ func TestRoomPlace_FrequentPollsEndAtTheEdge(t *testing.T) {
 	require.Equal(t, "OK", e.ask(http.MethodGet, "/sales/8/waiting-room/me",
 		buyerHeaders(t, 1)...).Reason, "another sale")
 }
+
+// TestRoomJoin_FrequentJoinsEndAtTheEdge uses the deployed limits. They are not those of the status,
+// which everybody behind one address may read.
+func TestRoomJoin_FrequentJoinsEndAtTheEdge(t *testing.T) {
+	api := newAPI(t)
+	api.says(roomStatus(api))
+	deployedLimits := string(must.Get(os.ReadFile(deployed + "/site/limits_place.conf"))(t))
+	e := start(t, open(api.addr()).with("limits_place.conf", deployedLimits))
+	for range 100 {
+		for _, headers := range [][]string{nil, buyerHeaders(t, 1)} {
+			require.Equal(t, "OK", e.ask(http.MethodGet, room, headers...).Reason)
+		}
+	}
+	before, began := api.heard.Load(), time.Now()
+	var refused answer
+	got := countAnswers()
+	for range 40 {
+		a := e.ask(http.MethodPost, room, buyerHeaders(t, 1)...)
+		got[a.Reason]++
+		if a.Status == http.StatusTooManyRequests {
+			refused = a
+		}
+	}
+	require.LessOrEqual(t, got["OK"], 7+2*int(1+time.Since(began).Seconds()), got)
+	require.EqualValues(t, got["OK"], api.heard.Load()-before, "a refused join reached the API")
+	limited(t, refused)
+	require.Equal(t, "OK", e.ask(http.MethodPost, room, buyerHeaders(t, 2)...).Reason)
+	require.Equal(t, "OK", e.ask(http.MethodGet, room, buyerHeaders(t, 1)...).Reason)
+}

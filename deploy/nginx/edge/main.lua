@@ -11,6 +11,12 @@ function M.enter()
   request.identify()
 end
 
+-- enter_room is enter for a waiting room. Readings of its status have no key but the server.
+function M.enter_room()
+  local method = ngx.var.request_method
+  if method ~= "GET" and method ~= "HEAD" then request.identify() end
+end
+
 -- enter_path is enter for /randomPath. It answers requests without a goods, and sends a cached
 -- denial.
 function M.enter_path()
