@@ -1555,7 +1555,7 @@ type Place struct {
 	// AdmittedUntil Whoever buys before finds a unit.
 	AdmittedUntil *Time `json:"admittedUntil,omitempty"`
 
-	// Ahead Places that are called before. Those whose buyers have left count too, also the own earlier ones.
+	// Ahead Places that are called before, without numbers that nobody got because Redis was lost. Those whose buyers have left count, also the own earlier ones.
 	Ahead int `json:"ahead"`
 
 	// EtaSeconds An estimate by the rate alone.
@@ -2985,7 +2985,8 @@ type ClientInterface interface {
 	//
 	// For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
 	// that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
-	// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+	// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead,
+	// or fewer after a loss of Redis, because some numbers are nobody's then.
 	// `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
 	//
 	// Corresponds with GET /sales/{goodsId}/waiting-room (the `ShowWaitingRoom` operationId).
@@ -4111,7 +4112,8 @@ func (c *Client) ShowSale(ctx context.Context, goodsID GoodsIDInPath, reqEditors
 //
 // For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
 // that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
-// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead,
+// or fewer after a loss of Redis, because some numbers are nobody's then.
 // `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
 //
 // Corresponds with GET /sales/{goodsId}/waiting-room (the `ShowWaitingRoom` operationId).
@@ -7647,7 +7649,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
 	// that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
-	// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+	// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead,
+	// or fewer after a loss of Redis, because some numbers are nobody's then.
 	// `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -17410,7 +17413,8 @@ func (c *ClientWithResponses) ShowSaleWithResponse(ctx context.Context, goodsID 
 //
 // For a sale with `admission` `waitingRoom`; else `NOT_FOUND`. At most a second old, and cacheable for a second. A client
 // that knows its number computes its place: before the draw there is none; afterwards the draw turns numbers up to
-// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead.
+// `drawSize` into positions, and later numbers are their own positions. `position - admitted - 1` buyers are ahead,
+// or fewer after a loss of Redis, because some numbers are nobody's then.
 // `phase` is `open` before the draw, `running`, or `over`: nothing is left and nothing can return.
 //
 // Returns a wrapper object for the known response body format(s).

@@ -134,7 +134,7 @@ export type Place = {
   number: number;
   /** From the draw on. */
   position?: number;
-  /** Places that are called before. Those whose buyers have left count too, also the own earlier ones. */
+  /** Places that are called before, without numbers that nobody got because Redis was lost. Those whose buyers have left count, also the own earlier ones. */
   ahead: number;
   /** An estimate by the rate alone. */
   etaSeconds: number;

@@ -25,6 +25,7 @@ type Status struct {
 	State
 	Sale seckill.View
 	draw *waitingroom.Draw // nil before the draw
+	gaps gapPositions
 	// ended has the numbers that wait no more, as they were when one ended before it was called.
 	ended []byte
 	// Page caches this status as the HTTP layer has encoded it.
@@ -55,6 +56,57 @@ func (l *lastDraw) of(s State) (*waitingroom.Draw, error) {
 	return l.draw, nil
 }
 
+// gapPositions are the positions of the numbers in gaps.
+type gapPositions struct {
+	drawn []int64 // of numbers in the draw, in ascending order
+	later []Gap   // of other numbers, which are their own positions; some ranges are empty
+}
+
+// positionsOf returns the positions of gaps in a draw; nil before the draw.
+func positionsOf(gaps []Gap, draw *waitingroom.Draw) (p gapPositions) {
+	size := int64(0)
+	if draw != nil {
+		size = int64(draw.Size())
+	}
+	for _, g := range gaps {
+		for number := g.From; number <= min(g.To, size); number++ {
+			p.drawn = append(p.drawn, draw.Position(number))
+		}
+		p.later = append(p.later, Gap{From: max(g.From, size+1), To: g.To})
+	}
+	slices.Sort(p.drawn)
+	return p
+}
+
+// upTo returns how many positions up to a given one are of gaps.
+func (p gapPositions) upTo(position int64) int64 {
+	i, _ := slices.BinarySearch(p.drawn, position+1)
+	n := int64(i)
+	for _, g := range p.later {
+		n += max(0, min(position, g.To)-g.From+1)
+	}
+	return n
+}
+
+// lastGaps remembers the gaps of a room. Redis returns them with the details of a State only, and a
+// room never has fewer.
+type lastGaps struct {
+	gaps      []Gap
+	draw      *waitingroom.Draw // of the positions
+	positions gapPositions
+}
+
+// of returns the gaps of the last state that has them, and their positions.
+func (l *lastGaps) of(s State, draw *waitingroom.Draw) ([]Gap, gapPositions) {
+	if more := len(s.Gaps) > len(l.gaps); more || l.draw != draw {
+		if more {
+			l.gaps = s.Gaps
+		}
+		l.draw, l.positions = draw, positionsOf(l.gaps, draw)
+	}
+	return l.gaps, l.positions
+}
+
 // Phase returns the phase of the room.
 func (s *Status) Phase() waitingroom.Phase {
 	switch {
@@ -72,7 +124,7 @@ type Place struct {
 	Number   int64
 	Ticket   string
 	Position int64 // from 1; 0 before the draw
-	Ahead    int64 // buyers who are called before
+	Ahead    int64 // positions that are called before, without gaps
 	ETA      time.Duration
 	State    Progress
 	Until    time.Time // of Admitted: the end
@@ -97,8 +149,9 @@ func (s *Status) place(seat Seat) Place {
 	case seat.Mark == Passed, seat.Mark == InLine && s.called(p.Position):
 		p.State = Missed
 	default:
-		p.Ahead = s.line().Ahead(p.Position)
-		p.ETA = s.line().ETA(p.Position) + max(0, s.Sale.StartAt.Sub(s.Now))
+		counted := s.Counted(p.Position-1) + 1
+		p.Ahead = s.line().Ahead(counted)
+		p.ETA = s.line().ETA(counted) + max(0, s.Sale.StartAt.Sub(s.Now))
 	}
 	return p
 }
@@ -117,9 +170,15 @@ func (s *Status) hasEnded(number int64) bool {
 	return at < int64(len(s.ended)) && s.ended[at]>>(7-number%8)&1 == 1
 }
 
-// line returns the arithmetic of the line, by the rate alone.
+// Counted returns how many of the positions up to a given one count as buyers: all but those of
+// gaps. It is a lower bound, because buyers who show a ticket from a gap do not count either. These
+// are at most the buyers who joined after MySQL's last save before the loss. If they counted, the
+// buyers ahead of a place would become more with each of them.
+func (s *Status) Counted(position int64) int64 { return position - s.gaps.upTo(position) }
+
+// line returns the arithmetic of the line without gaps, by the rate alone.
 func (s *Status) line() waitingroom.Room {
 	return waitingroom.Room{
-		PermitsPerSecond: s.Sale.Rate.PermitsPerSecond, Admitted: s.Admitted,
+		PermitsPerSecond: s.Sale.Rate.PermitsPerSecond, Admitted: s.Counted(s.Admitted),
 	}
 }

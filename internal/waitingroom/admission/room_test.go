@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -244,6 +245,63 @@ func TestRoom_LeaverHasOneChanceAfterALoss(t *testing.T) {
 	for ticket := range tickets {
 		require.EqualValues(t, 4, h.join(99, ticket).Number)
 	}
+}
+
+// TestRoom_GapsCountAsNobody checks the figures after a loss of Redis before the draw and one after
+// it. Buyers see how many others are called before them, and a ticket from a gap adds none to them.
+func TestRoom_GapsCountAsNobody(t *testing.T) {
+	h := open(t, 2, 5*time.Second)
+	var places map[int64]admission.Place
+	saved := func(joined int64) func() bool {
+		return func() bool {
+			r := must.Get(h.store.WaitingRoom(t.Context(), h.id))(t)
+			return r.Joined == joined && (joined == 20 || len(r.Turns) == 2)
+		}
+	}
+	lose := func() {
+		require.NoError(t, h.client.FlushAll(t.Context()).Err())
+		h.rebuild()
+		h.newService()
+	}
+	h.admit(time.Hour, func() {
+		places = h.joinAll(1, 20)
+		require.Eventually(t, saved(20), time.Minute, time.Millisecond)
+	})
+	lose()
+	h.admit(time.Hour, func() {
+		for b, p := range h.joinAll(21, 30) {
+			places[b] = p
+		}
+		status := must.Get(h.newNode().Status(t.Context(), h.id))(t)
+		require.EqualValues(t, []int64{30, 10_010},
+			[]int64{status.Counted(status.Joined), status.Joined})
+		h.eventually(func(s admission.State) bool { return s.Called == 2 })
+		require.Eventually(t, saved(10_010), time.Minute, time.Millisecond)
+	})
+	lose()
+	h.admit(time.Hour, func() {
+		last := h.join(31, "")
+		require.Equal(t, []any{int64(28), 29 * time.Millisecond}, []any{last.Ahead, last.ETA})
+		status := must.Get(h.newNode().Status(t.Context(), h.id))(t)
+		require.EqualValues(t, []int64{31, 2},
+			[]int64{status.Counted(status.Joined), status.Counted(status.Admitted)})
+		var positions []int64
+		for b, p := range places {
+			places[b] = must.Get(h.service.Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
+			positions = append(positions, places[b].Position)
+		}
+		slices.Sort(positions)
+		for _, p := range places {
+			require.EqualValues(t, max(0, slices.Index(positions, p.Position)-2), p.Ahead)
+		}
+		ofGap := waitingroom.NewTickets(secret).Sign(h.id, "77", last.Number-1)
+		require.Equal(t, last.Number-1, h.join(77, ofGap).Number)
+		require.EqualValues(t, 28, h.join(77, ofGap).Ahead)
+		for _, node := range []*admission.Service{h.service, h.newNode()} {
+			again := must.Get(node.Find(t.Context(), h.id, "31", last.Ticket))(t)
+			require.EqualValues(t, 28, again.Ahead)
+		}
+	})
 }
 
 // TestRoom_RebuildSkipsNoNumber checks that a rebuild on a master that kept its data leaves no gap.

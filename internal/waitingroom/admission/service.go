@@ -45,6 +45,7 @@ type known struct {
 	endAt time.Time // of the sale, when the node first read the room
 	mu    sync.Mutex
 	lastDraw
+	gaps lastGaps
 	// ended is of the last status, and left and lease are the State's for which it was read. The one
 	// load of a status at a time uses them, without the lock.
 	ended []byte
@@ -156,7 +157,15 @@ func (s *Service) endedStatus(ctx context.Context, sale seckill.View) (*Status, 
 	if kept.DrawSize != NotDrawn {
 		state.Seed, state.Digest, state.DrawSize = kept.Seed, kept.Digest, kept.DrawSize
 	}
-	return &Status{Sale: sale, State: state}, nil
+	status := &Status{Sale: sale, State: state}
+	if len(kept.Gaps) > 0 {
+		draw, err := new(lastDraw).of(state)
+		if err != nil {
+			return nil, err
+		}
+		status.gaps = positionsOf(kept.Gaps, draw)
+	}
+	return status, nil
 }
 
 // newStatus returns the status of a state.
@@ -165,7 +174,9 @@ func (s *Service) newStatus(sale seckill.View, state State) (*Status, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	draw, err := k.of(state)
-	return &Status{State: state, Sale: sale, draw: draw}, err
+	status := &Status{State: state, Sale: sale, draw: draw}
+	status.Gaps, status.gaps = k.gaps.of(state, draw)
+	return status, err
 }
 
 // Join returns the place of a buyer, who gets one at the end of the line unless the buyer has one
