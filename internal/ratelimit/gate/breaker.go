@@ -13,7 +13,7 @@ const (
 	probeInterval = 100 * time.Millisecond
 )
 
-// breaker is a circuit breaker. It opens after three failures in a row, and then
+// breaker is a circuit breaker. It opens after three failed calls in a row, and then
 // lets one call through each 100 ms until one succeeds.
 type breaker struct {
 	mu       sync.Mutex
@@ -35,7 +35,7 @@ func (b *breaker) allow(now time.Time) bool {
 	return true
 }
 
-// record counts a failure, or closes the breaker after a success.
+// record counts a failed call, or closes the breaker after a success.
 func (b *breaker) record(now time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -37,7 +37,7 @@ func (g *Gate) takeCall(
 		return err
 	}
 	for hit := false; !hit; {
-		if err := g.await(ctx, req.Key, inFlight, timer.C); err != nil {
+		if err := await(ctx, inFlight, timer.C); err != nil {
 			g.keys.update(req.Key, func(k *keyState) { k.waiting-- })
 			return err
 		}
@@ -47,15 +47,14 @@ func (g *Gate) takeCall(
 	return nil
 }
 
-// await waits for a call in flight, until the deadline or the end of ctx.
-func (g *Gate) await(
-	ctx context.Context, key string, inFlight *call, deadline <-chan time.Time,
-) error {
+// await waits for a call in flight, until the deadline or the end of ctx. It records no failure for
+// the circuit breaker, because the call's sender does: one failed call is one failure, for any
+// number of callers.
+func await(ctx context.Context, inFlight *call, deadline <-chan time.Time) error {
 	select {
 	case <-inFlight.done:
 		return inFlight.err
 	case <-deadline:
-		g.batcher.breakers.of(key).record(g.opts.Now(), false)
 		return context.DeadlineExceeded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -147,7 +146,7 @@ func (g *Gate) takeDirect(
 		defer close(c.done)
 		d, c.err = g.batcher.take(item{rule.Name, req})
 	})
-	if err := g.await(ctx, req.Key, c, deadline); err != nil {
+	if err := await(ctx, c, deadline); err != nil {
 		g.running.Go(func() {
 			if <-c.done; d.Allowed {
 				g.refund(req, d)
