@@ -19,7 +19,9 @@ import (
 // TestScripts_HeadersNameAllArguments compares each script's header with its body. The header names
 // every KEYS and ARGV entry that the body reads. No script computes a key.
 func TestScripts_HeadersNameAllArguments(t *testing.T) {
-	for _, name := range []string{"ratelimit_decide", "ratelimit_sync"} {
+	for _, name := range []string{
+		"ratelimit_decide", "ratelimit_sync", "ratelimit_set", "ratelimit_restore",
+	} {
 		source := lua.Source(name)
 		header, body, ok := strings.Cut(source, "\n\n")
 		require.True(t, ok)

@@ -121,21 +121,15 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 	if err != nil {
 		return Setting{}, err
 	}
-	if err := a.sync.RunOnce(ctx); err != nil {
-		return Setting{}, err
-	}
-	held, _ := a.effective(ctx, rule, key)
-	limit := change.Apply(held.Limit())
-	params, err := limit.Params()
-	if err != nil {
-		return Setting{}, err
-	}
-	if rule.Scope == ScopeGlobal {
-		if err := params.CheckRedis(); err != nil {
-			return Setting{}, err
+	err = a.update(ctx, rule, key, func(held ratelimit.Limit) (*ratelimit.Limit, error) {
+		limit := change.Apply(held)
+		params, err := limit.Params()
+		if err == nil && rule.Scope == ScopeGlobal {
+			err = params.CheckRedis()
 		}
-	}
-	if err := a.change(ctx, name, key, held.Limit(), &limit); err != nil {
+		return &limit, err
+	})
+	if err != nil {
 		return Setting{}, err
 	}
 	return a.setting(ctx, rule, key)
@@ -148,11 +142,8 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.sync.RunOnce(ctx); err != nil {
-		return err
-	}
-	held, _ := a.effective(ctx, rule, key)
-	if err := a.change(ctx, name, key, held.Limit(), nil); err != nil {
+	remove := func(ratelimit.Limit) (*ratelimit.Limit, error) { return nil, nil }
+	if err := a.update(ctx, rule, key, remove); err != nil {
 		return err
 	}
 	if key == AnyKey || rule.Scope != ScopeGlobal {
@@ -163,14 +154,42 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
-// change stores a limit, records the change, and reads the limit back at once, so that the same
-// operator gets the changed limit on this node.
-func (a *Admin) change(
+// maxTries bounds how often a change begins again. Each further try means that another operator has
+// changed the limit of the same key meanwhile.
+const maxTries = 5
+
+// update stores the limit that next makes of the effective one; nil removes the operator's. If
+// another operator changes the key's limit meanwhile, it begins again, so that no change is lost.
+func (a *Admin) update(
+	ctx context.Context, rule *Compiled, key string,
+	next func(ratelimit.Limit) (*ratelimit.Limit, error),
+) error {
+	for range maxTries {
+		if err := a.sync.RunOnce(ctx); err != nil {
+			return err
+		}
+		was := a.sync.stored(rule.Name, key) // before held, which must not be older
+		held, _ := a.effective(ctx, rule, key)
+		limit, err := next(held.Limit())
+		if err != nil {
+			return err
+		}
+		done, err := a.sync.set(ctx, rule.Name, key, was, limit)
+		if err != nil {
+			return err
+		}
+		if done {
+			return a.changed(ctx, rule.Name, key, held.Limit(), limit)
+		}
+	}
+	return fmt.Errorf("ratelimit: other operators changed the limit %d times meanwhile", maxTries)
+}
+
+// changed records a change and reads the limit back at once, so that the same operator gets the
+// changed limit on this node.
+func (a *Admin) changed(
 	ctx context.Context, name, key string, was ratelimit.Limit, limit *ratelimit.Limit,
 ) error {
-	if err := a.sync.set(ctx, name, key, limit); err != nil {
-		return err
-	}
 	if a.audit != nil {
 		a.audit(ctx, name, key, was, limit)
 	}

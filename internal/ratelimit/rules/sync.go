@@ -26,7 +26,7 @@ const (
 	nodeTTL     = 5 // seconds
 )
 
-// The keys that all nodes share. The script uses all three, so they share a hash tag.
+// The keys that all nodes share. The scripts use several, so they share a hash tag.
 const (
 	nodesKey     = "ratelimit:{rules}:nodes"
 	versionKey   = "ratelimit:{rules}:version"
@@ -34,23 +34,30 @@ const (
 )
 
 // Sync reads the operators' limits into a Rulebook every 250 ms and counts the nodes. When Redis
-// has lost the limits it writes them back. It is the only writer of its Rulebook. Polling needs no
-// connection of its own and survives a failover, which a subscription does not notice.
+// has lost the limits, or shows an older version of them after a failover, it writes them back. It
+// is the only writer of its Rulebook. Polling needs no connection of its own and survives a
+// failover, which a subscription does not notice.
 type Sync struct {
 	client  redis.UniversalClient
 	book    *Rulebook
-	script  *redis.Script
+	scripts scripts
 	id      string
 	nodes   atomic.Int64
 	running sync.Mutex // held by RunOnce
-	known   map[string]map[string]ratelimit.Limit
+	known   []string   // the fields and values in Redis with the Rulebook's version, alternately
 }
+
+// scripts are those of scripts/lua whose names begin with ratelimit_.
+type scripts struct{ sync, set, restore *redis.Script }
 
 // NewSync makes a Sync with a random node id. It does nothing until Run or RunOnce.
 func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
+	load := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
 	s := &Sync{
-		client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")),
-		id: rand.Text(),
+		client: client, book: book, id: rand.Text(), scripts: scripts{
+			sync: load("ratelimit_sync"), set: load("ratelimit_set"),
+			restore: load("ratelimit_restore"),
+		},
 	}
 	s.nodes.Store(1)
 	return s
@@ -92,7 +99,7 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version
-	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id,
+	reply, err := s.scripts.sync.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id,
 		known, nodeTTL).Slice()
 	if err != nil {
 		return fmt.Errorf("ratelimit: read changed limits: %w", err)
@@ -105,11 +112,11 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	switch {
 	case version == known:
 		return nil
-	case version == 0 && len(fields) == 0:
+	case version < known:
 		return s.restore(ctx, known)
 	}
-	s.known = readOverrides(fields, s.known)
-	s.book.replace(version, s.known)
+	s.known = fields
+	s.book.replace(version, readOverrides(fields))
 	return nil
 }
 
@@ -130,11 +137,8 @@ func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 	return nodes, version, fields, nil
 }
 
-// readOverrides decodes the operators' limits. It keeps limits that this release cannot compile, so
-// that restore does not lose them. A text that it cannot decode leaves the key's limit of before.
-func readOverrides(
-	fields []string, before map[string]map[string]ratelimit.Limit,
-) map[string]map[string]ratelimit.Limit {
+// readOverrides decodes the operators' limits. A text that it cannot decode is an invalid limit.
+func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 	limits := map[string]map[string]ratelimit.Limit{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, key, ok := strings.Cut(fields[i], " ")
@@ -143,9 +147,7 @@ func readOverrides(
 		}
 		var limit ratelimit.Limit
 		if json.Unmarshal([]byte(fields[i+1]), &limit) != nil {
-			if limit, ok = before[name][key]; !ok {
-				continue
-			}
+			limit = ratelimit.Limit{}
 		}
 		if limits[name] == nil {
 			limits[name] = map[string]ratelimit.Limit{}
@@ -155,28 +157,15 @@ func readOverrides(
 	return limits
 }
 
-// restore writes the limits back into a Redis that lost them. Several nodes may do so, because all
-// write the same. SETNX keeps the version of a node that was faster, or of an operator who has
-// changed a limit since.
+// restore writes the known limits back into a Redis that lost them or the last changes of them.
+// Several nodes may do so: the newest version that one of them knows remains.
 func (s *Sync) restore(ctx context.Context, version int64) error {
-	pairs := []any{}
-	for name, byKey := range s.known {
-		for key, limit := range byKey {
-			text, err := json.Marshal(limit)
-			if err != nil {
-				return fmt.Errorf("ratelimit: restore rules: %w", err)
-			}
-			pairs = append(pairs, overrideField(name, key), text)
-		}
+	args := []any{version}
+	for _, text := range s.known {
+		args = append(args, text)
 	}
-	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		if len(pairs) > 0 {
-			p.HSet(ctx, overridesKey, pairs...)
-		}
-		p.SetNX(ctx, versionKey, version, 0)
-		return nil
-	})
-	if err != nil {
+	keys := []string{versionKey, overridesKey}
+	if err := s.scripts.restore.Run(ctx, s.client, keys, args...).Err(); err != nil {
 		return fmt.Errorf("ratelimit: restore rules: %w", err)
 	}
 	return nil
@@ -184,25 +173,43 @@ func (s *Sync) restore(ctx context.Context, version int64) error {
 
 func overrideField(rule, key string) string { return rule + " " + key }
 
-// set stores an operator's limit, or removes it if limit is nil, and raises the version.
-func (s *Sync) set(ctx context.Context, rule, key string, limit *ratelimit.Limit) error {
+// stored is an operator's limit as Redis had it at the last sync.
+type stored struct {
+	version int64
+	text    string // "" if there is no limit
+}
+
+// stored returns the limit of a key at the last sync.
+func (s *Sync) stored(rule, key string) stored {
+	s.running.Lock()
+	defer s.running.Unlock()
+	was, field := stored{version: s.book.set.Load().version}, overrideField(rule, key)
+	for i := 0; i+1 < len(s.known); i += 2 {
+		if s.known[i] == field {
+			was.text = s.known[i+1]
+		}
+	}
+	return was
+}
+
+// set stores an operator's limit, or removes it if limit is nil, and raises the version. It does
+// nothing and returns false if Redis no longer has the limit that was read before.
+func (s *Sync) set(
+	ctx context.Context, rule, key string, was stored, limit *ratelimit.Limit,
+) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	text, err := json.Marshal(limit)
-	if err != nil {
-		return fmt.Errorf("ratelimit: set limit: %w", err)
-	}
-	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		if limit == nil {
-			p.HDel(ctx, overridesKey, overrideField(rule, key))
-		} else {
-			p.HSet(ctx, overridesKey, overrideField(rule, key), text)
+	var text []byte
+	if limit != nil {
+		var err error
+		if text, err = json.Marshal(limit); err != nil {
+			return false, fmt.Errorf("ratelimit: set limit: %w", err)
 		}
-		p.Incr(ctx, versionKey)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("ratelimit: set limit: %w", err)
 	}
-	return nil
+	done, err := s.scripts.set.Run(ctx, s.client, []string{versionKey, overridesKey}, was.version,
+		overrideField(rule, key), was.text, text).Bool()
+	if err != nil {
+		return false, fmt.Errorf("ratelimit: set limit: %w", err)
+	}
+	return done, nil
 }

@@ -2,30 +2,175 @@ package rules_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+const (
+	versionKey   = "ratelimit:{rules}:version"
+	overridesKey = "ratelimit:{rules}:overrides"
 )
 
 const overriddenRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket,
   permitsPerSecond: 100, burst: 100}]}`
 
+func clientOf(t *testing.T) *goredis.Client {
+	client := goredis.NewClient(&goredis.Options{Addr: servers.Redis(t).Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// node is the part of a program that reads and changes limits.
+type node struct {
+	book  *rules.Rulebook
+	sync  *rules.Sync
+	admin *rules.Admin
+}
+
+// newNode starts a node that does not sync by itself. own and audit may be nil.
+func newNode(
+	t *testing.T, client *goredis.Client, own rules.OwnLimit, audit rules.Audit,
+) node {
+	b := book(t, overriddenRule)
+	s := rules.NewSync(client, b)
+	return node{b, s, rules.NewAdmin(b, s, redislimit.New(client, nil), own, audit)}
+}
+
+// burst syncs, and returns the burst of a key on this node.
+func (n node) burst(t *testing.T, key string) int64 {
+	require.NoError(t, n.sync.RunOnce(t.Context()))
+	return n.book.Params(ruleNamed(t, n.book, "r"), key, nil).Limit().Burst
+}
+
+// set is an operator's change of one field of a key.
+func (n node) set(t *testing.T, key string, burst int64) rules.Setting {
+	return must.Get(n.admin.Set(t.Context(), "r", key, rules.Change{Burst: &burst}))(t)
+}
+
+// copyOf returns a function that replaces the limits in Redis by those of now, as a failover to a
+// replica that lags does.
+func copyOf(t *testing.T, client *goredis.Client) (failOver func()) {
+	version := client.Get(t.Context(), versionKey).Val()
+	fields := client.HGetAll(t.Context(), overridesKey).Val()
+	return func() {
+		require.NoError(t, client.Del(t.Context(), versionKey, overridesKey).Err())
+		if version != "" {
+			require.NoError(t, client.Set(t.Context(), versionKey, version, 0).Err())
+			require.NoError(t, client.HSet(t.Context(), overridesKey, fields).Err())
+		}
+	}
+}
+
+func versionIn(t *testing.T, client *goredis.Client) int64 {
+	return must.Get(client.Get(t.Context(), versionKey).Int64())(t)
+}
+
+// TestSync_LaggingRedisGetsNewerLimitsBack checks that a failover to a replica that lags loosens no
+// limit that an operator has tightened, and brings none back that an operator has removed.
+func TestSync_LaggingRedisGetsNewerLimitsBack(t *testing.T) {
+	client := clientOf(t)
+	a, b := newNode(t, client, nil, nil), newNode(t, client, nil, nil)
+	a.set(t, "1", 50)
+	a.set(t, "2", 60)
+	failOver := copyOf(t, client)
+	a.set(t, "1", 5)
+	require.NoError(t, a.admin.Delete(t.Context(), "r", "2"))
+	require.EqualValues(t, 5, b.burst(t, "1"))
+	newest := versionIn(t, client)
+
+	failOver()
+	fresh := newNode(t, client, nil, nil)
+	require.EqualValues(t, 50, fresh.burst(t, "1"), "this node has never read the newer limits")
+	require.EqualValues(t, 5, a.burst(t, "1"))
+	require.Equal(t, newest, versionIn(t, client))
+	for _, n := range []node{a, b, fresh} {
+		require.EqualValues(t, 5, n.burst(t, "1"))
+		require.EqualValues(t, 100, n.burst(t, "2"), "the rule's")
+	}
+
+	failOver()
+	rate := 7.0
+	set := must.Get(b.admin.Set(t.Context(), "r", "1", rules.Change{PermitsPerSecond: &rate}))(t)
+	require.EqualValues(t, 5, set.Burst, "a change begins with the newest limits")
+}
+
+// TestSync_NewestKnownVersionRemains restores limits from a node that has missed the last change.
+// A node that knows the change restores it.
+func TestSync_NewestKnownVersionRemains(t *testing.T) {
+	client := clientOf(t)
+	a, asleep := newNode(t, client, nil, nil), newNode(t, client, nil, nil)
+	a.set(t, "1", 50)
+	require.EqualValues(t, 50, asleep.burst(t, "1"))
+	a.set(t, "1", 5)
+	require.NoError(t, client.FlushAll(t.Context()).Err())
+	require.EqualValues(t, 50, asleep.burst(t, "1"))
+	require.EqualValues(t, 5, a.burst(t, "1"))
+	require.EqualValues(t, 5, asleep.burst(t, "1"))
+}
+
+// TestSync_VersionNeverRepeats sets a limit on a replica that lags, by a node that does not know the
+// lost change. A node that slept meanwhile still knows it, and reads the new limit.
+func TestSync_VersionNeverRepeats(t *testing.T) {
+	client := clientOf(t)
+	a, asleep := newNode(t, client, nil, nil), newNode(t, client, nil, nil)
+	a.set(t, "1", 50)
+	failOver := copyOf(t, client)
+	a.set(t, "1", 5)
+	require.EqualValues(t, 5, asleep.burst(t, "1"))
+
+	failOver()
+	newNode(t, client, nil, nil).set(t, "1", 9)
+	require.EqualValues(t, 9, asleep.burst(t, "1"))
+}
+
+// TestSync_VersionIsTimeAndNeverGoesBack begins with the counter of an older release, and with a
+// version of a clock that was ahead. After each change an older release adds 1.
+func TestSync_VersionIsTimeAndNeverGoesBack(t *testing.T) {
+	const ahead = int64(1) << 52
+	client := clientOf(t)
+	n := newNode(t, client, nil, nil)
+	older := func(burst int) {
+		text := `{"algorithm":"token_bucket","permitsPerSecond":1,"burst":` + strconv.Itoa(burst) + `}`
+		require.NoError(t, client.HSet(t.Context(), overridesKey, "r 1", text).Err())
+		require.NoError(t, client.Incr(t.Context(), versionKey).Err())
+	}
+	require.NoError(t, client.Set(t.Context(), versionKey, 17, 0).Err())
+	older(70)
+	require.EqualValues(t, 70, n.burst(t, "1"))
+	began := must.Get(client.Time(t.Context()).Result())(t)
+	n.set(t, "1", 50)
+	require.GreaterOrEqual(t, versionIn(t, client), began.UnixMicro())
+	require.Less(t, versionIn(t, client), began.Add(time.Hour).UnixMicro())
+	older(71)
+	require.EqualValues(t, 71, n.burst(t, "1"))
+
+	require.NoError(t, client.Set(t.Context(), versionKey, ahead, 0).Err())
+	n.set(t, "1", 51)
+	require.Equal(t, ahead+1, versionIn(t, client))
+	older(72)
+	require.EqualValues(t, 72, n.burst(t, "1"))
+}
+
 // TestSync_InvalidOverrideKeepsTheLastValidLimit writes overrides past the API, as another release
 // or a person with redis-cli does. A key without a valid one before has the limit of the rule.
 func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	const valid = `{"algorithm":"token_bucket","permitsPerSecond":1,"burst":7}`
-	client := goredis.NewClient(&goredis.Options{Addr: servers.Redis(t).Addr()})
-	t.Cleanup(func() { _ = client.Close() })
+	client := clientOf(t)
 	b := book(t, overriddenRule)
 	sync, r := rules.NewSync(client, b), ruleNamed(t, b, "r")
 	write := func(key, text string) {
 		ctx := t.Context()
-		require.NoError(t, client.HSet(ctx, "ratelimit:{rules}:overrides", "r "+key, text).Err())
-		require.NoError(t, client.Incr(ctx, "ratelimit:{rules}:version").Err())
+		require.NoError(t, client.HSet(ctx, overridesKey, "r "+key, text).Err())
+		require.NoError(t, client.Incr(ctx, versionKey).Err())
 		require.NoError(t, sync.RunOnce(ctx))
 	}
 	rule := b.Params(r, "1", nil)
@@ -46,7 +191,7 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	}
 	write("2", valid)
 	require.Equal(t, last, b.Params(r, "2", nil))
-	require.NoError(t, client.HDel(t.Context(), "ratelimit:{rules}:overrides", "r 1").Err())
+	require.NoError(t, client.HDel(t.Context(), overridesKey, "r 1").Err())
 	write("2", valid)
 	require.Equal(t, rule, b.Params(r, "1", nil), "a removed override leaves nothing")
 }
