@@ -44,7 +44,9 @@ type Decision struct {
 	ResetAfter time.Duration
 }
 
-// Limiter decides about permits by key. It is safe for many goroutines.
+// Limiter decides about permits by key. It replaces a key of more than 200 bytes by the first half
+// of its SHA-256, because clients often choose keys, and every key takes memory. A Limiter is safe
+// for many goroutines.
 type Limiter struct {
 	gate   *gate.Gate
 	rule   *rules.Compiled
@@ -147,7 +149,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 // Peek returns how many permits a key has without a wait, and when it has all. It takes none.
 // Allowed means that one permit is available. Errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
-	d, err := l.gate.Peek(ctx, l.rule, core.Request{Key: l.prefix + key, Params: *l.params.Load()})
+	d, err := l.gate.Peek(ctx, l.rule, core.Request{Key: l.key(key), Params: *l.params.Load()})
 	switch {
 	case ctx.Err() != nil:
 		return Decision{}, fmt.Errorf("ratelimit: peek: %w", ctx.Err())
@@ -160,6 +162,17 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
 // Close waits for the calls to Redis in flight. Call it after the last decision.
 func (l *Limiter) Close() { l.gate.Close() }
 
+// maxKey bounds a key, in bytes without the prefix.
+const maxKey = 200
+
+// key is a key's name in the store.
+func (l *Limiter) key(key string) string {
+	if len(key) > maxKey {
+		key = rules.HashKey(key)
+	}
+	return l.prefix + key
+}
+
 // take asks for n permits that are good within maxWait.
 func (l *Limiter) take(
 	ctx context.Context, key string, n int, maxWait time.Duration,
@@ -168,7 +181,7 @@ func (l *Limiter) take(
 		return gate.Result{}, fmt.Errorf("ratelimit: take: %w", err)
 	}
 	res, err := l.gate.Take(ctx, l.rule, core.Request{
-		Key: l.prefix + key, Params: *l.params.Load(), N: int64(n), MaxWait: maxWait,
+		Key: l.key(key), Params: *l.params.Load(), N: int64(n), MaxWait: maxWait,
 	})
 	if err == nil && res.Unavailable {
 		err = ErrUnavailable

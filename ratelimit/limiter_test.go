@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,6 +87,29 @@ func TestPeek_TakesNothing(t *testing.T) {
 		assert.Zero(t, d.Remaining)
 		assert.Positive(t, d.ResetAfter)
 	})
+}
+
+// TestKey_LongKeyIsHashed takes and reads permits of two long keys that begin alike, and of the
+// longest key that is kept.
+func TestKey_LongKeyIsHashed(t *testing.T) {
+	const longest = 200
+	long := strings.Repeat("x", 900<<10)
+	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
+		l := newLimiter(t, store, hourly(2))
+		for _, key := range []string{long + "1", long + "2", long[:longest], long[:longest+1]} {
+			require.Equal(t, 2, must.Get(l.Peek(t.Context(), key))(t).Remaining)
+			require.True(t, must.Get(l.Allow(t.Context(), key, 1))(t).Allowed)
+			require.Equal(t, 1, must.Get(l.Peek(t.Context(), key))(t).Remaining)
+		}
+	})
+	client := redisAt(t, servers.Redis(t).Addr())
+	l := newLimiter(t, ratelimit.Redis(client), hourly(2), ratelimit.Prefix("p:"))
+	for _, key := range []string{long, long[:longest], long[:longest+1]} {
+		must.Get(l.Allow(t.Context(), key, 1))(t)
+	}
+	for _, key := range must.Get(client.Keys(t.Context(), "*").Result())(t) {
+		assert.LessOrEqual(t, len(key), len("p:")+longest)
+	}
 }
 
 func TestAllow_ConcurrentCallersGetNoMoreThanTheBurst(t *testing.T) {

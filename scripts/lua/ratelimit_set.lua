@@ -11,7 +11,8 @@
 --           which was read
 --
 -- The new version is Redis' time in microseconds, or the old version + 1 if that is more. So no
--- version repeats, even after a failover to a replica that lags. Nodes of older releases only add 1.
+-- version repeats, even after a failover to a replica that lags. Nodes of older releases only
+-- add 1.
 
 local version_key, overrides = KEYS[1], KEYS[2]
 local read, field, before, after = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]

@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestAdmin_ConcurrentChangesOfDifferentFieldsKeepBoth lets operators change different fields of one
-// limit at once, by two nodes.
+// TestAdmin_ConcurrentChangesOfDifferentFieldsKeepBoth lets operators change different fields of
+// one limit at once, by two nodes.
 func TestAdmin_ConcurrentChangesOfDifferentFieldsKeepBoth(t *testing.T) {
 	client := clientOf(t)
 	a, b := newNode(t, client, nil, nil), newNode(t, client, nil, nil)

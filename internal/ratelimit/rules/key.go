@@ -86,7 +86,12 @@ func bounded(value string) string {
 	if len(value) <= maxKeyPart && isPlain(value) {
 		return value
 	}
-	sum := sha256.Sum256([]byte(value))
+	return HashKey(value)
+}
+
+// HashKey returns a key of 33 bytes in place of a long one: the first half of its SHA-256.
+func HashKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
 	return "#" + hex.EncodeToString(sum[:16])
 }
 

@@ -117,8 +117,8 @@ func TestSync_NewestKnownVersionRemains(t *testing.T) {
 	require.EqualValues(t, 5, asleep.burst(t, "1"))
 }
 
-// TestSync_VersionNeverRepeats sets a limit on a replica that lags, by a node that does not know the
-// lost change. A node that slept meanwhile still knows it, and reads the new limit.
+// TestSync_VersionNeverRepeats sets a limit on a replica that lags, by a node that does not know
+// the lost change. A node that slept meanwhile still knows it, and reads the new limit.
 func TestSync_VersionNeverRepeats(t *testing.T) {
 	client := clientOf(t)
 	a, asleep := newNode(t, client, nil, nil), newNode(t, client, nil, nil)
