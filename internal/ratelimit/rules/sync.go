@@ -43,7 +43,7 @@ type Sync struct {
 	scripts scripts
 	id      string
 	nodes   atomic.Int64
-	running sync.Mutex // held by RunOnce
+	running sync.Mutex // held by RunOnce, protects known
 	known   []string   // the fields and values in Redis with the Rulebook's version, alternately
 }
 
