@@ -10,11 +10,18 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"flashsale.dev/seckill/internal/sqlstore"
 )
 
 // withServer adds the settings of the servers to an error of a refused or failed connection. The
-// operating system's error has an address alone, and a user sets variables.
+// operating system's error has an address alone, and a user sets variables. To an error of a missing
+// table or column it adds the command that makes them.
 func withServer(err error, flags []*kong.Flag) error {
+	if sqlstore.IsNotMigrated(err) {
+		return fmt.Errorf("%w\nthe database lacks a migration of this program: "+
+			"run seckillctl migrate", err)
+	}
 	failed, ok := errors.AsType[*net.OpError](err)
 	if !ok || failed.Op != "dial" || failed.Addr == nil {
 		return err

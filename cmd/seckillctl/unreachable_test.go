@@ -33,6 +33,16 @@ func TestUnreachableServer_IsNamedWithItsSetting(t *testing.T) {
 	require.ErrorContains(t, ledger(), "--mysql-dsn sqlite:data/seckill.db reads it")
 }
 
+func TestLedger_DatabaseWithoutMigrationsNamesTheCommand(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "seckill.db")
+	command := func(args ...string) error {
+		return run(t.Context(), append(args, "--mysql-dsn", dsn), nil, io.Discard, io.Discard)
+	}
+	require.ErrorContains(t, command("ledger", "7"), "run seckillctl migrate")
+	require.NoError(t, command("migrate"))
+	require.NotContains(t, command("ledger", "7").Error(), "migrate")
+}
+
 func TestDeadLetters_DamagedDatabaseIsNamedWithTheRemedy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seckill.db")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600))

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/sqlstore"
 )
 
 // Health reports whether a node should get requests: it is not draining, and Redis replies and
@@ -46,7 +47,7 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	g.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, othersDeadline)
 		defer cancel()
-		mysqlState = stateOf(h.parts.Store.Ping(ctx))
+		mysqlState = stateOf(h.parts.Store.CheckReadiness(ctx))
 		return nil
 	})
 	_ = g.Wait() // no function returns an error
@@ -81,6 +82,9 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 
 // stateOf hides addresses and users, which errors contain. The log has them.
 func stateOf(err error) string {
+	if _, old := errors.AsType[*sqlstore.SchemaError](err); old {
+		return "not migrated"
+	}
 	if err != nil {
 		return "down"
 	}

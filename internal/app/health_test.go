@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -57,4 +58,20 @@ func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	require.NoError(t, cluster.Nodes[1].Kill())
 	require.NoError(t, cluster.Nodes[2].Kill())
 	becomes(false, "down")
+}
+
+// TestHealth_DatabaseWithoutMigrationsIsNotOK checks that such a node still sells from Redis.
+func TestHealth_DatabaseWithoutMigrationsIsNotOK(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	parts := h.Parts
+	parts.Store = must.Get(sqlstore.Open(t.Context(),
+		"sqlite:"+filepath.Join(t.TempDir(), "empty.db"), ""))(t)
+	t.Cleanup(func() { _ = parts.Store.Close() })
+	health := app.NewHealth(parts)
+	ready, answered := health.Ready(t.Context())
+	require.True(t, ready)
+	require.Equal(t, "not migrated", answered["mysql"])
+	require.NoError(t, parts.Store.Migrate(t.Context()))
+	_, answered = health.Ready(t.Context())
+	require.Equal(t, "ok", answered["mysql"])
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -17,7 +18,9 @@ import (
 type Store struct {
 	db       *gorm.DB
 	pool     *sql.DB
+	addr     string       // of the servers, for operators; of SQLite the file
 	schema   *sql.DB      // for migrations, without read timeout; on SQLite the same pool
+	migrated atomic.Bool  // the schema has been seen with all migrations of this program
 	replica  *replica     // nil without a replica
 	clock    *serverClock // nil on SQLite
 	optimism optimism
@@ -76,6 +79,17 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 func (s *Store) Ping(ctx context.Context) error {
 	return wrapError("ping", s.pool.PingContext(ctx))
 }
+
+// CheckReadiness checks that the database answers and has the schema: see CheckSchema.
+func (s *Store) CheckReadiness(ctx context.Context) error {
+	if err := s.Ping(ctx); err != nil {
+		return err
+	}
+	return s.CheckSchema(ctx)
+}
+
+// Addr returns the addresses of the servers, or SQLite's file, for operators.
+func (s *Store) Addr() string { return s.addr }
 
 // Pool returns the pool of connections, for its metrics.
 func (s *Store) Pool() *sql.DB { return s.pool }

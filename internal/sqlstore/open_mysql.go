@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -60,7 +61,7 @@ func openMySQL(dsn, readDSN string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store.clock = &serverClock{}
+	store.clock, store.addr = &serverClock{}, strings.Join(primary.Addresses(cfg), ",")
 	cfg = cfg.Clone()
 	// A migration of a large table takes longer than any other statement may.
 	cfg.ReadTimeout = 0

@@ -22,12 +22,16 @@ func openSQLite(ctx context.Context, dsn string) (*Store, error) {
 	}
 	pool.SetMaxOpenConns(1)
 	pool.SetMaxIdleConns(1)
+	file, _, _ := strings.Cut(strings.TrimPrefix(dsn, "sqlite:"), "?")
 	if err := pool.PingContext(ctx); err != nil { // a wrong path, or a file that is no database
 		_ = pool.Close()
-		file, _, _ := strings.Cut(strings.TrimPrefix(dsn, "sqlite:"), "?")
 		return nil, WithRemedy(err, file)
 	}
-	return newStore(pool, &gormsqlite.Dialector{Conn: pool})
+	store, err := newStore(pool, &gormsqlite.Dialector{Conn: pool})
+	if err == nil {
+		store.addr = file
+	}
+	return store, err
 }
 
 // sqliteDSN adds sqliteParams to a DSN.

@@ -133,17 +133,24 @@ func (s *Servers) probe(ctx context.Context) error {
 		ask     func(context.Context) error
 	}{
 		{"SECKILL_REDIS_ADDRS", func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }},
-		{"SECKILL_MYSQL_DSN", s.Store.Ping},
+		{"SECKILL_MYSQL_DSN", s.Store.CheckReadiness},
 		{"SECKILL_AMQP_URL", func(ctx context.Context) error { return app.AwaitUp(ctx, s.Queue) }},
 	} {
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
 		if err := server.ask(asking); err != nil && ctx.Err() == nil {
-			s.Log.Warn("a server does not answer: start it, or correct its setting",
-				"setting", server.setting, "err", err)
+			s.Log.Warn(problemOf(err), "setting", server.setting, "err", err)
 		}
 		cancel()
 	}
 	return nil
+}
+
+// problemOf returns what to do about a server's error.
+func problemOf(err error) string {
+	if _, old := errors.AsType[*sqlstore.SchemaError](err); old {
+		return "the database is not migrated"
+	}
+	return "a server does not answer: start it, or correct its setting"
 }
 
 // Close closes the connections that no worker owns.

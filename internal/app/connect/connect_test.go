@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,4 +39,25 @@ func TestProbe_NamesSettingAndHostOfEachServer(t *testing.T) {
 		settings = append(settings, warning.Setting)
 	}
 	require.Equal(t, []string{"SECKILL_REDIS_ADDRS", "SECKILL_MYSQL_DSN", "SECKILL_AMQP_URL"}, settings)
+}
+
+// TestProbe_EmptyDatabaseIsNotMigrated checks that the warning names the host and the command.
+func TestProbe_EmptyDatabaseIsNotMigrated(t *testing.T) {
+	cfg, _, err := config.Load(config.Consumer, []string{
+		"SECKILL_JWT_SECRET=" + strings.Repeat("s", 32),
+		"SECKILL_MYSQL_DSN=sqlite:" + filepath.Join(t.TempDir(), "empty.db"),
+	})
+	require.NoError(t, err)
+	var log strings.Builder
+	up := must.Get(Open(t.Context(), cfg, nil, nil, slog.New(slog.NewJSONHandler(&log, nil))))(t)
+	defer up.Close()
+	warned := "the database is not migrated"
+	require.NoError(t, up.probe(t.Context()))
+	require.Contains(t, log.String(), warned)
+	require.Regexp(t, `empty\.db has migration 0 and this program needs \d+: run seckillctl migrate`,
+		log.String())
+	log.Reset()
+	require.NoError(t, up.Store.Migrate(t.Context()))
+	require.NoError(t, up.probe(t.Context()))
+	require.NotContains(t, log.String(), warned)
 }
