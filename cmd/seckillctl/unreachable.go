@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -21,6 +22,9 @@ func withServer(err error, flags []*kong.Flag) error {
 	if sqlstore.IsNotMigrated(err) {
 		return fmt.Errorf("%w\nthe database lacks a migration of this program: "+
 			"run seckillctl migrate", err)
+	}
+	if server := cause.RefusedBy(err); server != "" {
+		return withCredentials(err, server, flags)
 	}
 	failed, ok := errors.AsType[*net.OpError](err)
 	if !ok || failed.Op != "dial" || failed.Addr == nil {
@@ -35,6 +39,34 @@ func withServer(err error, flags []*kong.Flag) error {
 			"seckill.db")))
 }
 
+// withCredentials adds the settings with the user and the password to an error of a server that
+// refuses them.
+func withCredentials(err error, server string, flags []*kong.Flag) error {
+	names := map[string][]string{
+		"Redis": {"redis-username", "redis-password"}, "MySQL": {"mysql-dsn"},
+		"RabbitMQ": {"amqp-url"},
+	}[server]
+	var settings []string
+	for _, f := range flags {
+		if slices.Contains(names, f.Name) {
+			settings = append(settings, settingOf(f))
+		}
+		switch {
+		case f.Name == "redis-addrs" && server == "Redis":
+			server += " at " + f.Target.String()
+		case f.Name == "mysql-dsn" && server == "MySQL":
+			server += " at " + sqlstore.AddrOf(f.Target.String())
+		}
+	}
+	return fmt.Errorf("%w\n%s refuses the user or the password: correct %s", err, server,
+		strings.Join(settings, " or "))
+}
+
+// settingOf returns a flag as "VARIABLE (--flag)".
+func settingOf(f *kong.Flag) string {
+	return fmt.Sprintf("%s (--%s)", strings.Join(f.Envs, ", "), f.Name)
+}
+
 // settingsOf returns the settings that hold an address, as "VARIABLE (--flag)". It compares the
 // ports, because the error has the address that a host's name resolved to. If no port fits, as
 // with an address that Sentinel returned, it returns the settings of all servers.
@@ -45,7 +77,7 @@ func settingsOf(addr string, flags []*kong.Flag) []string {
 		if !slices.Contains([]string{"mysql-dsn", "redis-addrs", "amqp-url"}, f.Name) {
 			continue
 		}
-		setting := fmt.Sprintf("%s (--%s)", strings.Join(f.Envs, ", "), f.Name)
+		setting := settingOf(f)
 		all = append(all, setting)
 		if strings.Contains(f.Target.String(), ":"+port) {
 			fitting = append(fitting, setting)

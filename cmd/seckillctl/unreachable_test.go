@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestUnreachableServer_IsNamedWithItsSetting(t *testing.T) {
@@ -100,4 +102,16 @@ func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
 		require.NoError(t, run(t.Context(), args, nil, &out, io.Discard), "%v", args)
 	}
 	require.Equal(t, 2, strings.Count(out.String(), `"expiresAt"`))
+}
+
+func TestLimiter_WrongRedisPasswordNamesItsSetting(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	require.NoError(t, admin.ConfigSet(t.Context(), "requirepass", "only we know").Err())
+	err := run(t.Context(), []string{
+		"limiter", "get", "randomPath", "7", "--redis-addrs", addr, "--redis-password", "a guess",
+	}, nil, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "Redis at "+addr+" refuses the user or the password: correct "+
+		"SECKILL_REDIS_USERNAME (--redis-username) or SECKILL_REDIS_PASSWORD (--redis-password)")
 }

@@ -51,11 +51,9 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 		return nil
 	})
 	_ = g.Wait() // no function returns an error
-	queue := h.parts.Queue.DownReason()
-	if queue == "" {
-		queue = "ok"
+	states := map[string]string{
+		"redis": redisState, "mysql": mysqlState, "rabbitmq": stateOf(h.parts.Queue.DownReason()),
 	}
-	states := map[string]string{"redis": redisState, "mysql": mysqlState, "rabbitmq": queue}
 	if h.draining.Load() {
 		states["node"] = "draining"
 	}

@@ -41,8 +41,8 @@ type Queue interface {
 	order.Publisher
 	// Up reports whether the broker accepts messages.
 	Up() bool
-	// DownReason returns the cause while the queue is down, and "" while it is up.
-	DownReason() string
+	// DownReason returns why the queue is down, and nil while it is up.
+	DownReason() error
 }
 
 // AwaitUp waits until a queue's broker accepts messages. Its error names the cause of the wait.
@@ -50,7 +50,7 @@ func AwaitUp(ctx context.Context, q Queue) error {
 	for !q.Up() {
 		workers.Sleep(ctx, 5*time.Millisecond)
 		if ctx.Err() != nil {
-			return fmt.Errorf("RabbitMQ can't be reached: %s", q.DownReason())
+			return fmt.Errorf("RabbitMQ can't be used: %w", cmp.Or(q.DownReason(), ctx.Err()))
 		}
 	}
 	return nil

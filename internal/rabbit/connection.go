@@ -8,6 +8,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 // connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers
@@ -30,7 +32,7 @@ func dial(ctx context.Context, address string) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c := &connection{
-		host: net.JoinHostPort(uri.Host, fmt.Sprint(uri.Port)), ended: make(chan *amqp.Error, 1),
+		host: hostOf(uri), ended: make(chan *amqp.Error, 1),
 	}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(connectionName)
@@ -52,10 +54,27 @@ func dial(ctx context.Context, address string) (*connection, error) {
 	}
 	if err != nil {
 		c.disconnect()
-		return nil, fmt.Errorf("connect to %s: %w", c.host, err)
+		return nil, fmt.Errorf("connect to %s: %w", c.host, withCause(err))
 	}
 	c.NotifyClose(c.ended)
 	return c, nil
+}
+
+// hostOf returns host:port of an address.
+func hostOf(uri amqp.URI) string { return net.JoinHostPort(uri.Host, fmt.Sprint(uri.Port)) }
+
+// withCause adds the cause to an error of a refused connection. RabbitMQ delays its refusal of a
+// password for longer than dialTimeout; the library then reports it, because nothing else can fail
+// at that step.
+func withCause(err error) error {
+	closed, ok := errors.AsType[*amqp.Error](err)
+	switch {
+	case ok && closed.Code == amqp.AccessRefused:
+		return cause.With(err, cause.Refused)
+	case ok && closed.Code == amqp.NotAllowed:
+		return cause.With(err, "refuses the virtual host")
+	}
+	return err
 }
 
 // dialTCP enables keep-alives, which end an idle connection to a vanished host after two

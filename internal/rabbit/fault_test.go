@@ -2,6 +2,7 @@ package rabbit_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func (f faults) paused(t *testing.T) {
 	defer f.broker.Resume() //nolint:errcheck // the second call, if the test passes
 	require.ErrorIs(t, publish(t, p), context.DeadlineExceeded)
 	awaitError(t, p, order.ErrQueueDown)
-	require.Contains(t, p.DownReason(), "confirmed nothing")
+	require.ErrorContains(t, p.DownReason(), "confirmed nothing")
 	require.NoError(t, f.broker.Resume())
 	awaitPublish(t, p)
 }
@@ -78,7 +79,7 @@ func (f faults) givenUp(t *testing.T) {
 	}
 	require.Error(t, <-published)
 	require.Error(t, <-published)
-	eventually(t, func() bool { return strings.Contains(p.DownReason(), "connect to") })
+	eventually(t, func() bool { return strings.Contains(fmt.Sprint(p.DownReason()), "connect to") })
 	require.NoError(t, f.broker.Resume())
 	awaitPublish(t, p)
 }
@@ -108,7 +109,7 @@ func (f faults) memoryAlarm(t *testing.T) {
 	}
 	watermark("0.0001")
 	awaitError(t, p, order.ErrQueueDown)
-	require.Contains(t, p.DownReason(), "blocked")
+	require.ErrorContains(t, p.DownReason(), "blocked")
 	watermark("0.4")
 	awaitPublish(t, p)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/workers"
@@ -18,7 +20,7 @@ import (
 type Publisher struct {
 	opt    Options
 	conn   atomic.Pointer[publisherConnection] // nil while there is no connection
-	reason atomic.Pointer[string]              // why there is none
+	reason atomic.Pointer[error]               // why there is none
 }
 
 var _ order.Publisher = (*Publisher)(nil)
@@ -30,7 +32,7 @@ func NewPublisher(opt Options) (*Publisher, error) {
 		return nil, fmt.Errorf("rabbit publisher: %w", err)
 	}
 	p := &Publisher{opt: opt}
-	p.setDown("not connected yet")
+	p.setDown(downError("not connected yet"))
 	return p, nil
 }
 
@@ -48,28 +50,47 @@ func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) err
 	case conn != nil:
 		err = conn.publish(ctx, order.Shard(goodsID, p.opt.Shards), body)
 	default: // the outbox has the reservation, and the relay will publish it
-		err = fmt.Errorf("%w: %s", order.ErrQueueDown, *p.reason.Load())
+		err = fmt.Errorf("%w: %w", order.ErrQueueDown, *p.reason.Load())
 	}
 	return wrap(err, "publish to RabbitMQ")
 }
 
+// Hosts returns the addresses without users and passwords, for operators.
+func (p *Publisher) Hosts() string {
+	hosts := make([]string, len(p.opt.URLs))
+	for i, address := range p.opt.URLs {
+		uri, _ := amqp.ParseURI(address) // withDefaults has parsed it
+		hosts[i] = hostOf(uri)
+	}
+	return strings.Join(hosts, ",")
+}
+
 // Up reports whether the connection accepts messages of every shard now.
-func (p *Publisher) Up() bool { return p.DownReason() == "" }
+func (p *Publisher) Up() bool { return p.DownReason() == nil }
 
 // DownReason returns the reason for which Publish would return order.ErrQueueDown for at least one
-// shard, for operators. It is "" if no shard is down.
-func (p *Publisher) DownReason() string {
+// shard, for operators. It is nil if no shard is down. Package cause has a short form of it.
+func (p *Publisher) DownReason() error {
 	conn := p.conn.Load()
 	if conn == nil {
 		return *p.reason.Load()
 	}
 	for i := range conn.shards {
 		if reason := conn.shards[i].reason.Load(); reason != nil {
-			return *reason
+			return downError(*reason)
 		}
 	}
-	return ""
+	return nil
 }
+
+// downError is a reason that contains no address, so it is its own cause.
+type downError string
+
+// Error returns the reason.
+func (d downError) Error() string { return string(d) }
+
+// Cause returns the reason.
+func (d downError) Cause() string { return string(d) }
 
 // MarkRepublished records in the broker that a shard's queue has all pending orders. The publisher
 // then does not call OnNewQueue for the shard until the broker loses the record. It has its own
@@ -94,14 +115,14 @@ func (p *Publisher) Run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			break
 		}
-		p.setDown(err.Error())
+		p.setDown(err)
 		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting; check the node and SECKILL_AMQP_URL",
 			"err", err)
 		if (next+1)%len(p.opt.URLs) == 0 {
 			workers.Sleep(ctx, pause.NextBackOff())
 		}
 	}
-	p.setDown("the publisher has stopped")
+	p.setDown(downError("the publisher has stopped"))
 	return nil
 }
 
@@ -123,7 +144,7 @@ func (p *Publisher) serve(ctx context.Context, address string, pause backoff.Bac
 
 // setDown stores the reason before it removes the connection, so that a caller without a connection
 // always has a reason.
-func (p *Publisher) setDown(reason string) {
+func (p *Publisher) setDown(reason error) {
 	p.reason.Store(&reason)
 	p.conn.Store(nil)
 }

@@ -2,11 +2,13 @@ package rabbit_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -70,8 +72,8 @@ func TestSilentBroker_BlocksNothing(t *testing.T) {
 		require.ErrorIs(t, p.MarkRepublished(t.Context(), 0), order.ErrQueueDown)
 		_, err := openSource(t, opt).Open(t.Context(), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		eventually(t, func() bool { return p.DownReason() != "not connected yet" })
-		require.NotContains(t, p.DownReason(), "secret")
+		eventually(t, func() bool { return p.DownReason().Error() != "not connected yet" })
+		require.NotContains(t, p.DownReason().Error(), "secret")
 	})
 	t.Run("an opening that is no longer wanted ends", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -84,6 +86,17 @@ func TestSilentBroker_BlocksNothing(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-opened, context.Canceled)
 	})
+}
+
+// TestPublisher_WrongPasswordIsTheCause checks the refusal of a real broker.
+func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
+	t.Parallel() // the test mostly waits for the broker's delay
+	address := strings.Replace(env.RabbitMQ(t).URL(), "guest:guest@", "guest:wrong@", 1)
+	p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
+	run(t, p)
+	eventually(t, func() bool { return cause.Of(p.DownReason()) == cause.Refused })
+	require.ErrorContains(t, p.DownReason(), "connect to "+p.Hosts())
+	require.NotContains(t, p.Hosts(), "wrong")
 }
 
 // TestPublisher_StopWaitsForConfirms checks that a stopping publisher waits for the confirms of the

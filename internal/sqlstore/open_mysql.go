@@ -77,6 +77,15 @@ func openMySQL(dsn, readDSN string) (*Store, error) {
 	return store, nil
 }
 
+// AddrOf returns the addresses of a DSN's servers, for operators; "" if it is not one of MySQL.
+func AddrOf(dsn string) string {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(primary.Addresses(cfg), ",")
+}
+
 // limitPool bounds a pool. More connections would only wait for the hot rows. They end after half
 // an hour, so that they return to a server that is back after a failover.
 func limitPool(pool *sql.DB) {

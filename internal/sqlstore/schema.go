@@ -10,6 +10,8 @@ import (
 
 	"github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 // SchemaError means that the database lacks migrations that this program needs.
@@ -23,6 +25,9 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the database at %s has migration %d and this program needs %d: "+
 		"run seckillctl migrate", e.Addr, e.Version, e.Needed)
 }
+
+// Cause is that of package cause.
+func (*SchemaError) Cause() string { return cause.NotMigrated }
 
 // CheckSchema returns a *SchemaError if the schema is older than the newest migration of this
 // program. A newer schema is sufficient, because an upgrade migrates before it replaces programs.

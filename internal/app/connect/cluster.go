@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 const (
@@ -23,7 +25,8 @@ const (
 )
 
 // errOpen reports a command that was not sent, because the circuit breaker of its node is open.
-var errOpen = errors.New("redis: a node of the cluster does not reply; retry later")
+var errOpen = cause.With(errors.New("redis: a node of the cluster does not reply; retry later"),
+	cause.Unreachable)
 
 // newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within
 // about 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
@@ -25,6 +27,7 @@ import (
 type Servers struct {
 	app.Parts
 	publisher *rabbit.Publisher
+	redis     server
 }
 
 // Open prepares connections; it contacts no server. outcome counts messages to RabbitMQ, and
@@ -70,7 +73,7 @@ func Open(
 		WaitReplicas:     cfg.Redis.WaitReplicas, WaitTimeout: cfg.Redis.WaitTimeout,
 		FailsOver: cfg.Redis.GateLifetimeOf() > 0,
 	})
-	return &Servers{publisher: publisher, Parts: app.Parts{
+	return &Servers{publisher: publisher, redis: redisServer(cfg.Redis, client), Parts: app.Parts{
 		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
 		DeadLetters: dead{source}, NewQueues: newQueues, Provider: provider,
 		GateLifetime: cfg.Redis.GateLifetimeOf(), Log: log,
@@ -122,35 +125,74 @@ func (s *Servers) Workers() []app.Worker {
 	return []app.Worker{s.publisher, app.WorkerFunc(s.probe)}
 }
 
-// probeTimeout is how long a server may take to answer at the start of a program.
-const probeTimeout = 2 * time.Second
+// probeTimeout is how long a server may take to answer at the start of a program. RabbitMQ takes
+// longer than rabbit's dial timeout, 2 s, to refuse a password.
+const probeTimeout = 3 * time.Second
 
-// probe asks each server once, and names the setting of one that does not answer. Later errors have
+// server is what probe needs to ask one server and to name it.
+type server struct {
+	setting     string // with the address
+	credentials string // the settings with the user and the password
+	host        string
+	ask         func(context.Context) error
+}
+
+// redisServer describes Redis.
+func redisServer(cfg config.Redis, client redis.UniversalClient) server {
+	credentials := "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD"
+	if cfg.SentinelMaster != "" {
+		credentials += ", SECKILL_REDIS_SENTINEL_PASSWORD"
+	}
+	return server{
+		"SECKILL_REDIS_ADDRS", credentials, strings.Join(cfg.Addrs, ","),
+		func(ctx context.Context) error { return client.Ping(ctx).Err() },
+	}
+}
+
+// probe asks each server once, and names the setting of one that is not usable. Later errors have
 // the address alone, and a user sets variables.
 func (s *Servers) probe(ctx context.Context) error {
-	for _, server := range []struct {
-		setting string
-		ask     func(context.Context) error
-	}{
-		{"SECKILL_REDIS_ADDRS", func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }},
-		{"SECKILL_MYSQL_DSN", s.Store.CheckReadiness},
-		{"SECKILL_AMQP_URL", func(ctx context.Context) error { return app.AwaitUp(ctx, s.Queue) }},
-	} {
+	return probe(ctx, s.Log, s.redis,
+		server{
+			"SECKILL_MYSQL_DSN", "SECKILL_MYSQL_DSN", s.Store.Addr(), s.Store.CheckReadiness,
+		},
+		server{
+			"SECKILL_AMQP_URL", "SECKILL_AMQP_URL", s.publisher.Hosts(),
+			func(ctx context.Context) error { return app.AwaitUp(ctx, s.Queue) },
+		})
+}
+
+// ProbeRedis returns a worker that asks Redis once, as the workers of Servers do.
+func ProbeRedis(cfg config.Redis, client redis.UniversalClient, log *slog.Logger) app.Worker {
+	return app.WorkerFunc(func(ctx context.Context) error {
+		return probe(ctx, log, redisServer(cfg, client))
+	})
+}
+
+// probe asks servers one after another.
+func probe(ctx context.Context, log *slog.Logger, servers ...server) error {
+	for _, s := range servers {
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		if err := server.ask(asking); err != nil && ctx.Err() == nil {
-			s.Log.Warn(problemOf(err), "setting", server.setting, "err", err)
+		if err := s.ask(asking); err != nil && ctx.Err() == nil {
+			problem, setting := s.problem(err)
+			log.Warn(problem, "setting", setting, "host", s.host, "err", err)
 		}
 		cancel()
 	}
 	return nil
 }
 
-// problemOf returns what to do about a server's error.
-func problemOf(err error) string {
-	if _, old := errors.AsType[*sqlstore.SchemaError](err); old {
-		return "the database is not migrated"
+// problem returns what to do about a server's error, and the setting.
+func (s server) problem(err error) (problem, setting string) {
+	switch cause.Of(err) {
+	case cause.NotMigrated:
+		return "the database is not migrated", s.setting
+	case cause.Refused:
+		return "the server refuses the user or the password: correct the setting", s.credentials
+	case cause.Unreachable, cause.Silent:
+		return "a server does not answer: start it, or correct its setting", s.setting
 	}
-	return "a server does not answer: start it, or correct its setting"
+	return "a server is not usable: correct it, or its setting", s.setting
 }
 
 // Close closes the connections that no worker owns.

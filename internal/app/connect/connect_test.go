@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // TestProbe_NamesSettingAndHostOfEachServer starts with three addresses where nothing listens.
@@ -60,4 +62,26 @@ func TestProbe_EmptyDatabaseIsNotMigrated(t *testing.T) {
 	require.NoError(t, up.Store.Migrate(t.Context()))
 	require.NoError(t, up.probe(t.Context()))
 	require.NotContains(t, log.String(), warned)
+}
+
+// TestProbe_WrongPasswordNamesItsSetting checks that the warning names the password, not the
+// address.
+func TestProbe_WrongPasswordNamesItsSetting(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	require.NoError(t, admin.ConfigSet(t.Context(), "requirepass", "only we know").Err())
+	for _, password := range []string{"", "a guess"} {
+		cfg := config.Redis{Addrs: []string{addr}, Password: config.Secret(password)}
+		client := RedisOf(cfg)
+		var log strings.Builder
+		require.NoError(t, ProbeRedis(cfg, client,
+			slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
+		require.NoError(t, client.Close())
+		var warning struct{ Msg, Setting, Host string }
+		require.NoError(t, json.Unmarshal([]byte(log.String()), &warning), log.String())
+		require.Contains(t, warning.Msg, "refuses the user or the password")
+		require.Equal(t, "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD", warning.Setting)
+		require.Equal(t, addr, warning.Host)
+	}
 }

@@ -39,8 +39,8 @@ type queue struct{ *memqueue.Queue }
 // Up returns true: the queue is in this process.
 func (queue) Up() bool { return true }
 
-// DownReason returns "", which means up.
-func (queue) DownReason() string { return "" }
+// DownReason returns nil, which means up.
+func (queue) DownReason() error { return nil }
 
 // Start opens the database file below dir, migrates it and starts the servers. The gate refuses
 // purchases while the oldest pending reservation is older than maxBacklog; 0 is no limit.

@@ -1,0 +1,103 @@
+// Package cause names why a server is not usable, in a few words without addresses, users or
+// secrets, so that a public port may show them. It knows the errors of Redis, MySQL and the
+// network; other packages add the cause to theirs.
+package cause
+
+import (
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"slices"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+)
+
+// The causes.
+const (
+	Unreachable = "unreachable"
+	Silent      = "no answer in time"
+	Refused     = "refuses the user or the password"
+	NoDatabase  = "no such database"
+	NotMigrated = "not migrated"
+	ReadOnly    = "read-only"
+	Other       = "fails: see the log"
+)
+
+// withCause is an error with its cause.
+type withCause struct {
+	error
+	cause string
+}
+
+// Unwrap returns the error.
+func (w *withCause) Unwrap() error { return w.error }
+
+// Cause returns the cause.
+func (w *withCause) Cause() string { return w.cause }
+
+// With adds a cause to an error.
+func With(err error, cause string) error { return &withCause{err, cause} }
+
+// Of returns the cause of an error; "" for nil.
+func Of(err error) string {
+	added := (interface{ Cause() string })(nil)
+	timeout, network := net.Error(nil), (*net.OpError)(nil)
+	switch e, ok := errors.AsType[*mysql.MySQLError](err); {
+	case err == nil:
+		return ""
+	case errors.As(err, &added):
+		return added.Cause()
+	case ok:
+		return ofMySQL(e.Number)
+	case refusedByRedis(err):
+		return Refused
+	case redis.HasErrorPrefix(err, "READONLY"):
+		return ReadOnly
+	case errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, redis.ErrPoolTimeout):
+		return Silent
+	case errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, mysql.ErrInvalidConn):
+		return Unreachable
+	}
+	return Other
+}
+
+// ofMySQL returns the cause of an error of MySQL or MariaDB by its number.
+func ofMySQL(number uint16) string {
+	switch number {
+	case 1044, 1045, 1698:
+		return Refused
+	case 1049:
+		return NoDatabase
+	case 1054, 1146:
+		return NotMigrated
+	case 1290, 1792, 1836:
+		return ReadOnly
+	}
+	return Other
+}
+
+// refusedByRedis reports whether Redis refuses the user or the password, or requires one. Redis
+// also refuses a password where it has none.
+func refusedByRedis(err error) bool {
+	return slices.ContainsFunc([]string{
+		"WRONGPASS", "NOAUTH", "invalid password", "AUTH <password> called", "Client sent AUTH",
+	}, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
+}
+
+// RefusedBy returns the server that refuses the user or the password: "MySQL", "Redis", "RabbitMQ",
+// or "" if the error has another cause.
+func RefusedBy(err error) string {
+	_, sql := errors.AsType[*mysql.MySQLError](err)
+	switch {
+	case err == nil || Of(err) != Refused:
+		return ""
+	case sql:
+		return "MySQL"
+	case refusedByRedis(err):
+		return "Redis"
+	}
+	return "RabbitMQ"
+}

@@ -1,0 +1,53 @@
+package cause_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/cause"
+)
+
+// reply is an error that Redis answered.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+func TestOf_HasNoAddress(t *testing.T) {
+	number := func(n uint16) error { return &mysql.MySQLError{Number: n, Message: "db.example"} }
+	for _, c := range []struct {
+		err     error
+		want    string
+		refused string
+	}{
+		{nil, "", ""},
+		{number(1045), cause.Refused, "MySQL"},
+		{number(1044), cause.Refused, "MySQL"},
+		{number(1049), cause.NoDatabase, ""},
+		{number(1146), cause.NotMigrated, ""},
+		{number(1290), cause.ReadOnly, ""},
+		{number(9999), cause.Other, ""},
+		{reply("WRONGPASS invalid username-password pair"), cause.Refused, "Redis"},
+		{reply("NOAUTH Authentication required."), cause.Refused, "Redis"},
+		{reply("ERR AUTH <password> called without any password"), cause.Refused, "Redis"},
+		{reply("READONLY You can't write against a read only replica."), cause.ReadOnly, ""},
+		{redis.ErrPoolTimeout, cause.Silent, ""},
+		{context.DeadlineExceeded, cause.Silent, ""},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, cause.Unreachable, ""},
+		{cause.With(errors.New("db.example"), cause.Refused), cause.Refused, "RabbitMQ"},
+		{errors.New("db.example"), cause.Other, ""},
+	} {
+		if c.err != nil {
+			c.err = fmt.Errorf("ping db.example: %w", c.err)
+		}
+		require.Equal(t, c.want, cause.Of(c.err), "%v", c.err)
+		require.Equal(t, c.refused, cause.RefusedBy(c.err), "%v", c.err)
+	}
+}
