@@ -33,9 +33,22 @@ func wrapError(op string, err error) error {
 	case errors.Is(err, order.ErrTryAgain) || isAnswer(err) || isDataError(err):
 		return fmt.Errorf("%s: %w", op, err)
 	default:
-		return fmt.Errorf("%s: %w: %w", op, order.ErrTryAgain, err)
+		return &tryAgainError{op, err}
 	}
 }
+
+// tryAgainError is an error of the infrastructure. It is an order.ErrTryAgain without that text,
+// because a new transaction does not help against a missing table or a wrong password.
+type tryAgainError struct {
+	op  string
+	err error
+}
+
+// Error returns the operation and the database's error.
+func (e *tryAgainError) Error() string { return e.op + ": " + e.err.Error() }
+
+// Unwrap returns order.ErrTryAgain and the database's error.
+func (e *tryAgainError) Unwrap() []error { return []error{order.ErrTryAgain, e.err} }
 
 // isAnswer reports whether an error is an answer of this package, not of the database.
 func isAnswer(err error) bool {

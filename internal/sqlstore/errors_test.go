@@ -50,6 +50,7 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	} {
 		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
+		require.EqualError(t, got, "op: "+err.Error(), "the text claims nothing about the cause")
 		require.ErrorIs(t, got, order.ErrTryAgain, "a retry may help against %v", err)
 	}
 }
