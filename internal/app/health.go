@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/sqlstore"
 )
 
 // Health reports whether a node should get requests: it is not draining, and Redis replies and
@@ -78,13 +79,5 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	return unfit.Problem, false
 }
 
-// stateOf hides addresses and users, which errors contain. The log has them.
-func stateOf(err error) string {
-	if _, old := errors.AsType[*sqlstore.SchemaError](err); old {
-		return "not migrated"
-	}
-	if err != nil {
-		return "down"
-	}
-	return "ok"
-}
+// stateOf returns the cause of an error without addresses and users, which errors contain.
+func stateOf(err error) string { return cmp.Or(cause.Of(err), "ok") }

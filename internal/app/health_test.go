@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -31,7 +34,7 @@ func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	parts.Store = store
 	ready, answered := app.NewHealth(parts).Ready(t.Context())
 	require.True(t, ready)
-	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, answered)
+	require.Equal(t, map[string]string{"redis": "ok", "mysql": cause.Silent, "rabbitmq": "ok"}, answered)
 }
 
 // TestHealth_NodeIsReadyWhileSomeMasterIs stops the masters of a cluster step by step. The node
@@ -57,7 +60,49 @@ func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	becomes(true, "1 of 3 masters away")
 	require.NoError(t, cluster.Nodes[1].Kill())
 	require.NoError(t, cluster.Nodes[2].Kill())
-	becomes(false, "down")
+	require.Eventually(t, func() bool {
+		ready, answered := health.Ready(context.WithoutCancel(t.Context()))
+		return !ready && slices.Contains([]string{
+			cause.Unreachable, cause.Silent, "the cluster is down",
+		}, answered["redis"])
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// downQueue is a queue that is down for a reason with an address.
+type downQueue struct{ app.Queue }
+
+func (downQueue) DownReason() error {
+	return fmt.Errorf("connect to mq.example:5672: %w", &net.OpError{Op: "dial"})
+}
+
+// TestHealth_CausesHaveNoAddress checks a wrong password of Redis, a replica, and a RabbitMQ that
+// is unreachable.
+func TestHealth_CausesHaveNoAddress(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	addr := servers.Redis(t).Addr()
+	client := connect.RedisOf(config.Redis{Addrs: []string{addr}})
+	t.Cleanup(func() { _ = client.Close() })
+	parts := h.Parts
+	parts.RedisStore, parts.Queue = redisstore.New(client, redisstore.Options{}), downQueue{}
+	health := app.NewHealth(parts)
+	becomes := func(wanted bool, redis string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			ready, answered := health.Ready(context.WithoutCancel(t.Context()))
+			return ready == wanted && answered["redis"] == redis &&
+				answered["rabbitmq"] == cause.Unreachable
+		}, time.Minute, 20*time.Millisecond, redis)
+	}
+	becomes(true, "ok")
+	require.NoError(t, client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+	becomes(false, "it is a replica and takes no writes")
+	require.NoError(t, client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	becomes(true, "ok")
+	wrong := connect.RedisOf(config.Redis{Addrs: []string{addr}, Password: "a guess"})
+	t.Cleanup(func() { _ = wrong.Close() })
+	parts.RedisStore = redisstore.New(wrong, redisstore.Options{})
+	health = app.NewHealth(parts)
+	becomes(false, cause.Refused)
 }
 
 // TestHealth_DatabaseWithoutMigrationsIsNotOK checks that such a node still sells from Redis.

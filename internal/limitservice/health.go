@@ -1,11 +1,14 @@
 package limitservice
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 // Health reports whether the node should get requests: until it stops. The state of Redis does not
@@ -27,10 +30,7 @@ const pingDeadline = 800 * time.Millisecond
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()
-	states := map[string]string{"redis": "ok"}
-	if h.client.Ping(ctx).Err() != nil {
-		states["redis"] = "down"
-	}
+	states := map[string]string{"redis": cmp.Or(cause.Of(h.client.Ping(ctx).Err()), "ok")}
 	if h.draining.Load() {
 		states["node"] = "draining"
 	}

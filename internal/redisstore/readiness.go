@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
@@ -36,8 +37,8 @@ func (e *UnfitError) Error() string {
 // masterTimeout bounds the check of one master; all are checked concurrently.
 const masterTimeout = 400 * time.Millisecond
 
-// CheckReadiness checks that Redis answers, that it lets the scripts read INFO, and that its
-// eviction policy is noeviction. A server that evicts keys loses reservations and oversells. A
+// CheckReadiness checks that Redis answers, that it is no replica, that it lets the scripts read
+// INFO, and that its eviction policy is noeviction. A server that evicts keys loses reservations and oversells. A
 // server that hides its policy (embedded, managed) is accepted. Of a cluster one answering master
 // is enough, and each master that answers must be fit. Otherwise the error is an *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
@@ -63,11 +64,22 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	if node != s.client { // of a cluster; what is not well refuses every command
 		info, err := node.ClusterInfo(ctx).Result()
 		if err == nil && strings.Contains(info, "cluster_state:fail") {
-			return errors.New("redis is part of a cluster that is down")
+			return cause.With(errors.New("redis is part of a cluster that is down"),
+				"the cluster is down")
 		}
 	}
 	host, user := identityOf(node)
-	if s.opts.Lease == "" && redis.HasErrorPrefix(node.Info(ctx, "replication").Err(), "NOPERM") {
+	info := node.Info(ctx, "replication")
+	if strings.Contains(info.Val(), "role:slave") {
+		if node != s.client { // the client's map of a cluster is older than a failover
+			return fmt.Errorf("redis at %s is a replica now", host)
+		}
+		return &UnfitError{
+			Problem: "it is a replica and takes no writes", Host: host,
+			Remedy: "name the master in SECKILL_REDIS_ADDRS, or promote this server",
+		}
+	}
+	if s.opts.Lease == "" && redis.HasErrorPrefix(info.Err(), "NOPERM") {
 		return &UnfitError{
 			Problem: "the ACL user may not run INFO: ACL SETUSER its name +info",
 			Host:    host, Remedy: "ACL SETUSER " + user + " +info",

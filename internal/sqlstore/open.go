@@ -12,6 +12,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"flashsale.dev/seckill/internal/cause"
 )
 
 // Store is the database. It is safe for concurrent use.
@@ -80,10 +82,21 @@ func (s *Store) Ping(ctx context.Context) error {
 	return wrapError("ping", s.pool.PingContext(ctx))
 }
 
-// CheckReadiness checks that the database answers and has the schema: see CheckSchema.
+// errReadOnly means that the database answers but takes no writes.
+var errReadOnly = cause.With(errors.New("the database is read-only"), cause.ReadOnly)
+
+// CheckReadiness checks that the database answers, takes writes and has the schema: see
+// CheckSchema. A proxy that does not know the variable counts as writable.
 func (s *Store) CheckReadiness(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
+	}
+	if !isSQLite(s.db) {
+		var readOnly string // 0, 1, or a word in later MariaDB
+		err := s.pool.QueryRowContext(ctx, "SELECT @@global.read_only").Scan(&readOnly)
+		if err == nil && readOnly != "0" && readOnly != "OFF" {
+			return errReadOnly
+		}
 	}
 	return s.CheckSchema(ctx)
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // TestCheckSchema_RefusesAnOlderSchemaOnly checks an empty database, one that lacks the last
@@ -36,4 +38,16 @@ func TestCheckSchema_RefusesAnOlderSchemaOnly(t *testing.T) {
 		require.NoError(t, h.db.Exec("DROP TABLE goose_db_version").Error)
 		require.NoError(t, h.CheckSchema(t.Context()), "the version is not read again")
 	})
+}
+
+// TestCheckReadiness_ReadOnlyServerIsNotReady sets the variable of servers of its own.
+func TestCheckReadiness_ReadOnlyServerIsNotReady(t *testing.T) {
+	t.Parallel()
+	server := servers.MariaDB(t)
+	h := newFixture(t, server.NewDatabase(t))
+	require.NoError(t, h.CheckReadiness(t.Context()))
+	require.NoError(t, h.db.Exec("SET GLOBAL read_only = 1").Error)
+	require.Equal(t, cause.ReadOnly, cause.Of(h.CheckReadiness(t.Context())))
+	require.NoError(t, h.db.Exec("SET GLOBAL read_only = 0").Error)
+	require.NoError(t, h.CheckReadiness(t.Context()))
 }
