@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"flashsale.dev/seckill/internal/app"
@@ -30,7 +29,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	registry.RedisPool(client.PoolStats)
 	limits, err := app.NewLimits(cfg.Limiter.File, cfg.Limiter.Timeout, client, registry.Count, log)
 	if err != nil {
-		return fmt.Errorf("rate limits: %w", err)
+		return err
 	}
 	httpListener, err := app.Listen(ctx, "SECKILL_HTTP_ADDR", cfg.HTTP.Addr)
 	if err != nil {

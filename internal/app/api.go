@@ -86,7 +86,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	}
 	limits, err := NewLimits(a.RulesFile, 0, p.Redis, a.CountLimit, p.Log)
 	if err != nil {
-		return nil, fmt.Errorf("rate limits: %w", err)
+		return nil, err
 	}
 	brand, err := web.NewBrand(a.BrandName, a.BrandLogo)
 	if err != nil {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -36,7 +37,7 @@ func NewLimits(
 ) (*Limits, error) {
 	book, err := rules.Load(file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("SECKILL_RATELIMIT_FILE (%s): %w", file, err)
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)

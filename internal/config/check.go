@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"github.com/go-playground/validator/v10"
+	"golang.org/x/text/currency"
 )
 
-// check compares every setting with the rules in its validate tag. It does not stop at the first
+// check compares every setting but those that did not parse with the rules in its validate tag: a
+// value that did not parse is not the one in c. It does not stop at the first
 // violation, so that an operator corrects a deployment once. Of a secret an error has the length
 // and never the value.
-func (c *Config) check(settings []Setting) []error {
+func (c *Config) check(settings []Setting, unparsed []string) []error {
 	rules := validator.New()
 	problems := []error{
 		rules.RegisterValidation("addr", isAddr), rules.RegisterValidation("bytes", isLong),
@@ -28,6 +30,9 @@ func (c *Config) check(settings []Setting) []error {
 		"bytes=32", "at least 32 bytes long")
 	v := reflect.ValueOf(c).Elem()
 	for _, s := range settings {
+		if slices.Contains(unparsed, s.Name) {
+			continue
+		}
 		x := v.FieldByIndex(s.index)
 		rule := s.field.Tag.Get("validate")
 		broken, _ := errors.AsType[validator.ValidationErrors](rules.Var(x.Interface(), rule))
@@ -39,6 +44,10 @@ func (c *Config) check(settings []Setting) []error {
 			problems = append(problems,
 				fmt.Errorf("%s: is %s, must be %s", s.Name, is, requirement.Replace(rule)))
 		}
+	}
+	if _, err := currency.ParseISO(c.HTTP.Currency); err != nil {
+		problems = append(problems, fmt.Errorf("SECKILL_CURRENCY: is %q, must be an ISO 4217 code: %w",
+			c.HTTP.Currency, err))
 	}
 	if _, err := c.Auth.Phones(); err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_PHONE_KEYS: %w", err))

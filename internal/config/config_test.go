@@ -106,6 +106,20 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	require.NotContains(t, err.Error(), "tooshort", "the error contains a secret")
 }
 
+// TestLoad_ValueThatDoesNotParseIsOneProblem checks that no range of its zero value is reported too.
+func TestLoad_ValueThatDoesNotParseIsOneProblem(t *testing.T) {
+	_, _, err := Load(API, []string{secret, "SECKILL_GATE_LIFETIME=5"})
+	require.ErrorContains(t, err, "SECKILL_GATE_LIFETIME: must be duration")
+	require.NotContains(t, err.Error(), "0s")
+}
+
+func TestLoad_NamesABadCurrency(t *testing.T) {
+	for _, p := range []Program{API, Consumer, Standalone} {
+		_, _, err := Load(p, []string{secret, "SECKILL_CURRENCY=EURO"})
+		require.ErrorContains(t, err, `SECKILL_CURRENCY: is "EURO", must be an ISO 4217 code`)
+	}
+}
+
 func TestLoad_RequiresSecrets(t *testing.T) {
 	_, _, err := Load(API, nil)
 	require.ErrorContains(t, err, "SECKILL_JWT_SECRET: is required without SECKILL_OIDC_ISSUER")

@@ -23,8 +23,8 @@ const (
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
 	provided := relevant(environ)
 	settings := Settings(p)
-	problems := parse(&cfg, settings, values(settings, provided))
-	problems = append(problems, cfg.check(settings)...)
+	problems, unparsed := parse(&cfg, settings, values(settings, provided))
+	problems = append(problems, cfg.check(settings, unparsed)...)
 	problems = append(problems, cfg.Payment.check(p)...)
 	problems = append(problems, cfg.OIDC.check(p)...)
 	problems = append(problems, cfg.checkSource(p)...)
@@ -68,35 +68,38 @@ func values(settings []Setting, provided map[string]string) map[string]string {
 	return values
 }
 
-// parse fills cfg from the values. The library reads this map instead of the process' environment,
-// so that tests need no environment.
-func parse(cfg *Config, settings []Setting, values map[string]string) []error {
+// parse fills cfg from the values. unparsed names the settings that it could not parse. The library
+// reads this map instead of the process' environment, so that tests need no environment.
+func parse(
+	cfg *Config, settings []Setting, values map[string]string,
+) (problems []error, unparsed []string) {
 	err := env.ParseWithOptions(cfg, env.Options{
 		Environment: values, DefaultValueTagName: "-", // values has the defaults already
 	})
 	all, ok := errors.AsType[env.AggregateError](err)
 	if err != nil && !ok {
-		return []error{err}
+		return []error{err}, nil
 	}
-	var problems []error
 	for _, e := range all.Errors {
-		problems = append(problems, named(e, settings))
+		name, err := named(e, settings)
+		problems, unparsed = append(problems, err), append(unparsed, name)
 	}
-	return problems
+	return problems, unparsed
 }
 
 // named replaces the field's name in an error by the setting's name, because operators set
-// variables and not our fields.
-func named(err error, settings []Setting) error {
+// variables and not our fields. It returns that name too.
+func named(err error, settings []Setting) (string, error) {
 	e, ok := errors.AsType[env.ParseError](err)
 	if !ok {
-		return err
+		return "", err
 	}
 	i := slices.IndexFunc(settings, func(s Setting) bool {
 		return s.field.Name == e.Name && s.field.Type == e.Type
 	})
 	if i < 0 {
-		return err
+		return "", err
 	}
-	return fmt.Errorf("%s: must be %s: %w", settings[i].Name, settings[i].Unit, e.Err)
+	name := settings[i].Name
+	return name, fmt.Errorf("%s: must be %s: %w", name, settings[i].Unit, e.Err)
 }

@@ -60,6 +60,9 @@ func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} 
 // TestOpen_ValidatesTheDSN checks that Open rejects invalid DSNs and sets the parameters that the
 // store needs.
 func TestOpen_ValidatesTheDSN(t *testing.T) {
+	_, err := Open(t.Context(), "mysql://user:hush@host/db", "")
+	require.ErrorContains(t, err, "write user:password@tcp(host:3306)/database")
+	require.NotContains(t, err.Error(), "hush")
 	for _, dsn := range []string{
 		"", "not a dsn", "user@tcp(127.0.0.1:1)/",
 		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"),

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -112,12 +113,13 @@ func openPool(cfg *mysql.Config) (*sql.DB, error) {
 // mysqlConfig parses a DSN and sets the options that the store depends on. The driver interpolates
 // arguments (one round trip instead of two) and rejects character sets for which quoting is unsafe.
 func mysqlConfig(dsn string) (*mysql.Config, error) {
+	const form = "write user:password@tcp(host:3306)/database"
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %s", err, form)
 	}
 	if cfg.DBName == "" {
-		return nil, errors.New("the DSN names no database")
+		return nil, errors.New("the DSN names no database: " + form)
 	}
 	cfg.Loc, cfg.ParseTime = time.UTC, true // goose's table has a timestamp
 	// ClientFoundRows counts the rows that a statement found, so that an update to the same values

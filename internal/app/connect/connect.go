@@ -61,7 +61,7 @@ func Open(
 	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(fmt.Errorf("SECKILL_AMQP_URL: %w", err), store.Close())
 	}
 	source, err := rabbit.NewSource(opts)
 	if err != nil {

@@ -85,3 +85,17 @@ func TestProbe_WrongPasswordNamesItsSetting(t *testing.T) {
 		require.Equal(t, addr, warning.Host)
 	}
 }
+
+func TestOpen_NamesTheSettingOfABadAddress(t *testing.T) {
+	for setting, value := range map[string]string{
+		"SECKILL_AMQP_URL": "http://mq:5672", "SECKILL_MYSQL_DSN": "mysql://user:hush@host/db",
+	} {
+		cfg, _, err := config.Load(config.Consumer, []string{
+			"SECKILL_JWT_SECRET=" + strings.Repeat("s", 32), setting + "=" + value,
+		})
+		require.NoError(t, err)
+		_, err = Open(t.Context(), cfg, nil, nil, slog.New(slog.DiscardHandler))
+		require.ErrorContains(t, err, setting)
+		require.NotContains(t, err.Error(), "hush")
+	}
+}
