@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,6 +31,10 @@ type signedCodes struct {
 
 // Run prints one code a line, which is also CSV without a header; JSON has their end too.
 func (c *codesCmd) Run(s *session) error {
+	if !c.Expires.IsZero() && !c.Expires.After(time.Now()) {
+		return usage(fmt.Errorf("--expires %s is over: nobody could use the codes",
+			c.Expires.Format(time.RFC3339)))
+	}
 	if c.JWTSecret == "" && c.OrderSecret == "" {
 		secret, err := standaloneSecret(c.Data,
 			"SECKILL_ORDER_SECRET (--order-secret) or SECKILL_JWT_SECRET (--jwt-secret)")

@@ -75,6 +75,7 @@ func TestCodes_RefusesABadCommandLine(t *testing.T) {
 		{"42", "--kind", "single", "--count", "0"},
 		{"42", "--kind", "single", "--count", "100001"},
 		{"42", "--kind", "single", "--expires", "tomorrow"},
+		{"42", "--kind", "single", "--expires", "2020-01-01T00:00:00Z"},
 		{"42", "--kind", "single", "--expires", "2090-01-01T00:00:00Z"},
 	} {
 		_, err := codesOf(t, append(args, "--jwt-secret", codesSecret)...)
