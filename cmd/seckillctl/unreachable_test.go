@@ -118,8 +118,10 @@ func TestLimiter_WrongRedisPasswordNamesItsSetting(t *testing.T) {
 
 func TestRun_UnknownSettingIsAWarning(t *testing.T) {
 	var out, trouble strings.Builder
-	require.NoError(t, run(t.Context(), []string{"token", "--secret", strings.Repeat("s", 32),
-		"--sub", "1"}, []string{"SECKILL_REDIS_ADDR=redis:6379"}, &out, &trouble))
+	require.NoError(t, run(t.Context(), []string{
+		"token", "--secret", strings.Repeat("s", 32),
+		"--sub", "1",
+	}, []string{"SECKILL_REDIS_ADDR=redis:6379"}, &out, &trouble))
 	require.Equal(t, "warning: SECKILL_REDIS_ADDR is not a setting; did you mean "+
 		"SECKILL_REDIS_ADDRS?\n", trouble.String())
 }
