@@ -194,15 +194,3 @@ func sharedPause(req ratelimit.Request, lease int64) time.Duration {
 	}
 	return req.Params.TimeFor(min(max(req.N, lease), req.Params.LargestRequest(req.MaxWait)/2))
 }
-
-// leaseSize is how many permits a node may hold for a key. It is the rule's leases or, of a fast
-// limit, the permits of 1 ms, with which all nodes together hold a burst at most. A lease is never
-// more than a burst or the permits of 100 ms. Only buckets lease.
-func leaseSize(leases, nodes int64, p ratelimit.Params) int64 {
-	if leases < 2 || p.Kind != ratelimit.KindBucket {
-		return 1
-	}
-	burst := p.Free / p.Cost
-	leases = max(leases, min(p.PermitsIn(time.Millisecond), burst/nodes))
-	return max(1, min(leases, p.PermitsIn(100*time.Millisecond), burst))
-}

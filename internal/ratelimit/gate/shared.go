@@ -106,7 +106,7 @@ func (g *Gate) takeCached(
 // start begins a call for all waiting callers, also those that are ready to run but have not run
 // yet. Redis may grant any part of the permits.
 func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
-	lease := g.leaseSize(rule, req)
+	lease := g.leaseSize(rule, req.Params)
 	g.running.Go(func() {
 		runtime.Gosched()
 		g.keys.update(req.Key, func(k *keyState) {
@@ -131,8 +131,16 @@ func (g *Gate) start(rule *rules.Compiled, req ratelimit.Request, c *call) {
 // nodes is how many nodes share Redis. It is 1 as long as Options.Nodes does not know.
 func (g *Gate) nodes() int64 { return max(1, int64(g.opts.Nodes())) }
 
-func (g *Gate) leaseSize(rule *rules.Compiled, req ratelimit.Request) int64 {
-	return leaseSize(rule.Leases, g.nodes(), req.Params)
+// leaseSize is how many permits a node may hold for a key. It is the rule's leases or, of a fast
+// limit, the permits of 1 ms, with which all nodes together hold a burst at most. A lease is never
+// more than a burst or the permits of 100 ms. Only buckets lease.
+func (g *Gate) leaseSize(rule *rules.Compiled, p ratelimit.Params) int64 {
+	if rule.Leases < 2 || p.Kind != ratelimit.KindBucket {
+		return 1
+	}
+	burst := p.Free / p.Cost
+	leases := max(rule.Leases, min(p.PermitsIn(time.Millisecond), burst/g.nodes()))
+	return max(1, min(leases, p.PermitsIn(100*time.Millisecond), burst))
 }
 
 // takeDirect makes a call for one caller alone, and caches a denial of one permit. It refunds
@@ -161,7 +169,7 @@ func (g *Gate) takeDirect(
 			k.fullAt = now.Add(d.ResetAfter)
 		case req.N == 1:
 			k.setParams(&req.Params)
-			k.update(now, req, d, g.leaseSize(rule, req))
+			k.update(now, req, d, g.leaseSize(rule, req.Params))
 		}
 	})
 	return d, nil
