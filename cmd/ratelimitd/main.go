@@ -53,6 +53,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		"grpc", grpcListener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
-		[]app.Worker{connect.ProbeRedis(cfg.Redis, client, log), limits}, []app.Worker{app.Serve(web, httpListener, timeout, log), rpc},
+		[]app.Worker{connect.ProbeRedis(cfg.Redis, client, log), limits},
+		[]app.Worker{app.Serve(web, httpListener, timeout, log), rpc},
 		[]app.Worker{drain})
 }
