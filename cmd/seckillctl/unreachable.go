@@ -16,8 +16,8 @@ import (
 )
 
 // withServer adds the settings of the servers to an error of a refused or failed connection. The
-// operating system's error has an address alone, and a user sets variables. To an error of a missing
-// table or column it adds the command that makes them.
+// operating system's error has an address alone, and a user sets variables. To an error of a
+// missing table or column it adds the command that makes them.
 func withServer(err error, flags []*kong.Flag) error {
 	if sqlstore.IsNotMigrated(err) {
 		return fmt.Errorf("%w\nthe database lacks a migration of this program: "+

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"flashsale.dev/seckill/internal/httpapi"
 )
 
 // Run starts stages of workers in order, and waits until ctx ends or a worker fails. Then it stops
@@ -83,7 +81,7 @@ func Serve(
 ) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(httpapi.WithEnvelopes(listener)) }()
+		go func() { ended <- server.Serve(withEnvelopes(listener)) }()
 		select {
 		case err := <-ended:
 			return fmt.Errorf("serve http on %s: %w", listener.Addr(), err)

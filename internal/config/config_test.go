@@ -106,7 +106,8 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	require.NotContains(t, err.Error(), "tooshort", "the error contains a secret")
 }
 
-// TestLoad_ValueThatDoesNotParseIsOneProblem checks that no range of its zero value is reported too.
+// TestLoad_ValueThatDoesNotParseIsOneProblem checks that no range of its zero value is reported
+// too.
 func TestLoad_ValueThatDoesNotParseIsOneProblem(t *testing.T) {
 	_, _, err := Load(API, []string{secret, "SECKILL_GATE_LIFETIME=5"})
 	require.ErrorContains(t, err, "SECKILL_GATE_LIFETIME: must be duration")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,32 +11,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// WithEnvelopes returns a listener for a Server. net/http answers a request that it cannot read
-// itself, in plain text, and some with 501 or 505. On the listener's connections such an answer has
-// the form of every other error.
-func WithEnvelopes(l net.Listener) net.Listener { return envelopeListener{l} }
-
-type envelopeListener struct{ net.Listener }
-
-// Accept waits for a connection.
-func (l envelopeListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return envelopeConn{tcp}, err
-	}
-	return c, err
-}
-
-// envelopeConn embeds the type of the connection, so that net/http can still send files by it.
-type envelopeConn struct{ *net.TCPConn }
-
-// Write replaces an answer of net/http, which writes it in one call, and writes all else as it is.
-func (c envelopeConn) Write(p []byte) (int, error) {
+// ProtocolError returns the answer that replaces p, if p is the answer of net/http to a request that
+// it cannot read; else nil. net/http writes such answers in plain text and in one call, some with 501
+// or 505. The replacement has the form of every other error, and closes the connection.
+func ProtocolError(p []byte) []byte {
 	message := protocolError(p)
 	if message == "" {
-		return c.TCPConn.Write(p)
+		return nil
 	}
-	return len(p), writeProtocolError(c.TCPConn, message)
+	var b bytes.Buffer
+	if err := writeProtocolError(&b, message); err != nil {
+		return nil
+	}
+	return b.Bytes()
 }
 
 // protocolError returns what is wrong with a request if p is the answer of net/http that rejects

@@ -38,9 +38,10 @@ func (e *UnfitError) Error() string {
 const masterTimeout = 400 * time.Millisecond
 
 // CheckReadiness checks that Redis answers, that it is no replica, that it lets the scripts read
-// INFO, and that its eviction policy is noeviction. A server that evicts keys loses reservations and oversells. A
-// server that hides its policy (embedded, managed) is accepted. Of a cluster one answering master
-// is enough, and each master that answers must be fit. Otherwise the error is an *UnfitError.
+// INFO, and that its eviction policy is noeviction. A server that evicts keys loses reservations
+// and oversells. A server that hides its policy (embedded, managed) is accepted. Of a cluster one
+// answering master is enough, and each master that answers must be fit. Otherwise the error is an
+// *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
 	f := Readiness{Masters: asked, Unavailable: len(failed)}

@@ -112,8 +112,8 @@ func TestRoomPlace_FrequentPollsEndAtTheEdge(t *testing.T) {
 		buyerHeaders(t, 1)...).Reason, "another sale")
 }
 
-// TestRoomJoin_FrequentJoinsEndAtTheEdge uses the deployed limits. They are not those of the status,
-// which everybody behind one address may read.
+// TestRoomJoin_FrequentJoinsEndAtTheEdge uses the deployed limits. They are not those of the
+// status, which everybody behind one address may read.
 func TestRoomJoin_FrequentJoinsEndAtTheEdge(t *testing.T) {
 	api := newAPI(t)
 	api.says(roomStatus(api))

@@ -1,4 +1,4 @@
-package httpapi
+package app
 
 import (
 	"bufio"
@@ -13,18 +13,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestWithEnvelopes_ShapesWhatNetHTTPRejects sends requests that net/http answers before any
+// TestServe_ShapesWhatNetHTTPRejects sends requests that net/http answers before any
 // handler. Each answer is a 400 with the envelope. Answers of handlers stay as they are.
-func TestWithEnvelopes_ShapesWhatNetHTTPRejects(t *testing.T) {
+func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	server := Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httpapi.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotImplemented)
 		_, _ = io.WriteString(w, "a handler's own")
 	}), "", slog.New(slog.DiscardHandler))
-	go func() { _ = server.Serve(WithEnvelopes(listener)) }()
+	go func() { _ = server.Serve(withEnvelopes(listener)) }()
 	t.Cleanup(func() {
 		_ = server.Close()
 		time.Sleep(600 * time.Millisecond) // net/http lingers for 500 ms where headers are too large

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"net"
+
+	"flashsale.dev/seckill/internal/httpapi"
+)
+
+// withEnvelopes returns a listener on whose connections net/http's own answers have the form of
+// every other error.
+func withEnvelopes(l net.Listener) net.Listener { return envelopeListener{l} }
+
+type envelopeListener struct{ net.Listener }
+
+// Accept waits for a connection.
+func (l envelopeListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return envelopeConn{tcp}, err
+	}
+	return c, err
+}
+
+// envelopeConn embeds the type of the connection, so that net/http can still send files by it.
+type envelopeConn struct{ *net.TCPConn }
+
+// Write replaces an answer of net/http, which writes it in one call, and writes all else as it is.
+func (c envelopeConn) Write(p []byte) (int, error) {
+	answer := httpapi.ProtocolError(p)
+	if answer == nil {
+		return c.TCPConn.Write(p)
+	}
+	_, err := c.TCPConn.Write(answer)
+	return len(p), err
+}
