@@ -97,6 +97,7 @@ const (
 	AuditActionDeleteLimiter AuditAction = "deleteLimiter"
 	AuditActionDeleteWebhook AuditAction = "deleteWebhook"
 	AuditActionDiscardOrder  AuditAction = "discardOrder"
+	AuditActionExportOrders  AuditAction = "exportOrders"
 	AuditActionExpose        AuditAction = "expose"
 	AuditActionRefundOrder   AuditAction = "refundOrder"
 	AuditActionRequeueOrder  AuditAction = "requeueOrder"
@@ -134,6 +135,8 @@ func (e AuditAction) Valid() bool {
 	case AuditActionDeleteWebhook:
 		return true
 	case AuditActionDiscardOrder:
+		return true
+	case AuditActionExportOrders:
 		return true
 	case AuditActionExpose:
 		return true
@@ -2824,7 +2827,7 @@ type ClientInterface interface {
 	// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
 	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
-	// end.
+	// end. The audit log of the sale records each file and who has read it.
 	//
 	// Corresponds with GET /admin/sales/{goodsId}/orders (the `ListOrdersOfSale` operationId).
 	ListOrdersOfSale(ctx context.Context, goodsID GoodsIDInPath, params *ListOrdersOfSaleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3761,7 +3764,7 @@ func (c *Client) GetLedger(ctx context.Context, goodsID GoodsIDInPath, reqEditor
 // row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
 // text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 // written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
-// end.
+// end. The audit log of the sale records each file and who has read it.
 //
 // Corresponds with GET /admin/sales/{goodsId}/orders (the `ListOrdersOfSale` operationId).
 func (c *Client) ListOrdersOfSale(ctx context.Context, goodsID GoodsIDInPath, params *ListOrdersOfSaleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7462,7 +7465,7 @@ type ClientWithResponsesInterface interface {
 	// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
 	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
-	// end.
+	// end. The audit log of the sale records each file and who has read it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17112,7 +17115,7 @@ func (c *ClientWithResponses) GetLedgerWithResponse(ctx context.Context, goodsID
 // row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
 // text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 // written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
-// end.
+// end. The audit log of the sale records each file and who has read it.
 //
 // Returns a wrapper object for the known response body format(s).
 //

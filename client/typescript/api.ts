@@ -475,7 +475,7 @@ export type SaleChange = {
   currency?: string;
 };
 
-export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "retryRefund" | "settleRefund" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery" | "createApiKey" | "revokeApiKey" | "setLimiter" | "deleteLimiter" | "requeueOrder" | "discardOrder";
+export type AuditAction = "create" | "change" | "expose" | "close" | "delete" | "cancelOrder" | "refundOrder" | "shipOrder" | "revealOrder" | "exportOrders" | "retryRefund" | "settleRefund" | "createWebhook" | "changeWebhook" | "rotateSecret" | "deleteWebhook" | "retryDelivery" | "createApiKey" | "revokeApiKey" | "setLimiter" | "deleteLimiter" | "requeueOrder" | "discardOrder";
 
 export type AuditList = {
   items: Array<{

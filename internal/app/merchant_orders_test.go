@@ -70,6 +70,8 @@ func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
 	require.Contains(t, r.raw, `"carrier":"UPS","trackingNumber":"1Z 9"`)
 	h.refuses("CONFLICT", merchant(), "POST", "/admin/orders/"+sent+"/refund", "")
 	h.refuses("CONFLICT", ann, "PUT", "/orders/"+sent+"/shipping", address)
+	h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders", "")
+	h.refuses("FORBIDDEN", ann, "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
 	r = h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
 	require.Contains(t, r.raw, `,UPS,1Z 9,Ann Lee,'+44 20 7946 0000,ann@example.org,1 High Street,,`+
 		`London,SW1A 1AA,GB,`)
@@ -90,7 +92,9 @@ func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
 	h.exact(goods, 5, 4, 1)
 
 	log := h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw
-	for _, action := range []string{"revealOrder", "shipOrder", "refundOrder", "cancelOrder"} {
+	for _, action := range []string{
+		"revealOrder", "shipOrder", "exportOrders", "refundOrder", "cancelOrder",
+	} {
 		require.Equal(t, 1, strings.Count(log, `"action":"`+action+`"`), action)
 	}
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -156,7 +157,7 @@ func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 
 // ordersOfSale is GET /admin/sales/{goodsId}/orders, as a page of JSON or as a whole CSV
 // file. The first page of a file is read before the response begins, so that an error can
-// still have a status.
+// still have a status. The audit log records a file before it begins; HEAD has no rows.
 func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
 	status, csv := statusOrAll(r.Fields), wantsCSV(r)
@@ -170,6 +171,9 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
 	if csv && err == nil {
 		sale, err := a.Sales.Get(ctx, r.actor, id)
+		if err == nil && r.gin.Request.Method != http.MethodHead {
+			err = a.Shipping.RecordExport(ctx, r.actor, id)
+		}
 		return a.exportOrders(r, sale, status, found), err
 	}
 	return ok(page(found, limit, a.masked(ctx), orderKey)), err

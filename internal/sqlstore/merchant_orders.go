@@ -169,6 +169,13 @@ func (s *Store) RecordReveal(ctx context.Context, o order.Order, now time.Time) 
 	return err
 }
 
+// RecordExport records that the context's actor reads the data of a sale's buyers.
+func (s *Store) RecordExport(ctx context.Context, goodsID int64, now time.Time) error {
+	return s.inTx(ctx, "record who exports orders", func(tx *gorm.DB) error {
+		return tx.Create(newAuditEntry(tx, salechange.ActExportOrders, goodsID, now)).Error
+	})
+}
+
 // auditOrder records a merchant's change of an order in the audit log of its sale.
 func auditOrder(
 	tx *gorm.DB, action salechange.Action, was order.Status, row orderRow, now time.Time,

@@ -112,8 +112,10 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, "0", "~1.another")
 	require.ErrorIs(t, err, order.ErrNoSuchOrder)
 	require.NoError(t, h.RecordReveal(seller(t), o, later))
+	require.NoError(t, h.RecordExport(seller(t), sale.GoodsID, later))
 	require.Equal(t, []salechange.Action{
 		salechange.ActShipOrder, salechange.ActShipOrder, salechange.ActRevealOrder,
+		salechange.ActExportOrders,
 	}, h.actions(t, sale.GoodsID))
 	h.requireBalanced(sale.GoodsID)
 }

@@ -23,6 +23,9 @@ type Store interface {
 	) (order.Order, error)
 	// RecordReveal records in the audit log that the context's actor has read the buyer's data.
 	RecordReveal(ctx context.Context, o order.Order, now time.Time) error
+	// RecordExport records in the audit log that the context's actor reads the data of a sale's
+	// buyers.
+	RecordExport(ctx context.Context, goodsID int64, now time.Time) error
 }
 
 // Sealer encrypts a text for storage and binds it to an order and its buyer.
@@ -86,6 +89,16 @@ func (s *Service) Reveal(
 		return s.Store.RecordReveal(ctx, o, now)
 	})
 	return o, query.ChangeError(err)
+}
+
+// RecordExport must be called before an export of the orders of a sale that the actor manages. The
+// audit log names the actor.
+func (s *Service) RecordExport(ctx context.Context, by seckill.Actor, goodsID int64) error {
+	ctx = seckill.WithActor(ctx, by)
+	return query.ChangeError(order.Change(ctx, s.Store,
+		func(ctx context.Context, now time.Time) error {
+			return s.Store.RecordExport(ctx, goodsID, now)
+		}))
 }
 
 // AddressOf decrypts an order's address; nil if it has none.

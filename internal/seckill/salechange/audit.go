@@ -21,6 +21,8 @@ const (
 	ActRefundOrder Action = "refundOrder"
 	ActShipOrder   Action = "shipOrder"
 	ActRevealOrder Action = "revealOrder" // showed the buyer's data
+	// Showed the data of all buyers of a sale, in a file. The entry has no order's number.
+	ActExportOrders Action = "exportOrders"
 	// An operator's decision about a refund that failed. The entry has the order's number too.
 	ActRetryRefund  Action = "retryRefund"
 	ActSettleRefund Action = "settleRefund" // the money was returned in another way
@@ -46,8 +48,8 @@ const (
 func Actions() []Action {
 	return []Action{
 		ActCreate, ActChange, ActExpose, ActClose, ActDelete, ActCancelOrder, ActRefundOrder,
-		ActShipOrder, ActRevealOrder, ActRetryRefund, ActSettleRefund, ActCreateWebhook,
-		ActChangeWebhook, ActRotateSecret, ActDeleteWebhook, ActRetryDelivery,
+		ActShipOrder, ActRevealOrder, ActExportOrders, ActRetryRefund, ActSettleRefund,
+		ActCreateWebhook, ActChangeWebhook, ActRotateSecret, ActDeleteWebhook, ActRetryDelivery,
 		ActCreateAPIKey, ActRevokeAPIKey, ActSetLimiter, ActDeleteLimiter, ActRequeueOrder,
 		ActDiscardOrder,
 	}
