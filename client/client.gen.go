@@ -1220,7 +1220,7 @@ type JoinIn struct {
 type Ledger struct {
 	Available int `json:"available"`
 
-	// Balanced The equation holds and no order number has differed for more than 5 s.
+	// Balanced The equation holds, and differences has no unsettled, notReleased or totals. Unwritten orders are late and do not count.
 	Balanced bool `json:"balanced"`
 	Database struct {
 		Active int `json:"active"`
@@ -1229,7 +1229,7 @@ type Ledger struct {
 
 	// Differences Counts of differences between Redis and MySQL that have lasted too long; absent if there is none. The reconciler repairs unsettled and unwritten orders.
 	Differences *struct {
-		// NotReleased Stock moves that MySQL has and Redis did not apply within 5 s.
+		// NotReleased Stock moves and cuts that MySQL has and Redis did not apply within 5 s.
 		NotReleased int `json:"notReleased"`
 
 		// Totals 1 if the totals differ while nothing is in flight, else 0.

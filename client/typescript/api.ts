@@ -794,7 +794,7 @@ export type Ledger = {
   pending: number;
   /** Written and active, created or paid. */
   sold: number;
-  /** The equation holds and no order number has differed for more than 5 s. */
+  /** The equation holds, and differences has no unsettled, notReleased or totals. Unwritten orders are late and do not count. */
   balanced: boolean;
   epoch: number;
   database: {
@@ -807,7 +807,7 @@ export type Ledger = {
     unsettled: number;
     /** Orders pending for more than a minute and not in MySQL. They are published again. */
     unwritten: number;
-    /** Stock moves that MySQL has and Redis did not apply within 5 s. */
+    /** Stock moves and cuts that MySQL has and Redis did not apply within 5 s. */
     notReleased: number;
     /** 1 if the totals differ while nothing is in flight, else 0. */
     totals: number;
