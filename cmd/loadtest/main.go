@@ -14,7 +14,6 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/report"
@@ -37,7 +36,6 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	config.WarnUnknown(stderr, environ)
 	if err := o.check(ctx); err != nil {
 		return err
 	}

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -119,12 +117,4 @@ func TestRun_WrongFlagIsOneLine(t *testing.T) {
 	require.EqualError(t, err,
 		"flag provided but not defined: -bogus (loadtest -help lists the flags)")
 	require.Empty(t, out.String()+trouble.String(), "the caller prints the error")
-}
-
-func TestRun_UnknownSettingIsAWarning(t *testing.T) {
-	var trouble strings.Builder
-	err := run(t.Context(), []string{"-addr", "http://192.0.2.1"},
-		[]string{"SECKILL_JWT_SECRETS=x"}, io.Discard, &trouble)
-	require.Error(t, err, "another machine")
-	require.Contains(t, trouble.String(), "did you mean SECKILL_JWT_SECRET?")
 }

@@ -60,7 +60,6 @@ type session struct {
 // run reads confirmations from standard input. Tests call runWith, which takes the input as a
 // parameter; app.Main passes none.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	config.WarnUnknown(stderr, environ)
 	return withExitCode(runWith(ctx, args, os.Stdin, stdout, stderr))
 }
 

@@ -115,13 +115,3 @@ func TestLimiter_WrongRedisPasswordNamesItsSetting(t *testing.T) {
 	require.ErrorContains(t, err, "Redis at "+addr+" refuses the user or the password: correct "+
 		"SECKILL_REDIS_USERNAME (--redis-username) or SECKILL_REDIS_PASSWORD (--redis-password)")
 }
-
-func TestRun_UnknownSettingIsAWarning(t *testing.T) {
-	var out, trouble strings.Builder
-	require.NoError(t, run(t.Context(), []string{
-		"token", "--secret", strings.Repeat("s", 32),
-		"--sub", "1",
-	}, []string{"SECKILL_REDIS_ADDR=redis:6379"}, &out, &trouble))
-	require.Equal(t, "warning: SECKILL_REDIS_ADDR is not a setting; did you mean "+
-		"SECKILL_REDIS_ADDRS?\n", trouble.String())
-}

@@ -98,6 +98,7 @@ func TestHealth_CausesHaveNoAddress(t *testing.T) {
 	becomes(false, "it is a replica and takes no writes")
 	require.NoError(t, client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	becomes(true, "ok")
+	require.NoError(t, client.ConfigSet(t.Context(), "requirepass", "another").Err())
 	wrong := connect.RedisOf(config.Redis{Addrs: []string{addr}, Password: "a guess"})
 	t.Cleanup(func() { _ = wrong.Close() })
 	parts.RedisStore = redisstore.New(wrong, redisstore.Options{})

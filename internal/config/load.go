@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -33,13 +32,6 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))
 	}
 	return cfg, unknown(provided), errors.Join(problems...)
-}
-
-// WarnUnknown prints a line for each unknown setting of an environment, for programs without a log.
-func WarnUnknown(w io.Writer, environ []string) {
-	for _, warning := range unknown(relevant(environ)) {
-		fmt.Fprintln(w, "warning:", warning)
-	}
 }
 
 // relevant returns the variables that are settings, by name. It stores OpenTelemetry's variable

@@ -98,7 +98,9 @@ func (r *recorder) requireShardKeys(t *testing.T) {
 			uncalled = append(uncalled, method.Name)
 		}
 	}
-	require.Equal(t, []string{"Close", "Migrate", "Now", "Ping", "Pool"}, uncalled)
+	require.Equal(t, []string{
+		"Addr", "CheckReadiness", "CheckSchema", "Close", "Migrate", "Now", "Ping", "Pool",
+	}, uncalled)
 	for method, texts := range r.texts {
 		_, all := crossShardMethods()[method]
 		for text := range texts {
