@@ -307,8 +307,11 @@ func TestRebuild_UnwritableParkedOrderDoesNotBlockSale(t *testing.T) {
 		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad.OrderSn))
 	h.mini.FlushAll()
 	h.runWorkers(settings())
-	h.settles(goods, 4, 1)
 	h.becomes(1, good.OrderSn, order.Created)
+	require.Eventually(t, func() bool {
+		v, err := h.redis.View(t.Context(), goods)
+		return err == nil && v.Gate == seckill.GateOpen
+	}, within, tick)
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1)
 	require.Equal(t, bad.OrderSn, deadLetters[0].OrderSn)
