@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -65,7 +64,7 @@ func writeProtocolError(w io.Writer, message string) error {
 	}
 	response := http.Response{
 		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Close: true,
-		Body: io.NopCloser(strings.NewReader(string(body))), ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 	setSecurityHeaders(response.Header, id)
 	response.Header["Content-Type"] = jsonText
