@@ -34,7 +34,10 @@ const (
 	minRSABits   = 2048 // RFC 7518, 3.3
 )
 
-var errNoKey = errors.New("no key of the issuer verifies the signature")
+var (
+	errNoKey    = errors.New("no key of the issuer verifies the signature")
+	errNoKeySet = errors.New("the answer is not a set of keys")
+)
 
 // algorithms are those that an issuer may sign with. HS256 is missing: its secret would be public.
 func algorithms() []jose.SignatureAlgorithm {
@@ -162,10 +165,31 @@ func (k *issuerKeys) fetch() error {
 	if old := k.ring.Load(); old != nil && bytes.Equal(old.text, text) {
 		return nil
 	}
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(text, &set); err != nil {
+	keys, err := decodeKeys(text)
+	if err != nil {
 		return fmt.Errorf("decode the keys at %s: %w", k.url, err)
 	}
-	k.ring.Store(&keyRing{text: text, keys: set.Keys})
+	k.ring.Store(&keyRing{text: text, keys: keys})
 	return nil
+}
+
+// decodeKeys decodes a set of keys without those that the library can't decode, such as those of an
+// unknown type (RFC 7517, 5). The library would refuse the whole set for one of them.
+func decodeKeys(text []byte) (keys []jose.JSONWebKey, err error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, err
+	}
+	if set.Keys == nil {
+		return nil, errNoKeySet
+	}
+	for _, raw := range set.Keys {
+		var key jose.JSONWebKey
+		if json.Unmarshal(raw, &key) == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
 }

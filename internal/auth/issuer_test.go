@@ -46,6 +46,7 @@ type issuerFixture struct {
 
 	mu   sync.Mutex
 	keys []jose.JSONWebKey // with private keys; guarded by mu
+	body func() any        // replaces the answer with the keys; nil: it does not; guarded by mu
 }
 
 // newIssuerFixture starts an issuer with one key of each algorithm, and waits for its discovery.
@@ -93,11 +94,29 @@ func (f *issuerFixture) serve() {
 		}
 		if r.URL.Path == "/keys" {
 			f.fetches.Add(1)
-			body = f.public()
+			body = f.answer()
 		}
 		_ = json.NewEncoder(w).Encode(body)
 	}))
 	f.t.Cleanup(f.server.Close)
+}
+
+// answer is what the issuer answers to a request for its keys.
+func (f *issuerFixture) answer() any {
+	f.mu.Lock()
+	body := f.body
+	f.mu.Unlock()
+	if body != nil {
+		return body()
+	}
+	return f.public()
+}
+
+// answerWith replaces the answer with the keys.
+func (f *issuerFixture) answerWith(body func() any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.body = body
 }
 
 func (f *issuerFixture) public() (set jose.JSONWebKeySet) {
@@ -299,6 +318,47 @@ func TestIssuer_FollowsRotation(t *testing.T) {
 	f.refused(f.signWith(next, nil), seckill.Unauthenticated, "the issuer is down")
 	_, err = f.tokens.Verify(f.sign("last", nil))
 	require.NoError(t, err, "the last keys verify while the issuer is down")
+}
+
+// TestIssuer_IgnoresUnknownKeys checks that keys of a type, a curve or a form that is unknown here
+// do not hide the others (RFC 7517, 5).
+func TestIssuer_IgnoresUnknownKeys(t *testing.T) {
+	t.Parallel()
+	f := newIssuerFixture(t, "role")
+	next := newKey(t, "next", jose.ES256)
+	f.replace(next)
+	f.answerWith(func() any {
+		keys := []any{
+			map[string]any{"kty": "OKP", "crv": "X25519", "kid": "x", "use": "enc", "x": "AA"},
+			map[string]any{"kty": "EC", "crv": "secp256k1", "kid": "k", "x": "AA", "y": "AA"},
+			map[string]any{"kty": "new", "kid": "next"},
+			map[string]any{"kid": "next"},
+			7,
+		}
+		for _, k := range f.public().Keys {
+			keys = append(keys, k)
+		}
+		return map[string]any{"keys": keys}
+	})
+	f.clock.Add(10 * time.Second)
+	_, err := f.tokens.Verify(f.sign("next", nil))
+	require.NoError(t, err)
+}
+
+// TestIssuer_KeepsKeysAfterAnswerWithoutKeys checks the answers of a broken proxy with status 200.
+func TestIssuer_KeepsKeysAfterAnswerWithoutKeys(t *testing.T) {
+	t.Parallel()
+	f := newIssuerFixture(t, "role")
+	unknown := f.signWith(newKey(t, "unknown", jose.ES256), nil)
+	for _, body := range []any{map[string]any{}, map[string]any{"error": "down"}, nil, "down", 7} {
+		f.answerWith(func() any { return body })
+		f.clock.Add(10 * time.Second)
+		before := f.fetches.Load()
+		f.refused(unknown, seckill.Unauthenticated, "an unknown key")
+		require.Equal(t, before+1, f.fetches.Load())
+		_, err := f.tokens.Verify(f.sign("r", nil))
+		require.NoError(t, err, "%v", body)
+	}
 }
 
 func TestIssuer_ForgedKeysCauseOneFetch(t *testing.T) {
