@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
@@ -106,6 +109,34 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 		"the payment of a wrong amount was not refunded")
 	h.exact(goods, 5, 1, 4)
 	require.Zero(t, h.bank.refundsOf("p-1"))
+}
+
+// notifyingBank is a provider without pages that reports payments by webhooks.
+type notifyingBank struct{ *bank }
+
+func (notifyingBank) Event(
+	_ context.Context, _ http.Header, body []byte,
+) (payment.Event, error) {
+	paid := &payment.Payment{ID: "p-1", Amount: 1999}
+	return payment.Event{Payment: paid}, json.Unmarshal(body, paid)
+}
+
+func TestPaymentWebhook_ProviderWithoutPages(t *testing.T) {
+	t.Parallel()
+	h := openIdle(t, 15*time.Minute)
+	h.Provider = notifyingBank{h.bank}
+	h.api = must.Get(app.NewAPI(h.Parts, h.settings,
+		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)
+	h.server.Config.Handler = h.api.Handler
+	h.work()
+	goods := h.exposed("5", "1")
+	sn := h.buys(buyer(1), goods, "1")
+	for range 2 {
+		r := h.as(seckill.Actor{}, "POST", "/payments/webhook", `{"orderSn":"`+sn+`"}`)
+		require.Equal(t, "kept", dataOf[struct{ Outcome string }](t, r).Outcome)
+	}
+	h.becomes(buyer(1), sn, "paid")
+	h.exact(goods, 5, 4, 1)
 }
 
 func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 	switch {
 	case e.Payment != nil:
 		r, err = s.receiveReported(ctx, *e.Payment)
-		if err == nil {
+		if err == nil && e.Checkout != nil {
 			err = s.store.EndCheckout(ctx, *e.Checkout)
 		}
 	case e.Reversal != nil:

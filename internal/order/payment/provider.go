@@ -73,9 +73,9 @@ type Answer struct {
 
 // Event is a verified message of a provider. The zero Event concerns no order of this service.
 type Event struct {
-	// Checkout names the page that changed, by GoodsID, OrderSn and ID.
+	// Checkout names the page that changed, by GoodsID, OrderSn and ID; nil without a page.
 	Checkout *Checkout
-	// Payment is money that was taken on that page, or nil.
+	// Payment is money that was taken, on that page if there is one, or nil.
 	Payment *Payment
 	// Reversal is a refund or a dispute, or nil.
 	Reversal *Reversal
