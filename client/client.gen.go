@@ -2540,7 +2540,7 @@ type ClientInterface interface {
 	// Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
 	// Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
 	// API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
-	// limiter is written before the change, all others in the transaction that makes it.
+	// limiter is written after the change, all others in the transaction that makes it.
 	//
 	// Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
 	ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3127,7 +3127,7 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, reqEditors ...Requ
 // Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
 // Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
 // API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
-// limiter is written before the change, all others in the transaction that makes it.
+// limiter is written after the change, all others in the transaction that makes it.
 //
 // Corresponds with GET /admin/audit (the `ListAuditTrail` operationId).
 func (c *Client) ListAuditTrail(ctx context.Context, params *ListAuditTrailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7132,7 +7132,7 @@ type ClientWithResponsesInterface interface {
 	// Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
 	// Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
 	// API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
-	// limiter is written before the change, all others in the transaction that makes it.
+	// limiter is written after the change, all others in the transaction that makes it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16572,7 +16572,7 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, id s
 // Merchants see what was done with their sales, orders, webhooks and API keys, whoever did it, and what they did themselves.
 // Operators see everything. An entry of a webhook has its `webhookId` in `to`, and of the URL the host only. An entry of an
 // API key has its `apiKeyId`, of a limiter its `limiter` (rule and key), of a dead letter its `deadLetterId`. The entry of a
-// limiter is written before the change, all others in the transaction that makes it.
+// limiter is written after the change, all others in the transaction that makes it.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -70,7 +70,7 @@ func auditLimiters(store *sqlstore.Store, log *slog.Logger) rules.Audit {
 		if id, err := strconv.ParseInt(key, 10, 64); err == nil && rule == httpapi.PathRule {
 			goodsID = max(id, 0)
 		}
-		ctx, cancel := context.WithTimeout(ctx, auditTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 		defer cancel()
 		now, err := store.Now(ctx)
 		if err == nil {
