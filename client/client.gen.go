@@ -1086,7 +1086,8 @@ type DeliveryState string
 
 // Event defines model for Event.
 type Event struct {
-	// Data The status is the one after the event. Read the order for its present state.
+	// Data The status is the one after the event. `total` and `externalId` are the sale's present ones, so they may differ when the
+	// event is read or sent again. Read the order for its present state.
 	Data EventData `json:"data"`
 
 	// GoodsID A decimal int64 above 0.
@@ -1101,7 +1102,8 @@ type Event struct {
 	Type      EventType `json:"type"`
 }
 
-// EventData The status is the one after the event. Read the order for its present state.
+// EventData The status is the one after the event. `total` and `externalId` are the sale's present ones, so they may differ when the
+// event is read or sent again. Read the order for its present state.
 type EventData struct {
 	// Amount In the currency's smallest unit; in events of an order only.
 	Amount *int64 `json:"amount,omitempty"`
@@ -2845,7 +2847,7 @@ type ClientInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2858,7 +2860,7 @@ type ClientInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3802,7 +3804,7 @@ func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, r
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3825,7 +3827,7 @@ func (c *Client) CreateWebhookWithBody(ctx context.Context, contentType string, 
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7487,7 +7489,7 @@ type ClientWithResponsesInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7500,7 +7502,7 @@ type ClientWithResponsesInterface interface {
 	// signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 	// `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 	// follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-	// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+	// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17149,7 +17151,7 @@ func (c *ClientWithResponses) ListWebhooksWithResponse(ctx context.Context, para
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17168,7 +17170,7 @@ func (c *ClientWithResponses) CreateWebhookWithBodyWithResponse(ctx context.Cont
 // signed by [Standard Webhooks](https://www.standardwebhooks.com) with the `secret`, which only this answer shows. A request is a
 // `POST` with `{"type": "events", "timestamp": …, "data": {"items": […]}}`; the items are those of `GET /admin/events`. Requests
 // follow one another, so the events of an order arrive in order, at least once. A status other than 2xx, a redirect, or no answer
-// within 5 s is a failure, and the same request is repeated for a day. `CONFLICT`: the caller has 20 webhooks.
+// within 5 s is a failure, and the same events are sent again for a day. `CONFLICT`: the caller has 20 webhooks.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -540,7 +540,7 @@ export type Event = {
   data: EventData;
 };
 
-/** The status is the one after the event. Read the order for its present state. */
+/** The status is the one after the event. `total` and `externalId` are the sale's present ones, so they may differ when the event is read or sent again. Read the order for its present state. */
 export type EventData = {
   status: "exposed" | "closed" | "created" | "paid" | "cancelled" | "expired" | "failed";
   /** The sale's title. */

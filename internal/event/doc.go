@@ -7,6 +7,7 @@
 // has seen misses no event and sees none twice, also where transactions commit late. The events of
 // one order are in the order of its changes.
 //
-// Events hold no data of the order. Items are built from the order's row when they are read: the
-// status is that of the event's type, the other fields never change.
+// Events hold no data. Items are built from the rows of the sale and the order when they are read:
+// the status is that of the event's type. Of the other fields the sale's total and external id may
+// change, and a late message adds the buyer and the units to a lost order.
 package event
