@@ -26,6 +26,7 @@ const (
 	issuerTimeout = 3 * time.Second
 	// firstRetry and lastRetry are the shortest and the longest pause between two discoveries.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
+	maxRedirects          = 10
 )
 
 // ErrIssuer reports settings of an issuer that can't work.
@@ -90,6 +91,7 @@ func NewIssuer(o IssuerOptions) (*Issuer, error) {
 	u, _ := url.Parse(o.URL) // secureURL has parsed it
 	client := *o.Client
 	client.Timeout = issuerTimeout
+	client.CheckRedirect = checkRedirect
 	o.Client = &client
 	return &Issuer{opts: o, host: u.Host, validator: jwt.NewValidator(
 		jwt.WithExpirationRequired(), jwt.WithLeeway(clockLeeway), jwt.WithTimeFunc(o.Now),
@@ -108,6 +110,14 @@ func secureURL(text string) error {
 		return errors.New("must be an https URL")
 	}
 	return nil
+}
+
+// checkRedirect follows redirects to secure addresses, at most as many as net/http does.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return errors.New("too many redirects")
+	}
+	return secureURL(r.URL.String())
 }
 
 // SignsIn reports whether users may sign in on the pages. It is false without a redirect URL.

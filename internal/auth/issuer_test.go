@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -12,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -406,6 +408,45 @@ func TestNewIssuer_RefusesPlainHTTP(t *testing.T) {
 		})
 		require.ErrorIs(t, err, auth.ErrIssuer, url)
 		require.ErrorContains(t, err, url)
+	}
+}
+
+// roundTrip answers requests without a network.
+type roundTrip func(*http.Request) *http.Response
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+
+// TestIssuer_RefusesRedirectToPlainHTTP checks that keys do not come over plain http, where a third
+// party could replace them.
+func TestIssuer_RefusesRedirectToPlainHTTP(t *testing.T) {
+	t.Parallel()
+	for address, good := range map[string]bool{
+		"http://keys.example/keys": false, "https://keys.example/keys": true,
+	} {
+		answers := http.NewServeMux()
+		answers.HandleFunc("/.well-known/", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"issuer":"https://id.example","jwks_uri":"https://id.example/old"}`)
+		})
+		answers.Handle("/old", http.RedirectHandler(address, http.StatusFound))
+		answers.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"keys":[]}`)
+		})
+		found := make(chan bool, 1)
+		issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
+			URL: "https://id.example", Audience: audience, Now: time.Now,
+			Client: &http.Client{Transport: roundTrip(func(r *http.Request) *http.Response {
+				w := httptest.NewRecorder()
+				answers.ServeHTTP(w, r)
+				return w.Result()
+			})},
+			Log: slog.New(slog.DiscardHandler), CountFetch: func(ok bool) { found <- ok },
+		}))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = issuer.Run(ctx) })
+		require.Equal(t, good, <-found, address)
+		cancel()
+		running.Wait()
 	}
 }
 
