@@ -123,9 +123,7 @@ func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	}, "the failed order's units were not released")
 	undo := must.Get(h.Store.ScheduleRelease(t.Context(), id, line,
 		time.Now().Add(10*time.Second)))(t) // later than the next line, also on a busy machine
-	took := must.Get(h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0,
-		[]reservation.OrderLine{line}))(t)
-	require.Positive(t, took[sn])
+	require.Positive(t, must.Get(h.RedisStore.Retake(t.Context(), id, undo.Epoch, 2, line))(t))
 	h.exact(goods, 5, 5, 0)
 }
 

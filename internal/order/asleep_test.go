@@ -190,7 +190,7 @@ func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
 		order.DeadLetter{}, time.Now()))(t)
 	h.releaser().Release(t.Context(), out.Moves)
-	must.Get(h.redis.Adopt(t.Context(), goods, 1, 0, []reservation.OrderLine{l}))(t)
+	must.Get(h.redis.Retake(t.Context(), goods, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	r := h.reconciler(h.parts.Log)
 	r.Store = asleepReconciler{h.store, func() {
@@ -286,6 +286,69 @@ func TestRequeue_UnwrittenOrderKeepsItsUnits(t *testing.T) {
 	h.becomes(2, sn, order.Created)
 }
 
+// TestRequeue_LeavesRoomForANewerOrder checks that a requeue takes no units beyond the limit that the
+// buyer has reached by an order on its way: MySQL lacks that order, and would refuse it afterwards.
+func TestRequeue_LeavesRoomForANewerOrder(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	l := h.numbered(goods, 1, 7)
+	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now()))(t)
+	h.releaser().Release(t.Context(), out.Moves)
+	h.queue.down.Store(true)
+	newer := h.buy(goods, 7, 1)
+	h.queue.down.Store(false)
+	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+	h.runWorkers(settings())
+	h.becomes(7, newer, order.Created)
+	h.becomes(7, l.OrderSn, order.Failed)
+	h.settles(goods, 4, 1)
+}
+
+// deadRedis loses its connections as soon as it settles an order.
+type deadRedis struct {
+	deadletter.Redis
+	dead bool
+}
+
+func (r *deadRedis) Retake(
+	ctx context.Context, goodsID, epoch, limit int64, l reservation.OrderLine,
+) (int64, error) {
+	if r.dead {
+		return 0, context.DeadlineExceeded
+	}
+	return r.Redis.Retake(ctx, goodsID, epoch, limit, l)
+}
+
+func (r *deadRedis) Settle(context.Context, int64, []string) (int, error) {
+	r.dead = true
+	return 0, context.DeadlineExceeded
+}
+
+// TestRequeue_PlansNoReturnOfARestoredOrder has two operators requeue an order while Redis stops
+// answering. The second one must not leave a planned return: the releaser would return the units of
+// the order, which is created and not settled yet.
+func TestRequeue_PlansNoReturnOfARestoredOrder(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	l := h.numbered(goods, 1, 7)
+	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now()))(t)
+	h.releaser().Release(t.Context(), out.Moves)
+	d := h.deadLetters()[0]
+	h.DeadLetters.Redis = &deadRedis{Redis: h.redis}
+	asleep := *h.DeadLetters
+	asleep.Store = asleepRequeue{h.store, func() {
+		must.Get(h.DeadLetters.Requeue(t.Context(), operator, d.ID))(t)
+	}}
+	o := must.Get(asleep.Requeue(t.Context(), operator, d.ID))(t)
+	require.Equal(t, order.Created, o.Status)
+	require.Empty(t, must.Get(h.store.MovesOfOrder(t.Context(), goods, l.OrderSn))(t))
+	v := must.Get(h.redis.View(t.Context(), goods))(t)
+	require.Equal(t, []int64{4, 1}, []int64{v.Available, v.Pending})
+}
+
 // TestRelease_WaitsForARequeueThatCommits has a requeue whose COMMIT takes so long that the planned
 // return of its units is due. The releaser must not have Redis return units that MySQL has sold.
 func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
@@ -295,7 +358,7 @@ func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
 	l := h.numbered(goods, 1, 7)
 	undo := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
 		order.DeadLetter{}, time.Now()))(t).Moves
-	must.Get(h.redis.Adopt(t.Context(), goods, 1, 0, []reservation.OrderLine{l}))(t)
+	must.Get(h.redis.Retake(t.Context(), goods, 1, 2, l))(t)
 	require.EqualValues(t, 4, must.Get(h.redis.View(t.Context(), goods))(t).Available)
 
 	db := must.Get(sql.Open(h.driver, h.file))(t)

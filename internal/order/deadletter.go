@@ -42,6 +42,9 @@ func (d DeadLetter) Line() (reservation.OrderLine, bool) {
 // ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.
 var ErrNoSuchDeadLetter = errors.New("no such dead letter")
 
+// ErrActive means that an order is created or paid.
+var ErrActive = errors.New("the order is active")
+
 // DeadLetterID returns the id of the dead letter of an order without a row. It follows from the
 // order number, so that a repeated failure writes one dead letter.
 func DeadLetterID(orderSn string) string { return ordersn.ID(orderSn).String() }

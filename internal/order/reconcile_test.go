@@ -80,7 +80,7 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	out := must.Get(h.store.WriteFailed(t.Context(), sale.GoodsID, l, order.FailedUnwritten,
 		order.DeadLetter{}, time.Now()))(t)
 	h.releaser().Release(t.Context(), out.Moves)
-	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l}))(t)
+	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
@@ -106,7 +106,7 @@ func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	l := reservation.OrderLine{OrderSn: sn, BuyerID: "7", Quantity: 2, Epoch: 1}
-	must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l}))(t)
+	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
 	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)

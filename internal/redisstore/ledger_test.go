@@ -138,7 +138,7 @@ func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 }
 
 // TestAdopt_EndedOrderTakesNothing checks that a consumer that slept takes no units for an order
-// that another one wrote and its buyer cancelled. A requeue takes them again.
+// that another one wrote and its buyer cancelled. A requeue takes them again, within the limit.
 func (s fixture) TestAdopt_EndedOrderTakesNothing(t *testing.T) {
 	s.load(onSale(3, 2))
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: "7", Quantity: 2}}
@@ -150,7 +150,11 @@ func (s fixture) TestAdopt_EndedOrderTakesNothing(t *testing.T) {
 	require.Equal(t, []order.MoveResult{order.MoveApplied}, s.release(cancelOf("a", 7, 2)))
 	require.Zero(t, adopt(2))
 	s.requireUnits(3, 0, 0)
-	require.EqualValues(t, 2, adopt(0))
+	retake := func(limit int64) int64 {
+		return must.Get(s.Retake(t.Context(), goods, 1, limit, late[0]))(t)
+	}
+	require.Zero(t, retake(1), "the buyer's limit holds for a requeue")
+	require.EqualValues(t, 2, retake(2))
 	s.requireUnits(1, 2, 0)
 }
 

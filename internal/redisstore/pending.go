@@ -330,8 +330,24 @@ func decodePending(entry []byte) (reservation.OrderLine, error) {
 func (s *Store) Adopt(
 	ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
 ) (map[string]int64, error) {
+	return s.adoptLines(ctx, goodsID, epoch, limit, false, lines)
+}
+
+// Retake is Adopt for an order that an operator requeues: it takes units for an order that has
+// ended, too. It returns the units that the order has now.
+func (s *Store) Retake(
+	ctx context.Context, goodsID, epoch, limit int64, l reservation.OrderLine,
+) (int64, error) {
+	units, err := s.adoptLines(ctx, goodsID, epoch, limit, true, []reservation.OrderLine{l})
+	return units[l.OrderSn], err
+}
+
+func (s *Store) adoptLines(
+	ctx context.Context, goodsID, epoch, limit int64, requeued bool,
+	lines []reservation.OrderLine,
+) (map[string]int64, error) {
 	k := keysOf(goodsID)
-	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
+	args := append(make([]any, 0, 4+4*len(lines)), s.lease, epoch, limit, requeued)
 	for _, l := range lines {
 		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, order.EncodeLine(l))
 	}

@@ -193,20 +193,39 @@ func (h fixture) TestRestoreOrder_RestoresNoDecidedOrder(t *testing.T) {
 		ID: order.DeadLetterID(l.OrderSn), GoodsID: sale.GoodsID, OrderSn: l.OrderSn,
 		FirstSeenAt: today,
 	}
+	none := order.StockMove{GoodsID: sale.GoodsID, OrderSn: l.OrderSn}
 	require.NoError(t, h.AddDeadLetter(t.Context(), leftOver))
-	require.NoError(t, restore(leftOver, plan(l)))
+	require.NoError(t, restore(leftOver, none))
 	require.Empty(t, h.deadLetters())
-	require.Empty(t, h.moves(sale.GoodsID))
 
 	require.NoError(t, h.AddDeadLetter(t.Context(), leftOver))
 	cancelled := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, today))(t)
 	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
-	undo = plan(l)
-	requireConflict(t, restore(leftOver, undo))
+	requireConflict(t, restore(leftOver, none))
 	require.Equal(t, order.Cancelled, h.order(sale.GoodsID, l.OrderSn).Status)
-	require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID))
 	require.Len(t, h.deadLetters(), 1)
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
+}
+
+// TestScheduleRelease_PlansForFailedOrdersOnly checks that no return is planned for an order that
+// has no row, is active or has ended, or whose row has other units.
+func (h fixture) TestScheduleRelease_PlansForFailedOrdersOnly(t *testing.T) {
+	sale := h.exposed(10, 3)
+	plan := func(l reservation.OrderLine) error {
+		_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(order.ReturnAfter))
+		return err
+	}
+	written := h.line(sale, 1, 2)
+	require.ErrorIs(t, plan(written), order.ErrNoSuchOrder)
+	h.writeAll(sale.GoodsID, written)
+	require.ErrorIs(t, plan(written), order.ErrActive)
+	cancelled := must.Get(h.CancelOne(sale.GoodsID, written.OrderSn, today))(t)
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{cancelled.Move.ID}, today))
+	requireConflict(t, plan(written))
+	other, _ := h.writeFailedOrder(sale, 2, 2)
+	other.Quantity = 1
+	requireConflict(t, plan(other))
+	require.Empty(t, h.moves(sale.GoodsID))
 }
 
 // TestRestoreOrder_NeedsStockAndLimit checks that an order is not restored without stock or in

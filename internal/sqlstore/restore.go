@@ -28,15 +28,27 @@ func movesOf(q *gorm.DB, goodsID int64, orderSn string) *gorm.DB {
 
 // ScheduleRelease writes a stock move that the releaser applies at the given moment. It returns the
 // units that Redis took for an order that is being restored, unless RestoreOrder deletes it first.
-// The error is order.ErrNoSuchOrder for an order without a row: its units may be pending, and a
-// return would sell them twice. It is Unavailable while the order has another unreleased move, so
-// that one caller at a time restores it.
+// The error is order.ErrNoSuchOrder for an order without a row, and order.ErrActive for an active
+// one: its units may be pending, and a return would sell them twice. It is Conflict for an order
+// that has ended, or whose row has other units than l. It is Unavailable while the order has another
+// unreleased move, so that one caller at a time restores it.
 func (s *Store) ScheduleRelease(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 ) (order.StockMove, error) {
 	return inSaleTx(ctx, s, "schedule a release", goodsID,
 		func(tx *gorm.DB, sale saleRow) (order.StockMove, error) {
-			if _, err := findOrder(tx, goodsID, l.OrderSn); err != nil {
+			row, err := findOrder(tx, goodsID, l.OrderSn)
+			switch {
+			case err != nil:
+			case row.active():
+				err = order.ErrActive
+			case row.Status != order.Failed:
+				err = newEnded(row)
+			case row.Quantity != l.Quantity:
+				err = seckill.NewError(seckill.Conflict, "the order's row has %d units",
+					row.Quantity)
+			}
+			if err != nil {
 				return order.StockMove{}, err
 			}
 			return scheduleRelease(tx, sale, l, at)
@@ -70,7 +82,7 @@ func (s *Store) ReturnUnits(
 	_, err := inSaleTx(ctx, s, "return the units of an order", goodsID,
 		func(tx *gorm.DB, sale saleRow) (none order.StockMove, err error) {
 			row, err := findOrder(tx, goodsID, l.OrderSn)
-			if row.Status == order.Created || row.Status == order.Paid {
+			if row.active() {
 				err = seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
 			}
 			if err != nil {
@@ -83,7 +95,8 @@ func (s *Store) ReturnUnits(
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
 // dead letter and the scheduled move, in one transaction with its entry in the audit log. Of an
-// active order, which another call has restored, it only deletes both. The error is Conflict where
+// active order, which another call has restored, it only deletes both; undo may then have no id. The
+// error is Conflict where
 // stock or limit do not allow it, or the order has ended since. It is order.ErrNoSuchDeadLetter for
 // a failed order whose dead letter was discarded. It is order.ErrTryAgain where the move's epoch is
 // over or the move is already released. Nothing is written with these errors.
@@ -106,12 +119,17 @@ func (s *Store) RestoreOrder(
 			case row.Status == order.Failed:
 				at := at.Later()
 				err = restore(tx, sale, &row, deadLetterID, at.Now, at.PayBy)
-			case row.Status != order.Created && row.Status != order.Paid:
-				err = seckill.NewError(seckill.Conflict,
-					"the order is %s; its dead letter can only be discarded", row.Status)
+			case !row.active():
+				err = newEnded(row)
 			}
 			return row.order(), err
 		})
+}
+
+// newEnded is the refusal to restore an order that was written and has ended.
+func newEnded(row orderRow) error {
+	return seckill.NewError(seckill.Conflict,
+		"the order is %s; its dead letter can only be discarded", row.Status)
 }
 
 // restore updates the order's row, the holdings and the stock, and records the operator's decision.
@@ -154,11 +172,13 @@ func restore(
 // removeReturn deletes the scheduled move, which must be unreleased, and the dead letter. It
 // returns 0 if another caller has deleted the dead letter.
 func removeReturn(tx *gorm.DB, deadLetterID string, undo order.StockMove) (int64, error) {
-	err := updateOne(tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID,
-		undo.ID).
-		Delete(&moveRow{}))
-	if err != nil {
-		return 0, err
+	if undo.ID != "" {
+		err := updateOne(tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID,
+			undo.ID).
+			Delete(&moveRow{}))
+		if err != nil {
+			return 0, err
+		}
 	}
 	res := tx.Where("goods_id = ? AND id = ?", undo.GoodsID, deadLetterID).Delete(&deadLetterRow{})
 	return res.RowsAffected, res.Error

@@ -5,6 +5,7 @@
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)
+--       4 whether an operator requeues these orders (0, 1)
 --       then for each order: buyer id, quantity, order number, entry (JSON)
 -- Returns {gate, epoch, units…}; without units unless the gate is 0. For each order the units that
 --       it has now: those asked, or none where too few are left or the buyer's newer orders reach
@@ -12,15 +13,17 @@
 --       quantity in this epoch: that reservation is the order, and not this line.
 -- An order that gets none stays in the buyer's holding, so that its path takes nothing later. An
 -- order that has ended gets none: its first consumer may have slept while another one wrote it, and
--- the buyer cancelled. Only a requeue, which has no limit, takes units for it again.
+-- the buyer cancelled. Only a requeue takes units for it again, also within the limit: a newer order
+-- of the buyer may be pending, and MySQL would refuse it.
 -- The present limit is not applied: it may have been lowered since the reservation.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
-local FIRST_ARG, STRIDE = 4, 4
+local FIRST_ARG, STRIDE = 5, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'from', 'until', 'avail', 'pend')
 local gate, epoch = gate_of(s, ARGV[1])
 if gate == GATE_OPEN and epoch ~= tonumber(ARGV[2]) then gate = GATE_EPOCH end
 if gate ~= GATE_OPEN then return {gate, epoch} end
 local avail, pend, limit = tonumber(s[6]), tonumber(s[7]), tonumber(ARGV[3])
+local requeued = ARGV[4] == '1'
 local now = now_ms()
 local was_pending = pend
 local holdings, orders = holding_functions(), pending_functions()
@@ -30,7 +33,7 @@ local function take(buyer, q, sn, entry)
   if order then return orders.units_of(order) end
   local holding = redis.call('HGET', buyers, buyer)
   local had = holdings.order_in(holding, sn)
-  if had and (had > 0 or limit > 0) then return had end
+  if had and (had > 0 or not requeued) then return had end
   if not q or q > avail or (limit > 0 and holdings.held_of(holding) + q > limit) then
     holdings.end_order(buyers, buyer, holding, sn, now)
     return 0

@@ -9,7 +9,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -18,6 +17,8 @@ import (
 // Store keeps dead letters and failed orders in MySQL.
 type Store interface {
 	order.Clock
+	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// DeadLetters lists dead letters, oldest first, after an id ("": from the oldest).
 	DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
 	// DeadLetter reads one; ErrNoSuchDeadLetter if there is none.
@@ -26,13 +27,14 @@ type Store interface {
 	RemoveDeadLetter(ctx context.Context, id string, now time.Time) error
 	// MovesOfOrder lists an order's stock moves that are not marked as applied.
 	MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error)
-	// ScheduleRelease writes the stock move that returns an order's units at a later moment,
-	// unless RestoreOrder removes it before.
+	// ScheduleRelease writes the stock move that returns a failed order's units at a later moment,
+	// unless RestoreOrder removes it before. The error is order.ErrActive for an active order, and
+	// Conflict for one that has ended, or whose row has other units.
 	ScheduleRelease(
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
-	// return, for the context's actor. Conflict if stock or limit do not allow it, or if the order
+	// return, for the context's actor. Of an active order it only removes both. Conflict if stock or limit do not allow it, or if the order
 	// has ended since; ErrNoSuchDeadLetter if it was discarded; ErrTryAgain if the epoch has
 	// changed, or the outcome is unknown.
 	RestoreOrder(
@@ -44,7 +46,14 @@ type Store interface {
 type Redis interface {
 	// View reads the current state of a sale.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	orderwriter.Settler
+	// Retake takes units of an epoch for a failed order and returns the units that it has now. It
+	// refuses an order with which its buyer would hold more than limit units. The error is a
+	// *seckill.GateError unless the epoch's gate is open.
+	Retake(
+		ctx context.Context, goodsID, epoch, limit int64, l reservation.OrderLine,
+	) (int64, error)
+	// Settle turns pending reservations into sold units and returns how many it changed.
+	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
 }
 
 // Service resolves dead letters for operators. It is safe for concurrent use.
@@ -151,7 +160,9 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 }
 
 // revive reserves the units in Redis and then restores the order in MySQL. It first schedules the
-// return of the units, so that a crash between both steps leaks none.
+// return of the units, so that a crash between both steps leaks none. It plans none of an active
+// order, which another call has restored: its units may be pending, and a return would sell them
+// twice.
 func (s *Service) revive(
 	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
@@ -159,19 +170,27 @@ func (s *Service) revive(
 	if err != nil {
 		return order.Order{}, err
 	}
-	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, at.Now.Add(order.ReturnAfter))
+	sale, err := s.Store.Sale(ctx, d.GoodsID)
 	if err != nil {
 		return order.Order{}, err
 	}
-	// The limit of 0 means none: MySQL checks it.
-	adopted, err := s.Redis.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []reservation.OrderLine{l})
+	undo, err := s.Store.ScheduleRelease(ctx, d.GoodsID, l, at.Now.Add(order.ReturnAfter))
+	if errors.Is(err, order.ErrActive) {
+		none := order.StockMove{GoodsID: d.GoodsID, OrderSn: l.OrderSn}
+		return s.Store.RestoreOrder(ctx, d.ID, none, at)
+	}
+	if err != nil {
+		return order.Order{}, err
+	}
+	// Redis checks the limit, too: MySQL lacks the buyer's pending orders, and would refuse them.
+	units, err := s.Redis.Retake(ctx, d.GoodsID, undo.Epoch, sale.MaxPerBuyerLimit, l)
 	if _, shut := errors.AsType[*seckill.GateError](err); shut {
 		return order.Order{}, seckill.NewRebuilding(err)
 	}
 	if err != nil {
 		return order.Order{}, err
 	}
-	switch adopted[l.OrderSn] {
+	switch units {
 	case l.Quantity:
 	case 0: // Redis took nothing, so this only removes the planned return
 		s.Releaser.Release(ctx, []order.StockMove{undo})
