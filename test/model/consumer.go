@@ -78,25 +78,33 @@ func (w *world) write(p *proc, batch []message) bool {
 // writeLines writes lines in one transaction, or in halves where one of them is bad.
 func (w *world) writeLines(p *proc, goods int, lines []line) bool {
 	if slices.ContainsFunc(lines, func(l line) bool { return l.bad }) {
-		if len(lines) == 1 || w.omits(BatchSplit) {
-			return w.failAll(p, goods, lines)
-		}
-		half := len(lines) / 2
-		return w.writeLines(p, goods, lines[:half]) && w.writeLines(p, goods, lines[half:])
+		return w.split(p, goods, lines)
 	}
 	out, lost, ok := w.commit(p, goods, lines)
 	if !ok {
 		return false
 	}
+	if out.refused {
+		return w.split(p, goods, lines)
+	}
 	w.settleAndRelease(p, goods, out)
 	return len(lost) == 0 || w.failAll(p, goods, lost)
 }
 
+// split writes lines that MySQL has refused in halves, and a single one as failed.
+func (w *world) split(p *proc, goods int, lines []line) bool {
+	if len(lines) == 1 || w.omits(BatchSplit) {
+		return w.failAll(p, goods, lines)
+	}
+	half := len(lines) / 2
+	return w.writeLines(p, goods, lines[:half]) && w.writeLines(p, goods, lines[half:])
+}
+
 // inTx waits until a transaction succeeds: it repeats after a deadlock or a lost connection.
-func (w *world) inTx(p *proc) bool {
+func (w *world) inTx(p *proc, goods int) bool {
 	for {
 		p.step()
-		if w.db.up && w.rnd.IntN(16) != 0 {
+		if w.db.writable(goods) && w.rnd.IntN(16) != 0 {
 			return true
 		}
 		if w.omits(RetryInPlace) {
@@ -115,7 +123,7 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 	}
 	seen := adoption{adoptedBy: -1}
 	for {
-		if !w.inTx(p) {
+		if !w.inTx(p, goods) {
 			return out, lost, false
 		}
 		out = w.db.writeBatch(p, goods, lines, seen)
@@ -130,7 +138,7 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 			p.sleep(w.rnd.IntN(10))
 		}
 		p.step()
-		took, g := p.host.redis.adopt(goods, out.epoch, out.adopt)
+		took, g := p.host.redis.adopt(goods, out.epoch, out.adopt, false)
 		if g != open {
 			seen.park = !w.omits(LateOrdersNeverWait)
 			p.sleep(w.rnd.IntN(3))
@@ -183,13 +191,17 @@ func numbers(lines []line) []int {
 // failAll writes each line without a row as failed.
 func (w *world) failAll(p *proc, goods int, lines []line) bool {
 	for _, l := range lines {
-		if !w.inTx(p) {
+		if !w.inTx(p, goods) {
 			return false
 		}
 		if r := w.db.find(goods, l.sn); !unwritten(r) {
 			if r.tombstone {
 				w.settleAndRelease(p, goods, outcome{moves: w.db.resolveTombstone(l)})
 			}
+			continue
+		}
+		if w.db.refusesAny(l) {
+			w.db.keepMessage(l)
 			continue
 		}
 		w.logf("%s writes order %d of goods %d as failed", p.host.name, l.sn, goods)

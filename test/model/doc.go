@@ -1,6 +1,7 @@
 // Package model simulates the protocol of an order. API nodes reserve and publish. Redis restarts,
 // is emptied, fails over and fails back. The broker has a queue per shard, and MySQL has
 // transactions. Workers relay, write, release, reconcile and rebuild.
+// Operators requeue dead letters.
 //
 // One seed is one schedule: the order and duration of all steps, one fault and its moment. After
 // each step the model checks the guarantees that always hold: stock, limits, unique order numbers.

@@ -109,7 +109,7 @@ func (w *world) inject() {
 		w.healIn(outage, func() { w.broker.up = true })
 		return
 	case mysqlDown:
-		w.db.up = false
+		w.db.up, w.db.session = false, w.db.session+1
 		w.healIn(outage, func() { w.db.up = true })
 		return
 	case failover, failBack:

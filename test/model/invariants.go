@@ -85,7 +85,7 @@ func (w *world) undrained() string {
 				len(q.unacked))
 		}
 	}
-	if len(w.db.pendingMoves(w.now)) > 0 || len(w.db.cuts) > 0 || w.broker.fresh {
+	if len(w.db.pendingMoves(w.now+returnAfter)) > 0 || len(w.db.cuts) > 0 || w.broker.fresh {
 		return "stock moves are pending"
 	}
 	for g, k := range w.current.goods {
@@ -134,15 +134,15 @@ func (w *world) checkDrained() {
 func (w *world) checkPromise(f *orderRecord) {
 	r := w.db.find(f.goods, f.sn)
 	switch {
-	case f.answeredFailed && r != nil && r.status != failedOrder:
+	case f.answeredFailed && r != nil && r.status != failedOrder && !f.requeued:
 		w.violated("G5",
 			"buyer %d was answered that order %d of goods %d failed, and it was written", f.buyer,
 			f.sn, f.goods)
-	case !f.promised:
+	case !f.promised, r == nil && f.refusal == refusedAnyRow: // its dead letter has the order
 	case r == nil || r.buyer != f.buyer || r.status == parked:
 		w.violated("G3", "order %d of goods %d was promised to buyer %d and is not in MySQL",
 			f.sn, f.goods, f.buyer)
-	case r.status == failedOrder:
+	case (r.status == failedOrder || f.failed) && f.refusal == accepted:
 		w.violated("G5", "order %d of goods %d was promised to buyer %d and failed",
 			f.sn, f.goods, f.buyer)
 	}

@@ -29,7 +29,7 @@ func (w *world) onAPI(ticks int, request func(*proc)) {
 // amend is a PATCH: it changes the limit, and may add units by a stock move.
 func (w *world) amend(p *proc, goods int) {
 	g := &w.db.goods[goods]
-	if !w.db.up || g.epoch == 0 || g.closed {
+	if !w.db.writable(goods) || g.epoch == 0 || g.closed {
 		return
 	}
 	w.dirty = true
@@ -49,7 +49,7 @@ func (w *world) amend(p *proc, goods int) {
 func (w *world) cutStock(p *proc, goods int) {
 	g := &w.db.goods[goods]
 	units := 1 + w.rnd.IntN(2)
-	if !w.db.up || g.epoch == 0 || g.closed {
+	if !w.db.writable(goods) || g.epoch == 0 || g.closed {
 		return
 	}
 	w.logf("%d units of goods %d are to be withdrawn", units, goods)
@@ -77,7 +77,7 @@ func (w *world) finishCut(p *proc, c *move) {
 		if w.rnd.IntN(4) == 0 {
 			p.sleep(w.rnd.IntN(100)) // and a rebuild begins an epoch
 		}
-		if !w.db.up {
+		if !w.db.writable(c.goods) {
 			return
 		}
 		w.logf("cut %d of goods %d: result %d of epoch %d", c.id, c.goods, result, asked.epoch)
@@ -91,7 +91,7 @@ func (w *world) finishCut(p *proc, c *move) {
 // closeSale closes a sale. Once it is answered nothing may be reserved. The merchant repeats it
 // until then.
 func (w *world) closeSale(p *proc, goods int) {
-	if g := &w.db.goods[goods]; w.db.up && g.epoch > 0 {
+	if g := &w.db.goods[goods]; w.db.writable(goods) && g.epoch > 0 {
 		if !g.closed {
 			g.closed, g.version = true, g.version+1
 			w.logf("goods %d is closed: version %d", goods, g.version)

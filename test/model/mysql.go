@@ -40,8 +40,8 @@ const (
 type move struct {
 	id, goods, epoch, buyer, sn, q, issued int
 	kind                                   moveKind
-	applied                                bool
-	at                                     int
+	applied, deleted                       bool
+	at, lockedIn                           int
 }
 
 // goodsRow is the row of one sale; token is the newest fencing token. openedOn is the replication
@@ -50,6 +50,7 @@ type move struct {
 type goodsRow struct {
 	stock, total, version, epoch, token, openedOn int
 	ending                                        bool
+	lockedIn                                      int // the session of a transaction that commits
 	// limit is the units that one buyer may hold. maxLimit is the highest so far: an order of
 	// before an amendment is still written.
 	limit, maxLimit int
@@ -68,6 +69,7 @@ type snapshot struct {
 type mysql struct {
 	w        *world
 	up       bool
+	session  int // a transaction ends with the session in which it began
 	goods    []goodsRow
 	orders   []*row
 	bySn     map[[2]int]*row
@@ -75,6 +77,11 @@ type mysql struct {
 	moves    []*move
 	cuts     []*move         // those that MySQL has not ended; each has the epoch that decides it
 	barriers map[[2]int]bool // goods, token
+	// repaired: MySQL no longer refuses every row of some orders.
+	repaired bool
+	// freedAt is when a transaction of any goods has last ended whose commit took long.
+	freedAt     int
+	deadLetters []*deadLetter
 }
 
 // outcome is the result of a batch writer's transaction.
@@ -83,6 +90,7 @@ type outcome struct {
 	moves             []*move
 	adopt             []line // if not empty, the batch is not written: Redis must first adopt these
 	epoch             int
+	refused           bool // nothing is written
 }
 
 func (m *mysql) find(goods, sn int) *row { return m.bySn[[2]int{goods, sn}] }
@@ -90,6 +98,7 @@ func (m *mysql) find(goods, sn int) *row { return m.bySn[[2]int{goods, sn}] }
 // insert adds an order, in place of its parked row. A second row for the same number violates G7.
 func (m *mysql) insert(l line, s status) {
 	m.w.dirty = true
+	m.w.noteFailed(l, s)
 	r := &row{line: l, status: s, payBy: m.w.now + m.w.payTime}
 	switch old := m.find(l.goods, l.sn); {
 	case old == nil:
@@ -166,7 +175,7 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 		case seen[l.sn]:
 		case unwritten(r):
 			fresh = append(fresh, l)
-		case r.status != failedOrder:
+		case m.settles(r):
 			out.existing = append(out.existing, l.sn)
 		case r.tombstone:
 			lost = append(lost, l)
@@ -179,14 +188,15 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 			out.adopt = append(out.adopt, l)
 		}
 	}
-	if len(out.adopt) > 0 {
-		if !s.park {
-			return out
-		}
-		m.park(out.adopt)
-		fresh = slices.DeleteFunc(fresh, func(l line) bool { return slices.Contains(out.adopt, l) })
-		out.adopt = nil
+	if len(out.adopt) > 0 && !s.park {
+		return out
 	}
+	fresh = slices.DeleteFunc(fresh, func(l line) bool { return slices.Contains(out.adopt, l) })
+	if slices.ContainsFunc(fresh, m.refuses) {
+		return outcome{refused: true}
+	}
+	m.park(out.adopt)
+	out.adopt = nil
 	for _, l := range lost {
 		out.moves = append(out.moves, m.resolveTombstone(l)...)
 	}
@@ -243,10 +253,11 @@ func (m *mysql) byAffectedRows(goods int, lines, fresh []line, stock int, out *o
 // insertTombstone inserts the tombstone unless there is a row, or another epoch has begun than that
 // of the Redis which does not have the order.
 func (m *mysql) insertTombstone(l line, epoch int) bool {
-	if m.find(l.goods, l.sn) != nil || epoch != m.goods[l.goods].epoch {
+	if m.find(l.goods, l.sn) != nil || epoch != m.goods[l.goods].epoch || !m.writable(l.goods) {
 		return false
 	}
 	m.w.dirty = true
+	m.w.noteFailed(l, failedOrder)
 	r := &row{line: l, status: failedOrder, tombstone: true}
 	m.orders = append(m.orders, r)
 	m.bySn[[2]int{l.goods, l.sn}] = r
@@ -256,7 +267,9 @@ func (m *mysql) insertTombstone(l line, epoch int) bool {
 // resolveTombstone leaves a late order failed that was answered as lost. It releases the units that
 // an adoption reserved for the order.
 func (m *mysql) resolveTombstone(l line) []*move {
-	m.find(l.goods, l.sn).tombstone = false
+	r := m.find(l.goods, l.sn)
+	r.line, r.tombstone = l, false
+	m.addDeadLetter(l)
 	if m.w.omits(TombstoneReleases) {
 		return nil
 	}
@@ -266,6 +279,7 @@ func (m *mysql) resolveTombstone(l line) []*move {
 // fail writes an order as failed, with the stock move that releases its units in Redis.
 func (m *mysql) fail(l line) *move {
 	m.insert(l, failedOrder)
+	m.addDeadLetter(l)
 	return m.newMove(l, fail)
 }
 
@@ -274,6 +288,9 @@ func (m *mysql) finish(p *proc, goods int, rows []*row, to status) []*move {
 	stock := m.goods[goods].stock
 	if m.w.omits(LockedStock) {
 		p.step()
+	}
+	if m.locked(goods) {
+		return nil
 	}
 	var moves []*move
 	units := 0
@@ -340,6 +357,9 @@ func (m *mysql) nextToken(goods int) int {
 func (m *mysql) beginEpoch(goods, token, now int) (snapshot, bool) {
 	g := &m.goods[goods]
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
+		return snapshot{}, false
+	}
+	if slices.ContainsFunc(m.parkedLines(goods), m.refuses) {
 		return snapshot{}, false
 	}
 	if g.openedOn != 0 && !g.ending && !m.w.omits(OpeningInMySQL) {

@@ -289,10 +289,12 @@ func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) d
 // applyReservations reserves the units of a batch, and adds its outbox entry, whose id it returns.
 func (w *world) applyReservations(s *server, k *keys, vs []decision) int {
 	var lines []line
-	for _, v := range vs {
+	for i := range vs {
+		v := &vs[i]
 		if !v.taken {
 			continue
 		}
+		v.line.refusal = w.refusalOf(v.line)
 		lines = append(lines, v.line)
 		k.reserve(s, v.line)
 		w.records.reserve(w, s, v.line)

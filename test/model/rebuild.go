@@ -36,8 +36,12 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 		now = w.now + p.host.skew
 	}
 	p.step()
-	if !w.db.up {
+	if !w.db.writable(goods) {
 		return false
+	}
+	if slices.ContainsFunc(w.db.parkedLines(goods), w.db.refuses) && !w.omits(ParkedRefused) {
+		w.db.failParked(goods, token)
+		p.step()
 	}
 	snap, ok := w.db.beginEpoch(goods, token, now)
 	if !ok {
@@ -60,7 +64,7 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	if w.rnd.IntN(8) == 0 {
 		p.sleep(w.rnd.IntN(100))
 	}
-	if !w.db.up || !w.db.recordOpening(goods, token, snap.epoch, replid) {
+	if !w.db.writable(goods) || !w.db.recordOpening(goods, token, snap.epoch, replid) {
 		return false
 	}
 	p.step()
@@ -167,7 +171,7 @@ func (w *world) rebuild(p *proc, goods int) {
 func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 	for n := 1; ; n++ {
 		p.step()
-		if !w.db.up {
+		if !w.db.writable(goods) {
 			return false
 		}
 		inRedis := p.host.redis.goods[goods].epoch
@@ -239,7 +243,7 @@ func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 		return true
 	}
 	p.step()
-	if !w.db.up {
+	if !w.db.writable(goods) {
 		return false
 	}
 	epoch := w.db.goods[goods].epoch
@@ -247,7 +251,7 @@ func (w *world) endOpening(p *proc, goods, holder, token, shut int) bool {
 	if ok && on != 0 && on != shut && !w.omits(OpeningAwaited) {
 		p.host.redis.extendLock(goods, holder, openFor+openMargin)
 		p.sleep(p.host.ticks(openFor + openMargin))
-		return w.db.up && w.db.recordOpening(goods, token, epoch, 0)
+		return w.db.writable(goods) && w.db.recordOpening(goods, token, epoch, 0)
 	}
 	return ok
 }

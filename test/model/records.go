@@ -14,7 +14,9 @@ type orderRecord struct {
 	// its API can, and nothing bounds when.
 	lost           bool
 	answeredFailed bool
-	republished    int
+	// failed: MySQL wrote it as failed after it was promised, whatever operators did later.
+	failed, requeued, discarded bool
+	republished                 int
 }
 
 // records are the orders as an observer of every server would have recorded them.
@@ -70,6 +72,14 @@ func (w *world) promise(l line, taken bool) {
 	r := w.db.find(l.goods, l.sn)
 	if f := w.records.of(l); f != nil && (taken || r == nil || r.status != failedOrder) {
 		f.promised = true
+		f.failed = f.failed || r != nil && r.status == failedOrder
+	}
+}
+
+// noteFailed records that a promised order fails.
+func (w *world) noteFailed(l line, s status) {
+	if f := w.records.of(l); f != nil && f.promised && s == failedOrder {
+		f.failed = true
 	}
 }
 
@@ -109,7 +119,7 @@ func (w *world) queued(m message) {
 func (w *world) noteRepublished(lines []line) {
 	for _, l := range lines {
 		f := w.records.of(l)
-		if f == nil || f.publishedAt < 0 || !w.inQueue(l) {
+		if f == nil || f.publishedAt < 0 || !w.inQueue(l) || w.requeues {
 			continue
 		}
 		if f.republished++; f.republished > 2 {
@@ -132,11 +142,11 @@ func (w *world) inQueue(l line) bool {
 // republishes them.
 func (w *world) requireWrittenInTime(l line) {
 	f := w.records.of(l)
-	if f == nil || f.lost || f.publishedAt < 0 || !w.healed ||
+	if f == nil || f.lost || f.refusal != accepted || f.publishedAt < 0 || !w.healed ||
 		w.fault == queuePurged || w.fault == failBack {
 		return
 	}
-	if from := max(f.publishedAt, w.healedAt); w.now-from > writtenBy {
+	if from := max(f.publishedAt, w.healedAt, w.db.freedAt); w.now-from > writtenBy {
 		w.violated("G3", "order %d of goods %d was written %d ticks after it was in the queue",
 			f.sn, f.goods, w.now-from)
 	}

@@ -10,6 +10,7 @@ import (
 type line struct {
 	sn, goods, buyer, q, epoch, issued int
 	bad                                bool // MySQL rejects it
+	refusal                            refusal
 }
 
 // gate is the result of the gate check, with which every script begins.
@@ -244,8 +245,8 @@ func (s *server) settle(goods int, sns []int) bool {
 }
 
 // adopt is adopt.lua, which returns the units that each order has now. It takes them only behind an
-// open gate of the epoch.
-func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
+// open gate of the epoch. A requeue takes units again for an order that has ended.
+func (s *server) adopt(goods, epoch int, lines []line, again bool) (map[int]int, gate) {
 	g, k := s.gateOf(goods, false)
 	if g == unavailable {
 		return nil, g
@@ -257,11 +258,12 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 	s.writing()
 	for _, l := range lines {
 		units, known := k.has(l.buyer, l.sn)
-		over := k.held(l.buyer)+l.q > s.w.db.goods[goods].maxLimit && !s.w.omits(AdoptWithinLimit)
+		limited := !s.w.omits(AdoptWithinLimit) && (!again || !s.w.omits(RequeueWithinLimit))
+		over := limited && k.held(l.buyer)+l.q > s.w.db.goods[goods].maxLimit
 		switch {
 		case units > 0 && s.w.omits(AdoptByQuantity):
 			took[l.sn] = l.q
-		case known: // 0 for an order that has ended
+		case known && (units > 0 || !again): // 0 for an order that has ended
 			took[l.sn] = units
 		case over || l.q > k.avail:
 			took[l.sn] = 0

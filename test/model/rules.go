@@ -149,6 +149,36 @@ const (
 	TombstonesKept
 	// A late order that finds its tombstone releases the units that were adopted for it.
 	TombstoneReleases
+	// A parked order that MySQL refuses becomes failed before an epoch begins: it would keep the
+	// sale shut.
+	ParkedRefused
+	// Only an order with a row is requeued: another one may be pending, and its message comes again.
+	RequeueNeedsRow
+	// Only a failed order is requeued. The planned return of another one would release units that
+	// are sold, or its settling would count units that a second requeue has taken.
+	RequeueOfFailed
+	// The stock moves of a failed order are applied before its units are taken again.
+	FailedMovesFirst
+	// The return of the units is written before Redis takes them: the process may die in between.
+	ReturnPlanned
+	// Redis takes units for a requeued order within its buyer's limit, or a newer order of the
+	// buyer fails in MySQL.
+	RequeueWithinLimit
+	// A requeue ends before its planned return is due.
+	RequeueDeadline
+	// The releaser locks the move of a failed order while Redis applies it, because the commit of a
+	// requeue may last until the move is due.
+	MoveLocked
+	// The transaction that restores an order deletes the planned return, or does nothing.
+	RestoreRemovesReturn
+	// An order is restored only in the epoch in which Redis took its units.
+	RestoreInEpoch
+	// An order is restored only while its dead letter exists: an operator may have discarded it.
+	RestoreUndiscarded
+	// The reconciler returns the units that Redis has pending for an order that is final.
+	UnitsOfFinal
+	// It does so in a transaction that reads the order again: an operator may have requeued it.
+	ReturnOfFinal
 	lastRule
 )
 
@@ -219,6 +249,19 @@ var names = [...]string{
 	TombstoneBeforeAnswer:  "no tombstone before an order is answered as lost",
 	TombstonesKept:         "tombstones deleted at once",
 	TombstoneReleases:      "units adopted for a tombstone not released",
+	ParkedRefused:          "an epoch that waits for a parked order which MySQL refuses",
+	RequeueNeedsRow:        "a dead letter without a row requeued",
+	RequeueOfFailed:        "a dead letter of a written order requeued",
+	FailedMovesFirst:       "a dead letter requeued before its units have returned",
+	ReturnPlanned:          "units taken for a requeue without a planned return",
+	RequeueWithinLimit:     "a dead letter requeued beyond its buyer's limit",
+	RequeueDeadline:        "a requeue without a deadline",
+	MoveLocked:             "the return of a requeue applied while the requeue commits",
+	RestoreRemovesReturn:   "an order restored whatever became of its planned return",
+	RestoreInEpoch:         "an order restored in a newer epoch than that of its units",
+	RestoreUndiscarded:     "an order restored whose dead letter was discarded",
+	UnitsOfFinal:           "pending units of a final order kept",
+	ReturnOfFinal:          "pending units returned of an order that was requeued meanwhile",
 }
 
 // String returns the protocol's behaviour without the rule.

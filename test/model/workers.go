@@ -4,6 +4,10 @@ package model
 func (w *world) applyMoves(p *proc, moves []*move) {
 	for _, m := range moves {
 		p.step()
+		if w.requeues && m.kind == fail && !w.omits(MoveLocked) {
+			w.applyLocked(p, m)
+			continue
+		}
 		if p.host.redis.release(m) == applyLater {
 			continue
 		}
@@ -11,6 +15,28 @@ func (w *world) applyMoves(p *proc, moves []*move) {
 		if w.db.up {
 			m.applied = true
 		}
+	}
+}
+
+// applyLocked applies the move of a failed order in a transaction that has locked it. A requeue may
+// delete such a move.
+func (w *world) applyLocked(p *proc, m *move) {
+	session := w.db.session
+	if !w.db.up || m.applied || m.deleted || m.lockedIn == session {
+		return
+	}
+	m.lockedIn = session
+	defer func() {
+		if m.lockedIn == session {
+			m.lockedIn = 0
+		}
+	}()
+	if p.host.redis.release(m) == applyLater {
+		return
+	}
+	p.step()
+	if w.db.up && w.db.session == session && w.rnd.IntN(16) != 0 {
+		m.applied = true
 	}
 }
 
@@ -190,18 +216,27 @@ func (w *world) reconcile(p *proc, goods int) {
 		return
 	}
 	var written []int
-	var absent []line
+	var absent, final []line
 	for _, pd := range asked {
 		r := w.db.find(goods, pd.sn)
 		switch {
 		case unwritten(r) && w.dueForRepublishing(s.time()-pd.at):
 			absent = append(absent, pd.line)
-		case !unwritten(r) && r.status != failedOrder:
+		case unwritten(r):
+		case w.db.settles(r):
 			written = append(written, pd.sn)
+		default:
+			final = append(final, pd.line)
 		}
 	}
 	p.step()
+	if w.requeues && len(written)+len(final) > 0 && w.rnd.IntN(8) == 0 {
+		p.sleep(w.rnd.IntN(2 * returnAfter)) // and an operator requeues an order
+	}
 	s.settle(goods, written)
+	if w.requeues && !w.omits(UnitsOfFinal) {
+		w.returnUnits(p, goods, final)
+	}
 	w.noteRepublished(absent)
 	w.publishLines(p, goods, absent)
 }

@@ -22,10 +22,11 @@ const (
 	foreignFor      = 3
 	openMargin      = 5
 	maxDrains       = 3
-	harderOf        = 12830 // a quarter of so many seeds; it keeps the seeds of witnesses
-	mostDrift       = 3     // percent by which a clock is fast or slow: sixty times what NTP allows
-	notice          = 150   // 15 s: by then every host uses the new master of a failover
-	hour            = 36000 // by which the clocks of the workers are ahead
+	requeueSalt     = 0x912728 // schedules of the seeds of older witnesses have no requeues
+	harderOf        = 12830    // a quarter of so many seeds; it keeps the seeds of witnesses
+	mostDrift       = 3        // percent by which a clock is fast or slow: sixty times what NTP allows
+	notice          = 150      // 15 s: by then every host uses the new master of a failover
+	hour            = 36000    // by which the clocks of the workers are ahead
 )
 
 // world is the state of one schedule: every server, every host, the clients and the fault.
@@ -58,6 +59,8 @@ type world struct {
 	drifts bool
 	// changes: merchants change and close their sales.
 	changes bool
+	// requeues: MySQL refuses some orders, and operators requeue dead letters.
+	requeues bool
 	// remember makes servers keep their last states; only some faults need them.
 	remember bool
 
@@ -137,13 +140,14 @@ func newWorld(seed uint64, without Rule) *world {
 	}
 	w.harder = seed%harderOf < harderOf/4
 	w.drawFeatures(rand.New(rand.NewPCG(seed, 0xfea7)))
+	w.requeues = rand.New(rand.NewPCG(seed, requeueSalt)).IntN(4) == 0
 	w.current = w.newServer()
 	w.broker.up = true
 	for range 1 + rnd.IntN(2) {
 		w.broker.queues = append(w.broker.queues, &queue{})
 	}
 	w.db = &mysql{
-		w: w, up: true, bySn: map[[2]int]*row{},
+		w: w, up: true, session: 1, bySn: map[[2]int]*row{},
 		holdings: map[[2]int]int{}, barriers: map[[2]int]bool{},
 	}
 	for range w.nGoods {
@@ -151,6 +155,9 @@ func newWorld(seed uint64, without Rule) *world {
 		row := goodsRow{stock: stock, total: stock, limit: 1 + rnd.IntN(3)}
 		row.maxLimit = row.limit
 		w.db.goods = append(w.db.goods, row)
+	}
+	if w.requeues {
+		w.later(60+w.rnd.IntN(200), func() { w.db.repaired = true })
 	}
 	w.hosts()
 	w.addClients()
@@ -243,7 +250,7 @@ func Run(seed uint64, without Rule, trace bool) *Violation {
 			w.checkDrained()
 			break
 		}
-		if w.healed && w.now > w.healedAt+patience || n > 200_000 {
+		if w.healed && w.now > w.healedAt+w.patience() || n > 200_000 {
 			w.violated("G4", "not drained: %s", w.undrained())
 		}
 	}
@@ -253,5 +260,11 @@ func Run(seed uint64, without Rule, trace bool) *Violation {
 	return w.err
 }
 
-// patience is the time in ticks to drain after the fault has ended.
-const patience = 1500
+// patience is the time in ticks to drain after the fault has ended. An order of which MySQL refused
+// every row is published again when its age is twice what it was the last time.
+func (w *world) patience() int {
+	if w.requeues {
+		return 3000
+	}
+	return 1500
+}
