@@ -78,9 +78,7 @@ type mysql struct {
 	cuts     []*move         // those that MySQL has not ended; each has the epoch that decides it
 	barriers map[[2]int]bool // goods, token
 	// repaired: MySQL no longer refuses every row of some orders.
-	repaired bool
-	// freedAt is when a transaction of any goods has last ended whose commit took long.
-	freedAt     int
+	repaired    bool
 	deadLetters []*deadLetter
 }
 

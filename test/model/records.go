@@ -115,7 +115,8 @@ func (w *world) queued(m message) {
 	}
 }
 
-// noteRepublished records the orders that the reconciler publishes while the queue still has them.
+// noteRepublished records the orders that the reconciler publishes while the queue still has them,
+// unless a requeue may hold the consumer up.
 func (w *world) noteRepublished(lines []line) {
 	for _, l := range lines {
 		f := w.records.of(l)
@@ -139,14 +140,14 @@ func (w *world) inQueue(l line) bool {
 }
 
 // requireWrittenInTime requires the queue to redeliver unwritten lines before the reconciler
-// republishes them.
+// republishes them. In schedules with requeues a COMMIT or refused orders may hold the consumer up.
 func (w *world) requireWrittenInTime(l line) {
 	f := w.records.of(l)
-	if f == nil || f.lost || f.refusal != accepted || f.publishedAt < 0 || !w.healed ||
+	if f == nil || f.lost || w.requeues || f.publishedAt < 0 || !w.healed ||
 		w.fault == queuePurged || w.fault == failBack {
 		return
 	}
-	if from := max(f.publishedAt, w.healedAt, w.db.freedAt); w.now-from > writtenBy {
+	if from := max(f.publishedAt, w.healedAt); w.now-from > writtenBy {
 		w.violated("G3", "order %d of goods %d was written %d ticks after it was in the queue",
 			f.sn, f.goods, w.now-from)
 	}

@@ -168,7 +168,7 @@ func (m *mysql) writable(goods int) bool {
 
 // commit ends a transaction, unless MySQL has been down since it began.
 func (m *mysql) commit(r *restoring) {
-	r.over, m.freedAt = true, m.w.now
+	r.over = true
 	if r.session != m.session {
 		return
 	}
