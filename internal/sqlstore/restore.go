@@ -95,11 +95,11 @@ func (s *Store) ReturnUnits(
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
 // dead letter and the scheduled move, in one transaction with its entry in the audit log. Of an
-// active order, which another call has restored, it only deletes both; undo may then have no id. The
-// error is Conflict where
-// stock or limit do not allow it, or the order has ended since. It is order.ErrNoSuchDeadLetter for
-// a failed order whose dead letter was discarded. It is order.ErrTryAgain where the move's epoch is
-// over or the move is already released. Nothing is written with these errors.
+// active order, which another call has restored, it only deletes both; undo may then have no id.
+// The error is Conflict where stock or limit do not allow it, or the order has ended since. It is
+// order.ErrNoSuchDeadLetter for a failed order whose dead letter was discarded. It is
+// order.ErrTryAgain where the move's epoch is over or the move is already released. Nothing is
+// written with these errors.
 func (s *Store) RestoreOrder(
 	ctx context.Context, deadLetterID string, undo order.StockMove, at order.Times,
 ) (order.Order, error) {

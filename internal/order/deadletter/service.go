@@ -34,9 +34,9 @@ type Store interface {
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
-	// return, for the context's actor. Of an active order it only removes both. Conflict if stock or limit do not allow it, or if the order
-	// has ended since; ErrNoSuchDeadLetter if it was discarded; ErrTryAgain if the epoch has
-	// changed, or the outcome is unknown.
+	// return, for the context's actor. Of an active order it only removes both. Conflict if stock
+	// or limit do not allow it, or if the order has ended since; ErrNoSuchDeadLetter if it was
+	// discarded; ErrTryAgain if the epoch has changed, or the outcome is unknown.
 	RestoreOrder(
 		ctx context.Context, deadLetterID string, undo order.StockMove, at order.Times,
 	) (order.Order, error)
