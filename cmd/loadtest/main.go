@@ -108,10 +108,14 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	checking, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
 	defer cancel()
 	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
-	checked := verdict.Check(checking, verdict.Case{
+	c := verdict.Case{
 		Plan: p.Plan, Result: result, Merchant: p.merchant, Limit: p.limit,
 		Exclusive: p.goods == "", CutShort: cutShort,
-	})
+	}
+	if c.Exclusive { // others may change the stock of a sale of -goods
+		c.Stock = p.stock
+	}
+	checked := verdict.Check(checking, c)
 	if err := p.closeSale(checking); err != nil {
 		fmt.Fprintf(stderr, "the sale stays open: %v\n", err)
 	}

@@ -110,8 +110,9 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	result := loadgen.Run(ctx, plan)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	checked := verdict.Check(ctx,
-		verdict.Case{Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true})
+	checked := verdict.Check(ctx, verdict.Case{
+		Plan: plan, Result: result, Merchant: merchant, Stock: demoUnits, Limit: 1, Exclusive: true,
+	})
 	return report.New(report.Settings{Plan: plan}, result, checked, false)
 }
 

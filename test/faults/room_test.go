@@ -108,7 +108,7 @@ func (f roomFault) execute(t *testing.T, seed uint64) {
 	checking, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
 	v := verdict.Check(checking, verdict.Case{
-		Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
+		Plan: plan, Result: result, Merchant: merchant, Stock: units, Limit: 1, Exclusive: true,
 	})
 	t.Logf("%s, seed %d: %+v, outcomes %v", f.name, seed, *v.Line, result.Outcomes)
 	for _, d := range v.Differences {

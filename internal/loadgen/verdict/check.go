@@ -3,6 +3,7 @@ package verdict
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,8 +18,10 @@ type Case struct {
 	Plan     loadgen.Plan // the load: its goods, its APIs and its buyers' tokens
 	Result   loadgen.Result
 	Merchant apiclient.Client // token of the sale's merchant or of an operator
-	// Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only these
+	// Stock is the units that the sale was created with; 0 skips the comparison with the ledger's
+	// total. Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only these
 	// buyers buy from the sale; otherwise the rules that need it are skipped.
+	Stock     int64
 	Limit     int64
 	Exclusive bool
 	// CutShort means that a signal or a time limit stopped buyers. The rules about buyers in a line
@@ -72,11 +75,12 @@ func Check(ctx context.Context, c Case) Verdict {
 		})
 	}
 	_ = group.Wait() // failures are in the verdict
+	readable := err == nil
 	all, err := orders(ctx, ofSale(ctx, c.Merchant, c.Plan.GoodsID), "")
 	if err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
-		j.sale(all, ledger.Total > 0)
+		j.sale(all, readable)
 		if c.Plan.Room != nil {
 			j.line(ctx, all)
 		}
@@ -150,18 +154,28 @@ func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	if o.Quantity != k.Quantity {
 		j.addDifference(ruleLedger, "order %s: %d units, not %d", o.OrderSn, o.Quantity, k.Quantity)
 	}
+	if o.BuyerID != strconv.FormatInt(k.BuyerID, 10) {
+		j.addDifference(ruleDouble, "order %s of buyer %d is buyer %s's", o.OrderSn, k.BuyerID,
+			o.BuyerID)
+	}
 	j.isFinal(k.BuyerID, o.OrderSn, o.Status)
 }
 
 // isFinal counts an order's status. It reports whether the order was written: an accepted order
-// must leave the queue and must not fail.
+// must leave the queue and must not fail. No virtual buyer cancels, so a cancelled order of an
+// exclusive sale failed.
 func (j *checker) isFinal(buyer int64, sn, status string) bool {
 	j.Orders[status]++
-	rule, bad := map[string]string{"queued": ruleFinal, "failed": ruleFailed}[status]
-	if bad {
-		j.addDifference(rule, "order %s of buyer %d is %s", sn, buyer, status)
+	rule := ruleFailed
+	switch {
+	case status == "created", status == "paid", status == "expired",
+		status == "cancelled" && !j.Exclusive:
+		return true
+	case status == "queued":
+		rule = ruleFinal
 	}
-	return !bad
+	j.addDifference(rule, "order %s of buyer %d is %s", sn, buyer, status)
+	return false
 }
 
 // missing reads an accepted order that no list contains, because the API may still return its

@@ -112,7 +112,7 @@ func checked(t *testing.T, a *api, r loadgen.Result) Verdict {
 			Token: func(id int64) (string, error) { return fmt.Sprint(id), nil },
 		},
 		Result: r, Merchant: apiclient.Client{Base: server.URL, Token: "0", HTTP: httpClient},
-		Limit: 1, Exclusive: true,
+		Stock: 3, Limit: 1, Exclusive: true,
 	})
 }
 
@@ -161,6 +161,38 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 			r.Holders = append(r.Holders,
 				loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
 		}, ruleStock},
+		"one more was sold, and the ledger's total grew": {func(a *api, r *loadgen.Result) {
+			a.orders = append(a.orders, listedOrder{
+				OrderSn: "d", Status: "created", GoodsID: "9", BuyerID: "4", Quantity: 1,
+			})
+			r.Holders = append(r.Holders,
+				loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
+			a.ledger.Total, a.ledger.Sold, a.ledger.Database.Active = 4, 4, 4
+		}, ruleStock},
+		"the ledger is empty": {func(a *api, _ *loadgen.Result) { a.ledger = apiclient.Ledger{Balanced: true} }, ruleStock},
+		"an order is another buyer's in the sale's list": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"], a.lists["3"] = a.orders[1:2:2], a.orders[2:3:3]
+			a.orders = slices.Clone(a.orders)
+			a.orders[1].BuyerID = "3"
+		}, ruleDouble},
+		"an order is another buyer's in its buyer's list": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"] = slices.Clone(a.orders[1:2])
+			a.lists["2"][0].BuyerID = "3"
+		}, ruleDouble},
+		"the lists disagree about a quantity": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"] = a.orders[1:2:2]
+			a.orders = slices.Clone(a.orders)
+			a.orders[1].Quantity = 2
+			a.ledger.Sold, a.ledger.Total, a.ledger.Database.Active = 4, 4, 4
+		}, ruleLedger},
+		"nobody cancelled a cancelled order": {func(a *api, _ *loadgen.Result) {
+			a.orders[2].Status = "cancelled"
+			a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
+		}, ruleFailed},
+		"an order has no known status": {func(a *api, _ *loadgen.Result) {
+			a.orders[2].Status = "lost"
+			a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
+		}, ruleFailed},
 		"the stock is below zero": {func(a *api, _ *loadgen.Result) { a.ledger.Database.Stock = -1 }, ruleStock},
 		"an order has no 202": {func(a *api, _ *loadgen.Result) {
 			a.orders = append(a.orders, listedOrder{

@@ -15,9 +15,16 @@ func (j *checker) sale(all []listedOrder, readable bool) {
 		seen[o.OrderSn] = true
 		active += o.active()
 		released = released || o.active() == 0
-		if _, known := j.found[o.OrderSn]; !known && j.Exclusive {
+		switch f, known := j.found[o.OrderSn]; {
+		case !known && j.Exclusive:
 			j.addDifference(ruleUnreported, "order %s of buyer %s is only in the sale's list",
 				o.OrderSn, o.BuyerID)
+		case known && f.BuyerID != o.BuyerID:
+			j.addDifference(ruleDouble, "order %s is buyer %s's, and buyer %s's in the sale's list",
+				o.OrderSn, f.BuyerID, o.BuyerID)
+		case known && f.Quantity != o.Quantity:
+			j.addDifference(ruleLedger, "order %s: %d units, and %d in the sale's list", o.OrderSn,
+				f.Quantity, o.Quantity)
 		}
 	}
 	for sn, o := range j.found {
@@ -35,6 +42,10 @@ func (j *checker) sale(all []listedOrder, readable bool) {
 // both may be correct: the same unit was accepted twice, or returned units are left.
 func (j *checker) stock(active int64, released bool) {
 	l := j.Ledger
+	if j.Stock > 0 && l.Total != j.Stock {
+		j.addDifference(ruleStock, "the ledger's total is %d, and the sale has %d units", l.Total,
+			j.Stock)
+	}
 	if active > l.Total || l.Sold > l.Total || l.Available < 0 || l.Database.Stock < 0 {
 		j.addDifference(ruleStock, "%d units in orders, %d sold, of %d", active, l.Sold, l.Total)
 	}
