@@ -35,9 +35,9 @@ func NewLimits(
 	file string, timeout time.Duration, client redis.UniversalClient, count LimitCounter,
 	log *slog.Logger,
 ) (*Limits, error) {
-	book, err := rules.Load(file)
+	book, err := rulesOf(file)
 	if err != nil {
-		return nil, fmt.Errorf("SECKILL_RATELIMIT_FILE (%s): %w", file, err)
+		return nil, err
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)
@@ -48,6 +48,15 @@ func NewLimits(
 		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client),
 		log: log,
 	}, nil
+}
+
+// rulesOf reads a file of rules. Its error names the setting.
+func rulesOf(file string) (*rules.Rulebook, error) {
+	book, err := rules.Load(file)
+	if err != nil {
+		return nil, fmt.Errorf("SECKILL_RATELIMIT_FILE (%s): %w", file, err)
+	}
+	return book, nil
 }
 
 // Admin reads and changes limits. own returns the limit that belongs to a key itself, such as a

@@ -18,6 +18,7 @@ import (
 
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/webhook"
 )
@@ -59,7 +60,7 @@ func Start(
 		return config.Config{}, nil, err
 	}
 	cfg, warnings, err := config.Load(p, environ)
-	if err != nil {
+	if err := errors.Join(err, checkParts(cfg)); err != nil {
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
 	limitRuntime(p, cfg.Program)
@@ -68,6 +69,29 @@ func Start(
 		log.Warn("unknown setting", "problem", w)
 	}
 	return cfg, log, nil
+}
+
+// checkParts returns the problems of settings that only the parts which read them can judge, such as
+// those that name files. Those parts start one after another, and would report one problem each.
+func checkParts(cfg config.Config) error {
+	_, allow := parseAllow(cfg)
+	_, file := rulesOf(cfg.Limiter.File)
+	_, name := web.NewBrand(cfg.HTTP.BrandName, "")
+	_, logo := web.NewBrand("", cfg.HTTP.BrandLogo)
+	var issuer error
+	if cfg.OIDC.Audience != "" { // Load reports a missing one
+		_, issuer = newIssuer(APISettings{Issuer: issuerOf(cfg)}, nil)
+	}
+	return errors.Join(allow, file, name, logo, issuer)
+}
+
+// parseAllow parses the private hosts of webhooks.
+func parseAllow(cfg config.Config) (webhook.Allow, error) {
+	allow, err := webhook.ParseAllow(cfg.Webhook.Allow)
+	if err != nil {
+		err = fmt.Errorf("SECKILL_WEBHOOK_ALLOW: %w", err)
+	}
+	return allow, err
 }
 
 // parse adds -version to the flags and reads the arguments. It prints the help to stdout.
@@ -118,10 +142,7 @@ func ParseFlags(flags *flag.FlagSet, args []string, help func()) error {
 func SettingsOf(cfg config.Config) (Settings, error) {
 	secrets, err := cfg.Auth.OrderKeys()
 	keys, keysErr := cfg.Auth.Phones()
-	allow, allowErr := webhook.ParseAllow(cfg.Webhook.Allow)
-	if allowErr != nil {
-		allowErr = fmt.Errorf("SECKILL_WEBHOOK_ALLOW: %w", allowErr)
-	}
+	allow, allowErr := parseAllow(cfg)
 	return Settings{
 		WebhookKeys: keys, WebhookAllow: allow, Currency: cfg.HTTP.Currency,
 		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout,
