@@ -24,6 +24,7 @@ func main() { app.Main(run) }
 // environment, as for the other programs.
 type options struct {
 	addr, data string
+	addrFrom   string // the flag or the setting that has the address
 	demo, exit bool
 	guests     bool
 }
@@ -53,8 +54,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if o.exit && !o.demo {
 		return errExitAlone
 	}
+	o.addrFrom = "-addr"
 	if o.addr == "" {
-		o.addr = cfg.HTTP.Addr
+		o.addr, o.addrFrom = cfg.HTTP.Addr, "SECKILL_HTTP_ADDR"
 	}
 	// Lock before generating secrets: two first starts at once would otherwise generate different
 	// ones.
@@ -71,6 +73,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	up, err := embedded.Start(ctx, o.data, cfg.Order.MaxBacklogAge, log)
+	if ctx.Err() != nil && err != nil {
+		return nil // a signal is no failure; the next start continues the migration
+	}
 	if err != nil {
 		return err
 	}
@@ -104,7 +109,7 @@ func serve(
 	apiSettings.CountFetch = registry.CountFetch
 	// Listening early reports a port in use before anything else starts, and finds the port if the
 	// address has port 0.
-	listener, err := app.Listen(ctx, "SECKILL_HTTP_ADDR", o.addr)
+	listener, err := app.Listen(ctx, o.addrFrom, o.addr)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +32,49 @@ func TestRun_DamagedDatabaseIsNamedWithTheRemedy(t *testing.T) {
 	var out, trouble strings.Builder
 	err := run(t.Context(), []string{"-data", dir, "-addr", "127.0.0.1:0"}, nil, &out, &trouble)
 	require.ErrorContains(t, err, file+" is damaged: restore it from a backup")
+}
+
+func TestRun_WrongAddressNamesTheFlagOrTheSetting(t *testing.T) {
+	for _, c := range []struct{ flag, setting, want string }{
+		{"127.0.0.1:http-2", "", "(-addr;"},
+		{"", "127.0.0.1:http-2", "(SECKILL_HTTP_ADDR;"},
+	} {
+		environ := []string{"SECKILL_HTTP_ADDR=" + c.setting}
+		var out, trouble strings.Builder
+		err := run(t.Context(), []string{"-data", t.TempDir(), "-addr", c.flag}, environ, &out,
+			&trouble)
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestRun_SignalDuringTheStartIsNoFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, trouble strings.Builder
+	require.NoError(t, run(ctx, []string{"-data", t.TempDir()}, nil, &out, &trouble))
+}
+
+// stopper cancels a context at the first line of a demo.
+type stopper struct {
+	strings.Builder
+	stop context.CancelFunc
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "units are on sale") {
+		s.stop()
+	}
+	return s.Builder.Write(p)
+}
+
+func TestRun_InterruptedDemoPrintsNoVerdict(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &stopper{stop: cancel}
+	args := []string{"-data", t.TempDir(), "-addr", "127.0.0.1:0", "-demo"}
+	require.NoError(t, run(ctx, args, []string{"SECKILL_OPS_ADDR=127.0.0.1:0"}, out, io.Discard))
+	require.Contains(t, out.String(), "units are on sale")
+	require.NotContains(t, out.String(), "FAIL")
 }
 
 func TestFillSecrets_EmptyFileIsNamedWithTheRemedy(t *testing.T) {

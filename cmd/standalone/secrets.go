@@ -45,7 +45,7 @@ func secretOf(file string, set config.Secret, makeOne func() string) (config.Sec
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		generated := makeOne()
-		if err := os.WriteFile(file, []byte(generated), 0o600); err != nil {
+		if err := writeSecret(file, generated); err != nil {
 			return "", fmt.Errorf("write the generated secret %s: %w", file, err)
 		}
 		return config.Secret(generated), nil
@@ -58,6 +58,24 @@ func secretOf(file string, set config.Secret, makeOne func() string) (config.Sec
 			"and a new one is generated, which ends what the old one signed", file)
 	}
 	return config.Secret(text), nil
+}
+
+// writeSecret writes a file that is complete on the disk, or does not exist. A start on a full disk
+// would otherwise leave an empty file, and a power failure would lose the secret of stored orders.
+func writeSecret(file, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*") // only its owner may read it
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 // secretText returns a random secret of two texts: 256 bits, as many as HMAC-SHA256 can use.

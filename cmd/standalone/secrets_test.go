@@ -30,6 +30,7 @@ func TestFillSecrets_KeepsGeneratedSecrets(t *testing.T) {
 	var other config.Auth
 	require.NoError(t, fillSecrets(t.TempDir(), &other))
 	require.NotEqual(t, first.PhoneKeys, other.PhoneKeys)
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 3, "no temporary file is left")
 	for _, file := range []string{"jwt-secret", "payment-secret", "phone-keys"} {
 		info := must.Get(os.Stat(filepath.Join(dir, file)))(t)
 		require.Equal(t, fs.FileMode(0o600), info.Mode(), "only the owner may read the file")
