@@ -34,6 +34,26 @@ func TestRun_DamagedDatabaseIsNamedWithTheRemedy(t *testing.T) {
 	require.ErrorContains(t, err, file+" is damaged: restore it from a backup")
 }
 
+// TestRun_ReportsAllProblemsTogether checks settings that a part reads after the start, such as the
+// names of files, beside one that does not parse.
+func TestRun_ReportsAllProblemsTogether(t *testing.T) {
+	wrong := map[string]string{
+		"SECKILL_PAYMENT_TIMEOUT": "soon", "SECKILL_SHOP_NAME": strings.Repeat("x", 41),
+		"SECKILL_SHOP_LOGO": "none.png", "SECKILL_RATELIMIT_FILE": "none.yaml",
+		"SECKILL_WEBHOOK_ALLOW": "a b", "SECKILL_OIDC_ISSUER": "http://login.example",
+	}
+	environ := []string{"SECKILL_OIDC_AUDIENCE=buyers"}
+	for setting, value := range wrong {
+		environ = append(environ, setting+"="+value)
+	}
+	var out, trouble strings.Builder
+	err := run(t.Context(), []string{"-data", t.TempDir()}, environ, &out, &trouble)
+	require.Error(t, err)
+	for setting := range wrong {
+		require.Equal(t, 1, strings.Count(err.Error(), setting), "%s in %v", setting, err)
+	}
+}
+
 func TestRun_WrongAddressNamesTheFlagOrTheSetting(t *testing.T) {
 	for _, c := range []struct{ flag, setting, want string }{
 		{"127.0.0.1:http-2", "", "(-addr;"},
