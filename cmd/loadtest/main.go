@@ -66,6 +66,9 @@ func newLoadTest(o options, secret string) (*loadTest, error) {
 	tokens, err := auth.New([]byte(secret), 0, time.Now)
 	p := &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}
 	p.Token = p.buyerToken
+	if err != nil {
+		err = fmt.Errorf("SECKILL_JWT_SECRET or -secret-file: %w", err)
+	}
 	return p, err
 }
 

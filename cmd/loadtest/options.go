@@ -176,6 +176,7 @@ func (o options) check(ctx context.Context) error {
 		"-eager, -leavers, -sleepers and -unpaid are shares, together at most 1")
 	wrong(!shares, "-impatient and -hostile are shares, together at most 1")
 	wrong(min(o.Quantity, o.stock, o.limit) < 1, "-quantity, -stock and -limit must be above 0")
+	wrong(o.goods == "" && o.Quantity > o.limit, "-quantity must be at most -limit")
 	wrong(min(o.Ramp, o.startIn) < 0, "-ramp and -start-in must not be negative")
 	wrong(min(o.Patience, o.callTimeout, o.timeout, o.settle) <= 0,
 		"-patience, -call-timeout, -timeout and -settle must be above 0")

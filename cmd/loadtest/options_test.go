@@ -49,7 +49,8 @@ func TestCheck_ReportsAllProblems(t *testing.T) {
 		"no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
 		"a path":            {"-addr", "http://127.0.0.1/api"},
 		"a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
-		"no compression": {"-profile", "million", "-compress", "0.5"},
+		"more than the limit": {"-quantity", "2"},
+		"no compression":      {"-profile", "million", "-compress", "0.5"},
 	} {
 		_, err := parsed(t, args...)
 		require.Error(t, err, name)

@@ -162,19 +162,22 @@ type tokenCmd struct {
 
 // Run prints only the token, so that a shell can use it; JSON has its expiry too.
 func (c *tokenCmd) Run(s *session) error {
+	if c.TTL <= 0 {
+		return usage(fmt.Errorf("--ttl %s: nobody could use the token", c.TTL))
+	}
 	secret, err := c.secret()
 	if err != nil {
 		return err
 	}
 	tokens, err := auth.New(secret, 0, time.Now)
 	if err != nil {
-		return err
+		return usage(fmt.Errorf("SECKILL_JWT_SECRET (--secret), or jwt-secret in --data: %w", err))
 	}
 	token, err := tokens.Sign(seckill.Actor{
 		ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone, Email: c.Email,
 	}, c.TTL)
 	if err != nil {
-		return err
+		return usage(fmt.Errorf("--sub, --name, --phone or --email: %w", err))
 	}
 	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s",
 		token)

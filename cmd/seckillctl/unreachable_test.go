@@ -72,6 +72,28 @@ func TestToken_UsesTheSecretOfAStandalone(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out.String(), "."), "a JWT has three parts")
 }
 
+func TestToken_WrongValueIsNamedAsAWrongCommandLine(t *testing.T) {
+	secret := strings.Repeat("s", 32)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--secret", secret, "--sub", "a b"}, "--sub"},
+		{[]string{"--secret", secret, "--sub", "1", "--email", strings.Repeat("e", 5000)}, "--email"},
+		{[]string{"--secret", secret, "--sub", "1", "--ttl=-1h"}, "--ttl -1h0m0s"},
+		{[]string{"--secret", secret, "--sub", "1", "--ttl", "0"}, "--ttl 0s"},
+		{[]string{"--secret", "short", "--sub", "1"}, "SECKILL_JWT_SECRET (--secret)"},
+	} {
+		var out strings.Builder
+		err := run(t.Context(), append([]string{"token"}, c.args...), nil, &out, io.Discard)
+		require.ErrorContains(t, err, c.want)
+		var exit *exitError
+		require.ErrorAs(t, err, &exit)
+		require.Equal(t, codeUsage, exit.ExitCode(), c.args)
+		require.Empty(t, out.String(), "a shell would use it as a token")
+	}
+}
+
 // TestRun_WrongFlagIsOneLineAndNamed types flags with one dash, as the other programs take them.
 func TestRun_WrongFlagIsOneLineAndNamed(t *testing.T) {
 	for _, c := range []struct {
