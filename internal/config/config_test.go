@@ -188,6 +188,12 @@ func TestLoad_RingOfJWTSecrets(t *testing.T) {
 }
 
 // TestLoad_RequiresWhatStripeNeeds checks that each program names what its provider lacks.
+func TestOrderKeys_ListOfOldSecretsMayHaveSpaces(t *testing.T) {
+	const a, b = "an order secret that signed before", "an order secret that signed long ago"
+	keys := must.Get(Auth{JWTSecret: a, OldOrderSecrets: []Secret{a, " " + b}}.OrderKeys())(t)
+	require.Contains(t, keys, []byte(b))
+}
+
 func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
 	stripe := []string{secret, "SECKILL_PAYMENT_PROVIDER=stripe"}
 	_, _, err := Load(API, stripe)

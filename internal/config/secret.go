@@ -63,8 +63,8 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 	if len(keys) == 0 {
 		return nil, ErrNoSecret
 	}
-	for _, old := range a.OldOrderSecrets {
-		keys = append(keys, []byte(old))
+	for _, old := range a.OldOrderSecrets { // a list may have spaces after its commas
+		keys = append(keys, []byte(strings.TrimSpace(string(old))))
 	}
 	return keys, nil
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,8 +103,12 @@ const (
 // whether a retry is safe. A cluster's client does retry on broken connections; all commands of
 // this program allow that.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
+	addrs := slices.Clone(cfg.Addrs)
+	for i := range addrs { // a list may have spaces after its commas
+		addrs[i] = strings.TrimSpace(addrs[i])
+	}
 	opts := &redis.UniversalOptions{
-		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,
+		Addrs: addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,
 		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelSecret.Reveal(),
 		DialTimeout: redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(),
 		WriteTimeout: redisReply, PoolTimeout: redisReply, MaxRetries: -1, DialerRetries: 1,

@@ -19,6 +19,13 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
+func TestRedisOf_ListMayHaveSpaces(t *testing.T) {
+	client := RedisOf(config.Redis{Addrs: []string{"127.0.0.1:1", " 127.0.0.1:2"}})
+	defer client.Close()
+	require.Equal(t, []string{"127.0.0.1:1", "127.0.0.1:2"},
+		client.(*redis.ClusterClient).Options().Addrs)
+}
+
 func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	cert, key := certificate(t, t.TempDir())
 	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
