@@ -72,8 +72,10 @@ type Parts struct {
 	NewQueues   <-chan int
 	// GateLifetime is for how long a gate is open without a renewal; 0 where Redis cannot fail over.
 	GateLifetime time.Duration
-	Observers    Observers
-	Log          *slog.Logger
+	// MaxRebuilds bounds the rebuilds under way more than package rebuild does; 0 does not.
+	MaxRebuilds int
+	Observers   Observers
+	Log         *slog.Logger
 }
 
 // Observers receive what the services count and trace; each may be nil.
@@ -222,7 +224,8 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	}
 	workers := []Worker{
-		live, releaser, &rebuild.Worker{Live: live, Rebuilder: rebuilder},
+		live, releaser,
+		&rebuild.Worker{Live: live, Rebuilder: rebuilder, Most: p.MaxRebuilds},
 		&orderwriter.Consumer{
 			Writer: writer, Source: p.Source, BatchSize: s.BatchSize, Linger: s.BatchLinger,
 		},

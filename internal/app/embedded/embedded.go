@@ -33,6 +33,11 @@ type Servers struct {
 	mini *miniredis.Miniredis
 }
 
+// maxRebuilds keeps most of the embedded Redis free for the rebuilds' own work. It runs some 2,000
+// scripts a second, and the locks of 1,000 rebuilds would take them all: after a restart with
+// thousands of sales no rebuild would end.
+const maxRebuilds = 50
+
 // queue is a memqueue that is always up.
 type queue struct{ *memqueue.Queue }
 
@@ -71,7 +76,7 @@ func start(
 	orders := memqueue.New(1)
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
-		Provider: paymentprovider.Test{},
+		Provider: paymentprovider.Test{}, MaxRebuilds: maxRebuilds,
 		RedisStore: redisstore.New(client, redisstore.Options{
 			Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds(),
 		}),

@@ -29,7 +29,10 @@ const (
 type Worker struct {
 	Live      *livesales.List
 	Rebuilder *Rebuilder
-	running   sync.Map // goods ids of the rebuilds in this process
+	// Most lowers the bounds of rebuilds under way, for a slow Redis; 0 does not. Each one renews its
+	// lock twice a second, also while it waits.
+	Most    int
+	running sync.Map // goods ids of the rebuilds in this process
 }
 
 // Run works until ctx ends. Sales are rebuilt concurrently, so that none waits for the backlog of
@@ -38,9 +41,10 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) error {
 	w.Rebuilder.slots = newSlots(maxWorking, w.Live.Asked)
 	var asked, ongoing, others errgroup.Group
-	asked.SetLimit(maxAsked)
-	ongoing.SetLimit(maxOngoing)
-	others.SetLimit(maxOthers)
+	most := cmp.Or(w.Most, maxAsked)
+	asked.SetLimit(min(maxAsked, most))
+	ongoing.SetLimit(min(maxOngoing, most))
+	others.SetLimit(min(maxOthers, most))
 	checkAsked := func(ctx context.Context) {
 		for _, sale := range w.Live.AskedSales() {
 			w.check(ctx, sale, &asked)

@@ -70,12 +70,13 @@ func (l *lostSales) order() []int64 {
 	return append([]int64(nil), l.shut...)
 }
 
-// run runs a worker whose rebuilds wait for an hour once they have shut their gates.
-func (l *lostSales) run(t *testing.T) {
+// run runs a worker whose rebuilds wait for an hour once they have shut their gates. most is the
+// worker's.
+func (l *lostSales) run(t *testing.T, most int) {
 	log := slog.New(slog.DiscardHandler)
 	list := &livesales.List{Store: l, Redis: lostRedis{lost: l}, Log: log}
 	list.Refresh(t.Context())
-	w := Worker{Live: list, Rebuilder: &Rebuilder{
+	w := Worker{Live: list, Most: most, Rebuilder: &Rebuilder{
 		Opener: Opener{Store: l, Redis: lostRedis{lost: l}}, PublishTimeout: time.Hour, Log: log,
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +100,7 @@ func TestWorker_LostSalesWaitTogether(t *testing.T) {
 		})
 	}
 	l.sales[newest-1].EndAt = now.Add(time.Hour)
-	l.run(t)
+	l.run(t, 0)
 	require.Eventually(t, func() bool { return len(l.order()) == maxOthers+1 }, time.Minute,
 		time.Millisecond)
 	require.Contains(t, l.order(), int64(newest))
@@ -118,10 +119,30 @@ func TestWorker_AskedSalesDoNotWaitForOthers(t *testing.T) {
 		})
 	}
 	l.asked = []int64{newest}
-	l.run(t)
+	l.run(t, 0)
 	require.Eventually(t, func() bool { return len(l.order()) == maxOngoing+1 }, time.Minute,
 		time.Millisecond)
 	require.Contains(t, l.order(), int64(newest))
+}
+
+// TestWorker_MostBoundsTheRebuildsUnderWay checks the bound, and that a sale that requests wait for
+// has a place of its own.
+func TestWorker_MostBoundsTheRebuildsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 10
+		l := &lostSales{asked: []int64{100}}
+		for id := range int64(100) {
+			l.sales = append(l.sales, seckill.Sale{
+				GoodsID: id + 1, Status: seckill.Exposed, StartAt: time.Now().Add(-time.Hour),
+				EndAt: time.Now().Add(time.Hour),
+			})
+		}
+		l.run(t, most)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Len(t, l.order(), most+1)
+		require.Contains(t, l.order(), int64(100))
+	})
 }
 
 // TestSlots_AskedSaleIsNext checks that a free slot goes to a sale that requests wait for, although
