@@ -24,8 +24,8 @@ type Options struct {
 	// OnDenied answers a denied request. By default it is 429 with a line of text. The headers
 	// RateLimit, RateLimit-Policy and Retry-After are already set.
 	OnDenied func(http.ResponseWriter, *http.Request, ratelimit.Decision)
-	// OnError answers a request that could not be decided. By default it is 503. It is not called
-	// for a client that has left.
+	// OnError answers a request that could not be decided, also one whose context's deadline passed
+	// meanwhile. By default it is 503. It is not called for a client that has left.
 	OnError func(http.ResponseWriter, *http.Request, error)
 	// Wait makes requests wait for permits, up to the limit's MaxWait. By default they are denied
 	// at once.
@@ -71,7 +71,7 @@ func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request, key string) b
 		return true
 	case errors.Is(err, ratelimit.ErrLimited):
 		m.deny(w, r, reservation.Decision)
-	case r.Context().Err() == nil:
+	case !errors.Is(r.Context().Err(), context.Canceled): // a client that has left reads nothing
 		m.options.OnError(w, r, err)
 	}
 	return false

@@ -124,6 +124,18 @@ func TestHandler_ClientThatLeavesGetsNoAnswer(t *testing.T) {
 	assert.True(t, peek.Allowed, "it took a permit")
 }
 
+// TestHandler_DeadlineIsAnError checks that a request whose time is over gets an answer. Without
+// one, net/http would send 200 for a request that was not served.
+func TestHandler_DeadlineIsAnError(t *testing.T) {
+	h := httplimit.New(hourly(t, 1), httplimit.Options{KeyFunc: httplimit.RemoteIP}).
+		Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("served") }))
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(late, http.MethodGet, "/", nil))
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+}
+
 // TestHandler_HeadersFollowTheDraft checks RateLimit and RateLimit-Policy of draft 11 over HTTP.
 func TestHandler_HeadersFollowTheDraft(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
