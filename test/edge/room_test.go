@@ -47,6 +47,23 @@ func TestRoomStatus_IsAskedOnceASecond(t *testing.T) {
 	}, patience, tick, "the status is never renewed")
 }
 
+// TestRoomStatus_QueryReachesTheCacheToo checks that a query, and another spelling of the path, do
+// not lead past the cache. Nothing else limits these readings.
+func TestRoomStatus_QueryReachesTheCacheToo(t *testing.T) {
+	api := newAPI(t)
+	api.says(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		saying(http.StatusOK, "OK", `{}`)(w, r)
+	})
+	e := start(t, open(api.addr()))
+	for _, path := range []string{
+		room, room + "?x=1", room + "?x=2", "/sales/7/waiting%2Droom", "/sales/%37/waiting-room",
+	} {
+		require.Equal(t, "OK", e.ask(http.MethodGet, path).Reason, path)
+	}
+	require.EqualValues(t, 1, api.heard.Load())
+}
+
 // TestRoomStatus_KnowsUnchangedOnes checks that the edge itself answers 304.
 func TestRoomStatus_KnowsUnchangedOnes(t *testing.T) {
 	api := newAPI(t)
