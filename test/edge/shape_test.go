@@ -1,13 +1,18 @@
 package edge
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -58,7 +63,9 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	large := readAnswer(t, req)
 	require.Equal(t, "body", badField(t, large))
 	tooLong := e.ask(http.MethodGet, "/sales", "X-Long", strings.Repeat("x", 40<<10))
-	for _, a := range []answer{large, tooLong} {
+	trace := e.ask(http.MethodTrace, "/sales")
+	encoding := e.raw("GET /sales HTTP/1.1\r\nHost: edge\r\nTransfer-Encoding: gzip\r\n\r\n")
+	for _, a := range []answer{large, tooLong, trace, encoding} {
 		require.Equal(t, []any{400, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.Body)
 		shaped(t, a)
 	}
@@ -68,6 +75,17 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	require.Equal(t, []any{503, "UNAVAILABLE", "1"},
 		[]any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.Body)
 	shaped(t, a)
+}
+
+// raw sends a request as it is written, because Go's client refuses to send a malformed one.
+func (e *edge) raw(request string) answer {
+	var dialer net.Dialer
+	conn := must.Get(dialer.DialContext(e.t.Context(), "tcp", e.nginx.Addr()))(e.t)
+	defer conn.Close()
+	require.NoError(e.t, conn.SetDeadline(time.Now().Add(patience)))
+	must.Get(io.WriteString(conn, request))(e.t)
+	response := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(e.t)
+	return must.Get(apicheck.ReadReply(response))(e.t)
 }
 
 // TestRequestID_OfTheClientIsKeptWhereItIsPlain checks that the edge replaces a client's request id
