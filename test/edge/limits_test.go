@@ -87,6 +87,9 @@ func TestLimit_EachKeyHasItsOwn(t *testing.T) {
 		}, 4},
 		"goods":  {func(e *edge, i int) answer { return e.path(fmt.Sprint(1 + i%2)) }, 4},
 		"server": {func(e *edge, i int) answer { return e.path(fmt.Sprint(1+i), v4(i)...) }, 2},
+		"address of IPv4 in IPv6": {func(e *edge, i int) answer {
+			return e.path("1", from(fmt.Sprintf("::ffff:203.0.113.%d", i%2))...)
+		}, 4},
 		// One subscriber has a whole /64.
 		"address of IPv6": {func(e *edge, i int) answer { return e.path("1", v6(i)...) }, 2},
 		// All spellings of a goods id share one limit.

@@ -22,10 +22,14 @@ function M.goods()
   return id, next(args) == nil
 end
 
--- One subscriber has a whole IPv6 /64, so an IPv6 address counts by its first 8 bytes.
+local MAPPED = string.rep("\0", 10) .. "\255\255" -- ::ffff:0:0/96, IPv4 on a socket of IPv6
+
+-- One subscriber has a whole IPv6 /64, so an IPv6 address counts by its first 8 bytes. An IPv4
+-- address counts by its 4 bytes, also where it is mapped into IPv6.
 local function address()
   if ngx.var.edge_exempt == "1" then return "" end
   local bytes = ngx.var.binary_remote_addr
+  if sub(bytes, 1, #MAPPED) == MAPPED then return sub(bytes, #MAPPED + 1) end
   if #bytes == 16 then return sub(bytes, 1, 8) end
   return bytes
 end
@@ -75,7 +79,8 @@ function keys.user() return ngx.ctx.user or "" end
 
 function keys.address()
   local bytes = ngx.var.edge_address
-  if #bytes ~= 8 then return bytes == "" and "" or ngx.var.remote_addr end
+  if bytes == "" then return "" end
+  if #bytes == 4 then return string.format("%d.%d.%d.%d", string.byte(bytes, 1, 4)) end
   return hex(bytes) .. "/64"
 end
 
