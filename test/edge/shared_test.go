@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -234,4 +235,27 @@ func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 		publish(t, client)
 		shut.becomes("OK", "1")
 	}
+}
+
+// TestSharedLimit_WhileDNSIsSilent uses the deployed resolver settings with a DNS server that
+// receives and never answers. By default nginx waits for it for 30 s.
+func TestSharedLimit_WhileDNSIsSilent(t *testing.T) {
+	var listen net.ListenConfig
+	silent := must.Get(listen.ListenPacket(t.Context(), "udp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = silent.Close() })
+	text := string(must.Get(os.ReadFile(deployed + "/site/upstream.conf"))(t))
+	api := newAPI(t)
+	for old, replacement := range map[string]string{
+		"resolver 127.0.0.11 ": "resolver " + silent.LocalAddr().String() + " ",
+		"server api:8080 ":     "server " + api.addr() + " ",
+	} {
+		require.Contains(t, text, old)
+		text = strings.Replace(text, old, replacement, 1)
+	}
+	settings := string(must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t))
+	e := start(t, open(api.addr()).with("upstream.conf", text).with("settings.lua", settings))
+	began := time.Now()
+	require.Equal(t, "OK", e.path("1").Reason)
+	require.Less(t, time.Since(began), 20*time.Second)
+	require.Contains(t, e.nginx.Log(), "edge: redis: connect")
 }
