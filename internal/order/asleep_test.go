@@ -174,6 +174,16 @@ func (s asleepReconciler) ReturnUnits(
 	return s.Store.ReturnUnits(ctx, goodsID, l, now)
 }
 
+// released writes an order of a buyer for one unit as failed, and releases it in Redis.
+func (h *fixture) released(goods, buyer int64) reservation.OrderLine {
+	h.t.Helper()
+	l := h.numbered(goods, 1, buyer)
+	out := must.Get(h.store.WriteFailed(h.t.Context(), goods, l, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now()))(h.t)
+	h.releaser().Release(h.t.Context(), out.Moves)
+	return l
+}
+
 // unsettling is a Redis that fails before it settles orders.
 type unsettling struct{ deadletter.Redis }
 
@@ -186,10 +196,7 @@ func (unsettling) Settle(context.Context, int64, []string) (int, error) {
 func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 2).GoodsID
-	l := h.numbered(goods, 1, 7)
-	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now()))(t)
-	h.releaser().Release(t.Context(), out.Moves)
+	l := h.released(goods, 7)
 	must.Get(h.redis.Retake(t.Context(), goods, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	r := h.reconciler(h.parts.Log)
@@ -291,10 +298,7 @@ func TestRequeue_UnwrittenOrderKeepsItsUnits(t *testing.T) {
 func TestRequeue_LeavesRoomForANewerOrder(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 1).GoodsID
-	l := h.numbered(goods, 1, 7)
-	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now()))(t)
-	h.releaser().Release(t.Context(), out.Moves)
+	l := h.released(goods, 7)
 	h.queue.down.Store(true)
 	newer := h.buy(goods, 7, 1)
 	h.queue.down.Store(false)
@@ -332,10 +336,7 @@ func (r *deadRedis) Settle(context.Context, int64, []string) (int, error) {
 func TestRequeue_PlansNoReturnOfARestoredOrder(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 1).GoodsID
-	l := h.numbered(goods, 1, 7)
-	out := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now()))(t)
-	h.releaser().Release(t.Context(), out.Moves)
+	l := h.released(goods, 7)
 	d := h.deadLetters()[0]
 	h.DeadLetters.Redis = &deadRedis{Redis: h.redis}
 	asleep := *h.DeadLetters

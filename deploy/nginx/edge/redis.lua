@@ -1,5 +1,5 @@
 -- Calls to Redis over pooled connections, with a deadline for each step. After a failure nginx
--- makes no call for a moment. If Redis is down, only one request between two pauses waits.
+-- makes no call for a moment. While Redis is down, only requests that arrive during one call wait.
 local settings = require "site.settings".redis
 
 -- OpenResty includes resty.redis. Debian's lua-nginx-redis is the same library under another name.
