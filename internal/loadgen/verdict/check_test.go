@@ -98,6 +98,16 @@ func right() (*api, loadgen.Result) {
 	}
 }
 
+// nothingSold returns a load in which all five buyers have the same outcome, and an API that sold
+// nothing.
+func nothingSold(o buyer.Outcome) (api, loadgen.Result) {
+	a := api{ledger: apiclient.Ledger{Total: 3, Available: 3, Balanced: true}}
+	a.ledger.Database.Stock = 3
+	return a, loadgen.Result{
+		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {o: 5}},
+	}
+}
+
 func checked(t *testing.T, a *api, r loadgen.Result) Verdict {
 	t.Helper()
 	server := httptest.NewServer(a)
@@ -206,6 +216,16 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		"an order is of the wrong amount": {func(a *api, _ *loadgen.Result) { a.orders[0].Quantity = 2 }, ruleLedger},
 		"SOLD_OUT came too early": {func(a *api, _ *loadgen.Result) {
 			a.ledger.Total, a.ledger.Available, a.ledger.Database.Stock = 4, 1, 1
+		}, ruleSoldOut},
+		"SOLD_OUT is the only answer": {func(a *api, r *loadgen.Result) {
+			*a, *r = nothingSold(buyer.SoldOut)
+		}, ruleSoldOut},
+		"every buyer is refused": {func(a *api, r *loadgen.Result) {
+			*a, *r = nothingSold(buyer.Refused)
+		}, ruleSoldOut},
+		"every call fails": {func(a *api, r *loadgen.Result) {
+			*a, *r = nothingSold(buyer.GaveUp)
+			r.Holders = []loadgen.Holder{{BuyerID: 1, Quantity: 1, Uncertain: true}}
 		}, ruleSoldOut},
 		"a hostile call succeeded": {func(_ *api, r *loadgen.Result) {
 			r.Breaches = []string{"spy"}

@@ -39,7 +39,8 @@ func (j *checker) sale(all []listedOrder, readable bool) {
 }
 
 // stock finds oversold units, and buyers who were refused while units were left. After a release
-// both may be correct: the same unit was accepted twice, or returned units are left.
+// both may be correct: the same unit was accepted twice, or returned units are left. A buyer may
+// give up behind a limiter while units are left, but not every buyer.
 func (j *checker) stock(active int64, released bool) {
 	l := j.Ledger
 	if j.Stock > 0 && l.Total != j.Stock {
@@ -49,7 +50,7 @@ func (j *checker) stock(active int64, released bool) {
 	if active > l.Total || l.Sold > l.Total || l.Available < 0 || l.Database.Stock < 0 {
 		j.addDifference(ruleStock, "%d units in orders, %d sold, of %d", active, l.Sold, l.Total)
 	}
-	if released || len(j.Result.Holders) == 0 {
+	if released {
 		return
 	}
 	var accepted int64
@@ -59,9 +60,16 @@ func (j *checker) stock(active int64, released bool) {
 	if accepted > l.Total {
 		j.addDifference(ruleStock, "%d units were accepted of %d", accepted, l.Total)
 	}
-	refused, wanted := j.Result.Count(buyer.SoldOut), j.Result.Holders[0].Quantity
-	if j.Exclusive && refused > 0 && l.Available >= wanted {
+	if !j.Exclusive || l.Available < max(1, j.Plan.Quantity) {
+		return
+	}
+	if refused := j.Result.Count(buyer.SoldOut); refused > 0 {
 		j.addDifference(ruleSoldOut, "%d buyers; %d units are left", refused, l.Available)
+	}
+	tried := j.Result.Count(buyer.Refused) + j.Result.Count(buyer.GaveUp)
+	if tried > 0 && active == 0 && !j.CutShort {
+		j.addDifference(ruleSoldOut, "%d buyers were refused or gave up, and nobody has an order; "+
+			"%d units are left", tried, l.Available)
 	}
 }
 
