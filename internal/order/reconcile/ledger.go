@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -15,7 +14,7 @@ type LedgerReader struct {
 }
 
 // Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. MySQL
-// alone is the source for drafts and for sales that Redis no longer holds.
+// alone is the source for drafts and for retired sales.
 func (r LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	v, err := r.Redis.View(ctx, sale.GoodsID)
 	switch {
@@ -52,10 +51,10 @@ func redisLedger(v seckill.View) seckill.Ledger {
 	}
 }
 
-// fromMySQL makes the ledger of a sale that Redis does not hold. A sale that should be on is lost
-// and waits for its rebuild.
+// fromMySQL makes the ledger of a sale that Redis does not hold. Unless it is retired, Redis lost it,
+// and the queue may have orders that MySQL lacks until the rebuild, also after the sale's end.
 func (r LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	if sale.Status == seckill.Exposed && time.Now().Before(sale.EndAt) {
+	if sale.Status != seckill.Draft && !sale.Retired {
 		gate := &seckill.GateError{State: seckill.GateMissing}
 		return seckill.Ledger{}, seckill.NewRebuilding(gate)
 	}
