@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/workers"
 )
@@ -23,6 +24,7 @@ const (
 
 // Store deletes old rows from MySQL, at most limit in a call, and returns how many it has found.
 type Store interface {
+	order.Clock // dates the rows
 	// ForgetKeys deletes idempotency keys made before a moment.
 	ForgetKeys(ctx context.Context, before time.Time, limit int) (int, error)
 	// ForgetMoves deletes stock moves that were released before a moment.
@@ -62,7 +64,13 @@ func (w *Worker) Run(ctx context.Context) error {
 // runOnce deletes everything that is old by now. The kinds take turns, so that a large backlog of
 // one does not delay the others. A kind that fails waits for the next round.
 func (w *Worker) runOnce(ctx context.Context) {
-	now := time.Now()
+	now, err := w.Store.Now(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.Log.WarnContext(ctx, "cannot delete old rows, retrying", "err", err)
+		}
+		return
+	}
 	work := now.Add(-KeepWork)
 	kinds := map[string]func() (int, error){
 		"keys": func() (int, error) {
