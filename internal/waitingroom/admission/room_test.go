@@ -371,6 +371,23 @@ func TestRoom_DrawIsPublicAfterTheEnd(t *testing.T) {
 	}
 }
 
+// TestRoom_RetiredSaleHasNoPlaces checks that the room of a sale that Redis has forgotten for good
+// is over, and never "ask again".
+func TestRoom_RetiredSaleHasNoPlaces(t *testing.T) {
+	h := open(t, 3, -time.Second)
+	ctx := t.Context()
+	h.join(1, "")
+	require.NoError(t, h.client.FlushAll(ctx).Err())
+	sale := must.Get(h.store.Sale(ctx, h.id))(t)
+	sale.Retired = true
+	rooms := admission.NewService(over{sale}, h.redis, h.store, [][]byte{secret})
+	_, err := rooms.Find(ctx, h.id, "1", "")
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "%v", err)
+	_, err = rooms.Join(ctx, h.id, "1", "")
+	require.Equal(t, seckill.Ended, seckill.ReasonOf(err), "%v", err)
+	require.NoError(t, rooms.Leave(ctx, h.id, "1"))
+}
+
 // TestRoom_LossWhileBuyersAreAdmitted checks that admissions survive the loss of Redis and the
 // death of an admitter, that nobody who waits is overtaken, and that numbers which nobody shows
 // hold up nobody.

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -305,6 +306,9 @@ func (s *Service) visitBatch(
 	sale, err := s.sales.Sale(ctx, key.goodsID)
 	if err != nil {
 		return nil, err
+	}
+	if sale.Retired { // Redis has forgotten the room for good
+		return slices.Repeat([]visited{{Seat: Seat{Mark: Unknown}}}, len(visits)), nil
 	}
 	for grants := 0; ; grants++ {
 		state, seats, err := s.redis.Join(ctx, key.goodsID, key.mode, visits)
