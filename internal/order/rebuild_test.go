@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -337,8 +338,8 @@ func (h *fixture) retired(goods int64) bool {
 }
 
 // TestRetirer_RemovesEndedSaleFromRedis checks that the retirer waits until every order of an ended
-// sale is final, and then removes the sale from Redis. A late order makes the rebuilder load the
-// sale again.
+// sale is final, and then removes the sale from Redis. Its paths are judged as before. A late order
+// makes the rebuilder load the sale again.
 func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -364,6 +365,12 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	require.Empty(t, h.mini.Keys(), "nothing is left of it")
 	require.Equal(t, sn, must.Get(h.Purchases.Place(t.Context(), used))(t))
+	expired := must.Get(h.keys.Parse(h.numbered(sale.GoodsID, 1, 7).OrderSn))(t).Path()
+	for name, path := range map[string]string{"expired": expired, "invented": strings.Repeat("0", 32)} {
+		_, err := h.Purchases.Place(t.Context(),
+			purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: path, Quantity: 1})
+		require.Equal(t, seckill.BadPath, seckill.ReasonOf(err), "%s: %v", name, err)
+	}
 
 	h.runWorkers(settings())
 	l := h.ledger(sale.GoodsID)

@@ -119,7 +119,8 @@ func NewService(
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	r := s.reservation(p)
 	got, err := s.reserve(ctx, p.GoodsID, r)
-	retired := seckill.ReasonOf(err) == seckill.Ended
+	reason := seckill.ReasonOf(err)
+	retired := reason == seckill.Ended || reason == seckill.BadPath
 	if (retired || got.Code == reservation.WrongPath) && r.StoredPath == "" {
 		// Redis may have forgotten what the path bought.
 		written, failed := s.orders.Written(ctx, p.GoodsID, r.OrderSn)
@@ -290,8 +291,8 @@ func (s *Service) sale(
 	return s.sales.ExposedSale(ctx, goodsID)
 }
 
-// gateError returns the refusal for a shut gate: Ended if the sale is retired, or if it has ended
-// and the path cannot have an order in the queue; else Unavailable.
+// gateError returns the refusal for a shut gate: Unavailable, unless the sale has ended and the path
+// cannot have an order in the queue. Like the script it judges the path before the sale.
 func (s *Service) gateError(
 	ctx context.Context, goodsID int64, r reservation.Reservation, gate *seckill.GateError,
 ) error {
@@ -303,7 +304,10 @@ func (s *Service) gateError(
 		return err
 	}
 	over := v.PhaseAt(v.Now, v.Available) == seckill.PhaseEnded
-	if over && (v.Retired || r.StoredPath != "") {
+	switch {
+	case over && (r.StoredPath != "" || v.Retired && !v.Now.Before(r.PathEnd)):
+		return reservation.Verdict{Code: reservation.WrongPath}.Err()
+	case over && v.Retired:
 		return seckill.NewError(seckill.Ended, "the sale is over")
 	}
 	return seckill.NewRebuilding(gate)
