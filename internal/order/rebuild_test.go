@@ -365,8 +365,10 @@ func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	require.Empty(t, h.mini.Keys(), "nothing is left of it")
 	require.Equal(t, sn, must.Get(h.Purchases.Place(t.Context(), used))(t))
-	expired := must.Get(h.keys.Parse(h.numbered(sale.GoodsID, 1, 7).OrderSn))(t).Path()
-	for name, path := range map[string]string{"expired": expired, "invented": strings.Repeat("0", 32)} {
+	for name, path := range map[string]string{
+		"expired":  must.Get(h.keys.Parse(h.numbered(sale.GoodsID, 1, 7).OrderSn))(t).Path(),
+		"invented": strings.Repeat("0", 32),
+	} {
 		_, err := h.Purchases.Place(t.Context(),
 			purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: path, Quantity: 1})
 		require.Equal(t, seckill.BadPath, seckill.ReasonOf(err), "%s: %v", name, err)

@@ -291,8 +291,8 @@ func (s *Service) sale(
 	return s.sales.ExposedSale(ctx, goodsID)
 }
 
-// gateError returns the refusal for a shut gate: Unavailable, unless the sale has ended and the path
-// cannot have an order in the queue. Like the script it judges the path before the sale.
+// gateError returns the refusal for a shut gate: Unavailable, unless the sale has ended and the
+// path cannot have an order in the queue. Like the script it judges the path before the sale.
 func (s *Service) gateError(
 	ctx context.Context, goodsID int64, r reservation.Reservation, gate *seckill.GateError,
 ) error {

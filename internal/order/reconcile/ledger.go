@@ -51,8 +51,8 @@ func redisLedger(v seckill.View) seckill.Ledger {
 	}
 }
 
-// fromMySQL makes the ledger of a sale that Redis does not hold. Unless it is retired, Redis lost it,
-// and the queue may have orders that MySQL lacks until the rebuild, also after the sale's end.
+// fromMySQL makes the ledger of a sale that Redis does not hold. Unless it is retired, Redis lost
+// it, and the queue may have orders that MySQL lacks until the rebuild, also after the sale's end.
 func (r LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	if sale.Status != seckill.Draft && !sale.Retired {
 		gate := &seckill.GateError{State: seckill.GateMissing}
