@@ -14,10 +14,14 @@ import (
 // somebody waits for units that nobody was promised.
 func TestLines_StallIsALineThatMayMove(t *testing.T) {
 	c := NewConsumer("")
-	sale := seckill.Sale{GoodsID: 1, PerBuyerLimit: 2, Rate: seckill.Rate{PermitsPerSecond: 1}}
-	now := time.Unix(1000, 0)
+	now := time.Now()
+	sale := seckill.Sale{
+		GoodsID: 1, PerBuyerLimit: 2, Rate: seckill.Rate{PermitsPerSecond: 1},
+		EndAt: now.Add(time.Hour),
+	}
 	see := func(after time.Duration, s admission.State) {
 		now = now.Add(after)
+		s.Now = now
 		c.Lines.moved(sale, s, now)
 	}
 	stalled := func(want string) {
@@ -50,4 +54,29 @@ func TestLines_StallIsALineThatMayMove(t *testing.T) {
 	stalled("0")
 	see(0, admission.State{})
 	stalled("0")
+	see(0, free)
+	see(21*time.Second, free)
+	stalled("20")
+	sale.EndAt = now.Add(time.Second) // the script calls nobody after the end
+	see(10*time.Second, free)
+	stalled("0")
+}
+
+// TestLines_LineThatIsNotSeenAgainIsForgotten checks the gauges after the last sale with a line was
+// closed: nobody reports a line then.
+func TestLines_LineThatIsNotSeenAgainIsForgotten(t *testing.T) {
+	c := NewConsumer("")
+	now := time.Now()
+	sale := seckill.Sale{
+		GoodsID: 1, PerBuyerLimit: 1, Rate: seckill.Rate{PermitsPerSecond: 1}, EndAt: now,
+	}
+	state := admission.State{
+		Now: now.Add(-time.Hour), Seed: "s", Joined: 10, Admitted: 4, Available: 6,
+		Details: admission.Details{Called: 2, Missed: 1},
+	}
+	c.Lines.moved(sale, state, now.Add(-lineLife-time.Minute))
+	c.Lines.moved(sale, state, now.Add(-lineLife-time.Second))
+	for _, name := range []string{"joined", "waiting", "admitted", "missed", "stalled_seconds"} {
+		require.Contains(t, scrape(c.Registry), "seckill_waiting_room_"+name+" 0\n")
+	}
 }
