@@ -77,10 +77,14 @@ func (s Sale) check() error {
 		"queries": s.Queries, "streams": s.Streams,
 	} {
 		bound := "above 0"
-		if slices.Contains([]string{"polls", "waits", "queries", "streams"}, name) {
+		switch {
+		case slices.Contains([]string{"polls", "waits", "queries", "streams"}, name):
 			bound = "of at least 0"
+		case slices.Contains([]string{"peak", "call-size", "batch-size"}, name):
+			bound = "of at least 1"
 		}
-		if !(x >= 0) || x == 0 && bound == "above 0" || math.IsInf(x, 0) {
+		if !(x >= 0) || x == 0 && bound == "above 0" || x < 1 && bound == "of at least 1" ||
+			math.IsInf(x, 0) {
 			problems = append(problems, fmt.Errorf("%s must be a number %s", name, bound))
 		}
 	}
@@ -107,11 +111,13 @@ func Make(s Sale, c Calibration) (Plan, error) {
 		}
 		p.Rows = append(p.Rows, Row{
 			w.part, w.name, w.count, cost.Micros, w.count * cost.Micros / 1e6,
-			s.Peak * w.count / w.seconds,
+			math.Min(w.count, s.Peak*w.count/w.seconds), // a second has at most all of them
 		})
 		p.traffic(w.count, cost)
 	}
-	p.sum(s)
+	if err := p.sum(s); err != nil {
+		return Plan{}, err
+	}
 	for _, a := range []Amount{
 		{What: "API memory: connections", Count: s.Buyers},
 		{What: "API memory: event streams", Count: streams},
@@ -192,9 +198,13 @@ func (p *Plan) traffic(count float64, cost Cost) {
 	}
 }
 
+// mostNodes bounds a plan: above it a field is a mistake, and sums may be beyond what JSON and an int
+// can hold.
+const mostNodes = 1e6
+
 // sum adds the rows up by part. Redis executes on one processor, and the consumer uses a part of a
 // host's. The other parts use all.
-func (p *Plan) sum(s Sale) {
+func (p *Plan) sum(s Sale) error {
 	for _, name := range []string{api, redis, rabbit, consumer, mysql} {
 		sum, cores := Part{Part: name}, s.Cores
 		switch name {
@@ -209,7 +219,13 @@ func (p *Plan) sum(s Sale) {
 				sum.PeakCores += r.Peak * r.Micros / 1e6
 			}
 		}
-		sum.Count = int(math.Ceil(sum.PeakCores / (cores * s.Use)))
+		nodes := math.Ceil(sum.PeakCores / (cores * s.Use))
+		if !(nodes <= mostNodes) { // NaN too
+			return fmt.Errorf("%s would need more than %g nodes: correct buyers, the counts per "+
+				"buyer, cores, use or the sizes of batches", name, mostNodes)
+		}
+		sum.Count = int(nodes)
 		p.Parts = append(p.Parts, sum)
 	}
+	return nil
 }

@@ -46,6 +46,38 @@ func TestMake_PermitsBoundTheRateOfOrders(t *testing.T) {
 	require.EqualValues(t, 1, p.Rows[4].Peak, "100 orders at one permit per second")
 }
 
+func TestMake_ASecondHasAtMostAllRequests(t *testing.T) {
+	c, err := BuiltIn()
+	require.NoError(t, err)
+	s := sale()
+	s.Over = time.Millisecond
+	p, err := Make(s, c)
+	require.NoError(t, err)
+	for _, r := range p.Rows {
+		require.LessOrEqual(t, r.Peak, r.Count, r.Work)
+	}
+}
+
+// TestMake_RefusesPlansBeyondAllBounds checks fields whose plan had a negative number of nodes, or
+// was no JSON.
+func TestMake_RefusesPlansBeyondAllBounds(t *testing.T) {
+	c, err := BuiltIn()
+	require.NoError(t, err)
+	for name, change := range map[string]func(*Sale){
+		"buyers": func(s *Sale) { s.Buyers = 1e18 }, "cores": func(s *Sale) { s.Cores = 1e-300 },
+		"use": func(s *Sale) { s.Use = 1e-300 }, "polls": func(s *Sale) { s.Polls = 1e308 },
+		"per buyer": func(s *Sale) { s.PerBuyer = 1e-300; s.Buyers = 1e300 },
+		"peak":      func(s *Sale) { s.Peak = 0.5 },
+		"call size": func(s *Sale) { s.CallSize = 1e-320 },
+		"batch":     func(s *Sale) { s.BatchSize = 0.5 },
+	} {
+		s := sale()
+		change(&s)
+		_, err := Make(s, c)
+		require.Error(t, err, name)
+	}
+}
+
 func TestMake_NamesFieldsOutOfRange(t *testing.T) {
 	_, err := Make(Sale{Streams: -1}, Calibration{})
 	require.ErrorContains(t, err, "buyers must be")
