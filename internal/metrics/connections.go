@@ -18,8 +18,17 @@ func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publish
 	r.reg.MustRegister(collectors.NewDBStatsCollector(db, "mysql")) // go_sql_*
 }
 
-// RedisPool registers a program's connections to Redis.
-func (r *Registry) RedisPool(pool func() *redis.PoolStats) {
+// RedisPool registers a program's connections to Redis. The client keeps those of its pipelines in
+// a pool of their own, which has no timeouts: a pipeline that finds it full uses the other pool.
+func (r *Registry) RedisPool(client func() *redis.PoolStats) {
+	pool := func() redis.PoolStats {
+		sum := *client()
+		if p := sum.PipelineStats; p != nil {
+			sum.TotalConns, sum.IdleConns = sum.TotalConns+p.TotalConns, sum.IdleConns+p.IdleConns
+			sum.Misses += p.Misses
+		}
+		return sum
+	}
 	r.gaugeFunc("redis_pool_connections", "Connections to Redis, in use or idle.",
 		func() float64 { return float64(pool().TotalConns) })
 	r.gaugeFunc("redis_pool_idle_connections", "Idle connections to Redis.",
