@@ -125,3 +125,24 @@ func TestOf_WithoutACollectorTracesNothing(t *testing.T) {
 	cancel()
 	require.NoError(t, tr.Run(ctx))
 }
+
+// TestRun_CollectorThatIsDownIsLoggedOnce checks that the failed exports are one record of the log,
+// which names the setting.
+func TestRun_CollectorThatIsDownIsLoggedOnce(t *testing.T) {
+	c := collector.Start()
+	url := c.URL()
+	c.Close() // nothing listens there now
+	var text bytes.Buffer
+	tr, err := Of(t.Context(), config.Trace{Endpoint: url, OneIn: 1}, "a-service", "v1",
+		logging.Logger(&text, slog.LevelInfo, "json"))
+	require.NoError(t, err)
+	for range 2 {
+		_, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
+		answered(200, "OK")
+		require.NoError(t, tr.provider.ForceFlush(t.Context()), "the error would go to stderr")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, tr.Run(ctx))
+	require.Equal(t, 1, bytes.Count(text.Bytes(), []byte("SECKILL_OTLP_ENDPOINT")), text.String())
+}
