@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -51,7 +52,8 @@ func (o orderSecrets) keys() ([][]byte, error) {
 func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
 	keys, err := r.keys()
 	if err != nil {
-		return err
+		return usage(fmt.Errorf("SECKILL_ORDER_SECRET (--order-secret) or SECKILL_JWT_SECRET "+
+			"(--jwt-secret) of the API: %w", err))
 	}
 	client := connect.RedisOf(r.settings())
 	defer client.Close()

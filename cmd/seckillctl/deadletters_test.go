@@ -81,3 +81,15 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	out = must.Get(ctl("dead-letters", "list", "--mysql-dsn", dsn))(t)
 	require.Empty(t, out)
 }
+
+// TestDeadLetters_RequeueWithoutASecretIsAWrongCommandLine checks that no server is asked, and that
+// the exit code does not call for another try.
+func TestDeadLetters_RequeueWithoutASecretIsAWrongCommandLine(t *testing.T) {
+	t.Setenv("SECKILL_JWT_SECRET", "")
+	t.Setenv("SECKILL_ORDER_SECRET", "")
+	err := run(t.Context(), []string{"dead-letters", "requeue", "1"}, nil, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "SECKILL_ORDER_SECRET")
+	var exit *exitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, codeUsage, exit.ExitCode())
+}

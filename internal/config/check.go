@@ -37,7 +37,7 @@ func (c *Config) check(settings []Setting, unparsed []string) []error {
 		rule := s.field.Tag.Get("validate")
 		broken, _ := errors.AsType[validator.ValidationErrors](rules.Var(x.Interface(), rule))
 		for _, b := range broken {
-			is := fmt.Sprintf("%q", fmt.Sprint(b.Value()))
+			is := fmt.Sprintf("%q", withoutUser(fmt.Sprint(b.Value())))
 			if secret, ok := b.Value().(Secret); ok {
 				is = fmt.Sprintf("%d bytes long", len(secret))
 			}
@@ -53,6 +53,14 @@ func (c *Config) check(settings []Setting, unparsed []string) []error {
 		problems = append(problems, fmt.Errorf("SECKILL_PHONE_KEYS: %w", err))
 	}
 	return problems
+}
+
+// withoutUser hides what precedes the last @: an address that is given as a URL may have a password.
+func withoutUser(address string) string {
+	if at := strings.LastIndex(address, "@"); at >= 0 {
+		return "***" + address[at:]
+	}
+	return address
 }
 
 // isLong counts bytes, where the validator's min counts characters.

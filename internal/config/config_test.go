@@ -114,6 +114,16 @@ func TestLoad_ValueThatDoesNotParseIsOneProblem(t *testing.T) {
 	require.NotContains(t, err.Error(), "0s")
 }
 
+// TestLoad_HidesThePasswordOfAWrongAddress checks URLs where an address without a user belongs.
+func TestLoad_HidesThePasswordOfAWrongAddress(t *testing.T) {
+	_, _, err := Load(API, []string{
+		secret, "SECKILL_REDIS_ADDRS=redis://u:hidden@here:1", "SECKILL_OTLP_ENDPOINT=://u:hidden@there",
+	})
+	require.ErrorContains(t, err, `SECKILL_REDIS_ADDRS: is "***@here:1", must be host:port`)
+	require.ErrorContains(t, err, "@there")
+	require.NotContains(t, err.Error(), "hidden")
+}
+
 func TestLoad_NamesABadCurrency(t *testing.T) {
 	for _, p := range []Program{API, Consumer, Standalone} {
 		_, _, err := Load(p, []string{secret, "SECKILL_CURRENCY=EURO"})
