@@ -22,10 +22,24 @@ func (s *Store) Migrate(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if err := s.beginVersions(ctx); err != nil {
+		return err
+	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// beginVersions inserts the row with which goose's table begins, if a process died after it had
+// created the table. Goose would refuse the empty table.
+func (s *Store) beginVersions(ctx context.Context) error {
+	_, err := s.schema.ExecContext(ctx, `INSERT INTO goose_db_version (version_id, is_applied)
+		SELECT 0, 1 FROM (SELECT COUNT(*) AS n FROM goose_db_version) AS versions WHERE n = 0`)
+	if IsNotMigrated(err) { // goose creates the table
+		return nil
+	}
+	return wrapError("begin the table of versions", err)
 }
 
 // provider returns goose with the steps of the database's dialect.

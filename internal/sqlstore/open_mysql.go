@@ -63,13 +63,11 @@ func openMySQL(dsn, readDSN string) (*Store, error) {
 		return nil, err
 	}
 	store.clock, store.addr = &serverClock{}, strings.Join(primary.Addresses(cfg), ",")
-	cfg = cfg.Clone()
-	// A migration of a large table takes longer than any other statement may.
-	cfg.ReadTimeout = 0
-	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
-	if store.schema, err = openPool(cfg); err != nil {
+	schema, err := schemaConnector(cfg)
+	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
+	store.schema = sql.OpenDB(schema)
 	// Migrations are rare, so the pool keeps no connection between them.
 	store.schema.SetMaxIdleConns(0)
 	if store.replica, err = openReplica(readDSN); err != nil {
@@ -108,6 +106,19 @@ func openPool(cfg *mysql.Config) (*sql.DB, error) {
 		return nil, err
 	}
 	return sql.OpenDB(sessionConnector{connector}), nil
+}
+
+// schemaConnector connects as openPool does, for migrations.
+func schemaConnector(cfg *mysql.Config) (driver.Connector, error) {
+	cfg = cfg.Clone()
+	// A migration of a large table takes longer than any other statement may.
+	cfg.ReadTimeout = 0
+	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
+	connector, err := primary.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return repeatConnector{sessionConnector{connector}}, nil
 }
 
 // mysqlConfig parses a DSN and sets the options that the store depends on. The driver interpolates
