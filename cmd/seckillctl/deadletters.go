@@ -36,9 +36,9 @@ type resolver struct {
 
 // orderSecrets holds the flags of the secrets from which order numbers and access codes are signed.
 type orderSecrets struct {
-	JWTSecret   config.Secret   `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; the secret derived from it verifies order numbers too."`
-	OrderSecret config.Secret   `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that signs order numbers."`
-	OldSecrets  []config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
+	JWTSecret   config.Secret `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; the secret derived from it verifies order numbers too."`
+	OrderSecret config.Secret `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that signs order numbers."`
+	OldSecrets  config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
 }
 
 // keys returns the secrets: the first signs.

@@ -96,11 +96,11 @@ type AMQP struct {
 
 // Auth holds the secrets.
 type Auth struct {
-	JWTSecret       Secret   `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"omitempty,ring=32" help:"secrets of tokens (HS256) and of the pages' sessions: the first signs, all verify; standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET, an API needs it, or SECKILL_OIDC_ISSUER and SECKILL_ORDER_SECRET"`
-	OrderSecret     Secret   `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the first JWT secret if empty"`
-	OldOrderSecrets []Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"dive,bytes=32" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
-	PhoneKeys       Secret   `env:"SECKILL_PHONE_KEYS" in:"api consumer standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers and the secrets of webhooks, the same on every node; the first seals, all open; if empty, standalone generates one; key 0 is derived from each order secret and always opens"`
-	PaymentSecret   Secret   `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
+	JWTSecret       Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"omitempty,ring=32" help:"secrets of tokens (HS256) and of the pages' sessions: the first signs, all verify; standalone generates one if it is empty, a consumer needs it or SECKILL_ORDER_SECRET, an API needs it, or SECKILL_OIDC_ISSUER and SECKILL_ORDER_SECRET"`
+	OrderSecret     Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs random paths and order numbers, the same on every node; derived from the first JWT secret if empty"`
+	OldOrderSecrets Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list, each at least 32 bytes" validate:"omitempty,ring=32" help:"former and coming order secrets, which verify only: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
+	PhoneKeys       Secret `env:"SECKILL_PHONE_KEYS" in:"api consumer standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers and the secrets of webhooks, the same on every node; the first seals, all open; if empty, standalone generates one; key 0 is derived from each order secret and always opens"`
+	PaymentSecret   Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" validate:"omitempty,bytes=32" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
 }
 
 // OIDC holds the OpenID Connect issuer whose users may call the API and sign in on the pages.

@@ -71,7 +71,7 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, "fedcba9876543210fedcba9876543210", cfg.Auth.OrderSecret)
-	require.Equal(t, []Secret{before, next}, cfg.Auth.OldOrderSecrets)
+	require.EqualValues(t, before+","+next, cfg.Auth.OldOrderSecrets)
 	require.Equal(t, []string{"a:1", "b:2"}, cfg.Redis.Addrs)
 	require.Equal(t,
 		Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")},
@@ -79,10 +79,10 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Equal(t, 10*time.Second, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
-	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "", nil
+	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "", ""
 	derived := must.Get(cfg.Auth.OrderKeys())(t)
 	require.Len(t, derived, 1)
-	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "first", []Secret{before, next}
+	cfg.Auth.OrderSecret, cfg.Auth.OldOrderSecrets = "first", before+","+next
 	require.Equal(t, [][]byte{[]byte("first"), derived[0], []byte(before), []byte(next)},
 		must.Get(cfg.Auth.OrderKeys())(t), "what the derived secret signed before still verifies")
 }
@@ -197,13 +197,23 @@ func TestLoad_RingOfJWTSecrets(t *testing.T) {
 	}
 }
 
-// TestLoad_RequiresWhatStripeNeeds checks that each program names what its provider lacks.
 func TestOrderKeys_ListOfOldSecretsMayHaveSpaces(t *testing.T) {
 	const a, b = "an order secret that signed before", "an order secret that signed long ago"
-	keys := must.Get(Auth{JWTSecret: a, OldOrderSecrets: []Secret{a, " " + b}}.OrderKeys())(t)
+	keys := must.Get(Auth{JWTSecret: a, OldOrderSecrets: a + ", " + b}.OrderKeys())(t)
 	require.Contains(t, keys, []byte(b))
 }
 
+// TestLoad_SpacesMakeNoOldOrderSecretLonger checks that no list with a key of a few bytes, or of
+// none, is accepted: anybody could sign numbers with it.
+func TestLoad_SpacesMakeNoOldOrderSecretLonger(t *testing.T) {
+	const a, spaces = "an order secret that signed before", "                                "
+	for _, list := range []string{spaces, a + "," + spaces, a + "," + spaces + "short", a + ","} {
+		_, _, err := Load(API, []string{secret, "SECKILL_OLD_ORDER_SECRETS=" + list})
+		require.ErrorContains(t, err, "SECKILL_OLD_ORDER_SECRETS: is", list)
+	}
+}
+
+// TestLoad_RequiresWhatStripeNeeds checks that each program names what its provider lacks.
 func TestLoad_RequiresWhatStripeNeeds(t *testing.T) {
 	stripe := []string{secret, "SECKILL_PAYMENT_PROVIDER=stripe"}
 	_, _, err := Load(API, stripe)

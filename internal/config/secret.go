@@ -63,10 +63,7 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 	if len(keys) == 0 {
 		return nil, ErrNoSecret
 	}
-	for _, old := range a.OldOrderSecrets { // a list may have spaces after its commas
-		keys = append(keys, []byte(strings.TrimSpace(string(old))))
-	}
-	return keys, nil
+	return append(keys, a.OldOrderSecrets.Ring()...), nil
 }
 
 // SessionKeys returns the secrets of the pages' sessions, which are tokens of our own: the JWT
