@@ -21,7 +21,8 @@ func main() { app.Main(run) }
 // run wires the API and serves it until ctx ends. It stops the server before the connections,
 // because accepted requests still use them.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
-	cfg, log, err := app.Start(config.API, "api", nil, args, environ, stdout, stderr)
+	cfg, log, err := app.Start(config.API, "api", nil, args, environ, stdout, stderr,
+		connect.Check)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func main() { app.Main(run) }
 // connections that they use.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	cfg, log, err := app.Start(config.Consumer, "order-consumer", nil, args, environ, stdout,
-		stderr)
+		stderr, connect.Check)
 	if err != nil {
 		return err
 	}

@@ -51,16 +51,20 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 // Start reads a program's arguments and settings, and opens its log. nil flags mean -help and
-// -version alone. After either of these the error is flag.ErrHelp.
+// -version alone. After either of these the error is flag.ErrHelp. The checks find problems of
+// settings that only the program's own packages can judge.
 func Start(
 	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout,
-	stderr io.Writer,
+	stderr io.Writer, checks ...func(config.Config) error,
 ) (config.Config, *slog.Logger, error) {
 	if err := parse(p, name, flags, args, stdout); err != nil {
 		return config.Config{}, nil, err
 	}
 	cfg, warnings, err := config.Load(p, environ)
-	if err := errors.Join(err, checkParts(cfg)); err != nil {
+	for _, check := range append(checks, checkParts) {
+		err = errors.Join(err, check(cfg))
+	}
+	if err != nil {
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
 	limitRuntime(p, cfg.Program)

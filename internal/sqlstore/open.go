@@ -36,7 +36,7 @@ type Store struct {
 // may be down, because connections are made when they are needed. readDSN names one or several
 // replicas for lists (see readReplica). Empty, and with SQLite ignored: no replica.
 func Open(ctx context.Context, dsn, readDSN string) (s *Store, err error) {
-	if strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:") {
+	if forSQLite(dsn) {
 		s, err = openSQLite(ctx, dsn)
 	} else {
 		s, err = openMySQL(dsn, readDSN)
@@ -45,6 +45,10 @@ func Open(ctx context.Context, dsn, readDSN string) (s *Store, err error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	return s, nil
+}
+
+func forSQLite(dsn string) bool {
+	return strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:")
 }
 
 // newStore sets up GORM on a pool. GORM's own transactions, prepared statements and log are off:

@@ -85,6 +85,15 @@ func AddrOf(dsn string) string {
 	return strings.Join(primary.Addresses(cfg), ",")
 }
 
+// CheckDSN returns the problem of a DSN; nil for those of SQLite and for none.
+func CheckDSN(dsn string) error {
+	if dsn == "" || forSQLite(dsn) {
+		return nil
+	}
+	_, err := mysqlConfig(dsn)
+	return err
+}
+
 // limitPool bounds a pool. More connections would only wait for the hot rows. They end after half
 // an hour, so that they return to a server that is back after a failover.
 func limitPool(pool *sql.DB) {

@@ -31,6 +31,22 @@ type Servers struct {
 	redis     server
 }
 
+// Check returns the problems of the servers' addresses, to report them with those of all settings.
+func Check(cfg config.Config) error {
+	named := func(setting string, err error) error {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", setting, err)
+		}
+		return err
+	}
+	_, amqp := rabbit.NewPublisher(rabbit.Options{URLs: cfg.AMQP.Nodes()})
+	return errors.Join(
+		named("SECKILL_MYSQL_DSN", sqlstore.CheckDSN(cfg.MySQL.DSN.Reveal())),
+		named("SECKILL_MYSQL_READ_DSN", sqlstore.CheckDSN(cfg.MySQL.ReadDSN.Reveal())),
+		named("SECKILL_AMQP_URL", amqp),
+	)
+}
+
 // Open prepares connections; it contacts no server. outcome counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
 func Open(

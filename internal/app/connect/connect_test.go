@@ -2,6 +2,7 @@ package connect
 
 import (
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
@@ -84,6 +86,21 @@ func TestProbe_WrongPasswordNamesItsSetting(t *testing.T) {
 		require.Equal(t, "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD", warning.Setting)
 		require.Equal(t, addr, warning.Host)
 	}
+}
+
+// TestCheck_ReportsBadAddressesWithOtherProblems checks that one start names all problems.
+func TestCheck_ReportsBadAddressesWithOtherProblems(t *testing.T) {
+	_, _, err := app.Start(config.API, "api", nil, nil, []string{
+		"SECKILL_JWT_SECRET=tooshort", "SECKILL_AMQP_URL=amqp://user:hush@mq/,http://mq:5672",
+		"SECKILL_MYSQL_DSN=mysql://user:hush@host/db", "SECKILL_MYSQL_READ_DSN=u:hush@tcp(host:1)/",
+	}, io.Discard, io.Discard, Check)
+	for _, setting := range []string{"JWT_SECRET", "AMQP_URL", "MYSQL_DSN", "MYSQL_READ_DSN"} {
+		require.ErrorContains(t, err, "\nSECKILL_"+setting+": ")
+	}
+	require.NotContains(t, err.Error(), "hush")
+	_, _, err = app.Start(config.Consumer, "order-consumer", nil, nil,
+		[]string{"SECKILL_JWT_SECRET=" + strings.Repeat("s", 32)}, io.Discard, io.Discard, Check)
+	require.NoError(t, err)
 }
 
 func TestOpen_NamesTheSettingOfABadAddress(t *testing.T) {
