@@ -26,17 +26,30 @@ func withServer(err error, flags []*kong.Flag) error {
 	if server := cause.RefusedBy(err); server != "" {
 		return withCredentials(err, server, flags)
 	}
-	failed, ok := errors.AsType[*net.OpError](err)
-	if !ok || failed.Op != "dial" || failed.Addr == nil {
-		return err
-	}
-	settings := settingsOf(failed.Addr.String(), flags)
-	if len(settings) == 0 {
+	addr := dialled(err)
+	settings := settingsOf(addr, flags)
+	if addr == "" || len(settings) == 0 {
 		return err
 	}
 	return fmt.Errorf("%w\nno server answers at %s: start it, or set %s to another%s", err,
-		failed.Addr, strings.Join(settings, " or "), standaloneHint(filepath.Join("data",
+		addr, strings.Join(settings, " or "), standaloneHint(filepath.Join("data",
 			"seckill.db")))
+}
+
+// dialled returns the address that did not answer, or the name that has none: that of a container
+// which does not run, for example. "" for other errors.
+func dialled(err error) string {
+	failed, ok := errors.AsType[*net.OpError](err)
+	unknown, named := errors.AsType[*net.DNSError](err)
+	switch {
+	case !ok || failed.Op != "dial":
+		return ""
+	case named:
+		return unknown.Name
+	case failed.Addr == nil:
+		return ""
+	}
+	return failed.Addr.String()
 }
 
 // withCredentials adds the settings with the user and the password to an error of a server that
@@ -67,11 +80,14 @@ func settingOf(f *kong.Flag) string {
 	return fmt.Sprintf("%s (--%s)", strings.Join(f.Envs, ", "), f.Name)
 }
 
-// settingsOf returns the settings that hold an address, as "VARIABLE (--flag)". It compares the
-// ports, because the error has the address that a host's name resolved to. If no port fits, as
-// with an address that Sentinel returned, it returns the settings of all servers.
+// settingsOf returns the settings that hold an address or a name, as "VARIABLE (--flag)". Of an
+// address it compares the port, because the error has what a host's name resolved to. If none fits,
+// as with an address that Sentinel returned, it returns the settings of all servers.
 func settingsOf(addr string, flags []*kong.Flag) []string {
-	_, port, _ := net.SplitHostPort(addr)
+	part := addr + ":"
+	if _, port, err := net.SplitHostPort(addr); err == nil {
+		part = ":" + port
+	}
 	var all, fitting []string
 	for _, f := range flags {
 		if !slices.Contains([]string{"mysql-dsn", "redis-addrs", "amqp-url"}, f.Name) {
@@ -79,7 +95,7 @@ func settingsOf(addr string, flags []*kong.Flag) []string {
 		}
 		setting := settingOf(f)
 		all = append(all, setting)
-		if strings.Contains(f.Target.String(), ":"+port) {
+		if strings.Contains(f.Target.String(), part) {
 			fitting = append(fitting, setting)
 		}
 	}

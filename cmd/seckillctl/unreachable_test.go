@@ -35,6 +35,15 @@ func TestUnreachableServer_IsNamedWithItsSetting(t *testing.T) {
 	require.ErrorContains(t, ledger(), "--mysql-dsn sqlite:data/seckill.db reads it")
 }
 
+// TestUnknownHost_IsNamedWithItsSetting uses a name that never resolves (RFC 6761).
+func TestUnknownHost_IsNamedWithItsSetting(t *testing.T) {
+	err := run(t.Context(), []string{
+		"ledger", "7", "--mysql-dsn", "a:b@tcp(mysql.invalid:3306)/c",
+	}, nil, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "no server answers at mysql.invalid: start it, or set "+
+		"SECKILL_MYSQL_DSN (--mysql-dsn) to another")
+}
+
 func TestLedger_DatabaseWithoutMigrationsNamesTheCommand(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "seckill.db")
 	command := func(args ...string) error {
