@@ -38,8 +38,8 @@ type mysqlConn interface {
 
 type repeatConn struct{ mysqlConn }
 
-// ExecContext runs a statement. It succeeds if an earlier attempt has made the change: the column or
-// the index exists (errors 1060 and 1061), or the one to drop does not (1091).
+// ExecContext runs a statement. It succeeds if an earlier attempt has made the change: the column
+// or the index exists (errors 1060 and 1061), or the one to drop does not (1091).
 func (c repeatConn) ExecContext(
 	ctx context.Context, statement string, args []driver.NamedValue,
 ) (driver.Result, error) {

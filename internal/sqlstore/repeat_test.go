@@ -56,8 +56,8 @@ func (c cutConn) QueryContext(
 	return c.mysqlConn.QueryContext(ctx, statement, args)
 }
 
-// TestMigrate_ContinuesWhereAKillEndedIt kills migrations after one statement, two statements and so
-// on, until each step has ended. MySQL commits each change of a table by itself.
+// TestMigrate_ContinuesWhereAKillEndedIt kills migrations after one statement, two statements and
+// so on, until each step has ended. MySQL commits each change of a table by itself.
 func TestMigrate_ContinuesWhereAKillEndedIt(t *testing.T) {
 	onEach(t, sqlServers, func(t *testing.T, dsn string) {
 		h := openFixture(t, dsn, "")
