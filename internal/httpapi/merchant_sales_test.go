@@ -160,6 +160,19 @@ func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
 	h.want(201, create(otherMerchant(), "k-1", `"b"`)) // each merchant has keys of its own
 }
 
+// TestIdempotencyKey_CoversEmptyObjects checks a body that differs by an object without members,
+// which removes all pairs of metadata.
+func TestIdempotencyKey_CoversEmptyObjects(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	path := "/admin/sales/" + h.draft(sale{"metadata": map[string]string{"a": "b"}})
+	change := func(body string) reply {
+		return h.as(merchant(), "PATCH", path, body, "Idempotency-Key", "k-1")
+	}
+	h.want(200, change("{}"))
+	require.Equal(t, "CONFLICT", h.want(422, change(`{"metadata":{}}`)).Reason)
+}
+
 // TestListSales_HasWhatEachSold checks the figures of the list: sold units of unpaid orders too,
 // but the revenue of paid ones only.
 func TestListSales_HasWhatEachSold(t *testing.T) {

@@ -102,10 +102,18 @@ func (f *Fields) Raw(name string) string {
 	return ""
 }
 
-// Canonical returns one line per field, sorted. Two requests with the same fields have the same
-// lines, independent of the fields' place and order.
+// Canonical returns one line per field and per object, sorted. Two requests with the same fields
+// have the same lines, independent of the fields' place and order. An empty object has no fields,
+// and may still mean something: it removes all pairs of metadata.
 func (f *Fields) Canonical() []string {
-	lines := make([]string, 0, len(f.fields))
+	lines := make([]string, 0, len(f.fields)+len(f.objects))
+	for _, name := range f.objects {
+		if !slices.ContainsFunc(f.fields, func(v field) bool {
+			return strings.HasPrefix(v.name, name+".")
+		}) {
+			lines = append(lines, fmt.Sprintf("%q={}", name))
+		}
+	}
 	for _, v := range f.fields {
 		lines = append(lines, fmt.Sprintf("%q=%q", v.name, v.text))
 	}
