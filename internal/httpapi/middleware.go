@@ -35,7 +35,8 @@ func (a *api) requestMiddleware(c *gin.Context) {
 	setSecurityHeaders(c.Writer.Header(), rc.requestID)
 	defer a.observe(c, rc, started)
 	defer a.recoverPanic(c)
-	if strings.Contains(c.Request.URL.Path, "//") { // gin takes an empty segment for a parameter
+	// Gin takes an empty segment for a parameter. The key of a limiter may have any slashes.
+	if strings.Contains(strings.TrimSuffix(c.Request.URL.Path, c.Param("key")), "//") {
 		a.noRoute(c)
 		return
 	}

@@ -178,7 +178,9 @@ func TestLimiterAdmin_ReadsAndChangesLimits(t *testing.T) {
 	h.want(200, h.as(op, "DELETE", path, ""))
 	require.Equal(t, "rule", call("GET", path, "").Source)
 	h.want(200, h.path(who, goods))
-	require.Equal(t, "2001:db8::/64", call("GET", "/admin/limiters/orders/2001:db8::/64", "").Key)
+	for _, key := range []string{"2001:db8::/64", "/orders", "https://issuer.example/7"} {
+		require.Equal(t, key, call("GET", "/admin/limiters/orders/"+key, "").Key)
+	}
 }
 
 // TestLimiterAdmin_ListsRulesAndOverrides pages through all limits, two at a time.

@@ -178,7 +178,7 @@ func (d *Document) find(method, path string) (*routers.Route, map[string]string)
 // match returns a path's parameters. A limiter's key is the last parameter and may contain slashes.
 func (c call) match(path string) (map[string]string, bool) {
 	relative, cut := strings.CutPrefix(path, "/")
-	if !cut || strings.Contains(path, "//") {
+	if !cut {
 		return nil, false
 	}
 	limit := -1
