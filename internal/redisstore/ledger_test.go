@@ -176,7 +176,7 @@ func (s fixture) TestAdopt_NeedsTheOpenGateOfItsEpoch(t *testing.T) {
 	must.Get(s.Shut(t.Context(), goods, 2))(t)
 	refuses(2, seckill.GateShut)
 	s.load(onSaleIn(3, 3, 2))
-	s.lease = "another"
+	s.opts.Lease = "another"
 	refuses(3, seckill.GateLease)
 	s.requireUnits(3, 0, 0)
 }

@@ -20,7 +20,7 @@ func (s *Store) Lease(ctx context.Context, goodsID int64) (rebuild.Lease, error)
 func (s *Store) leaseOf(
 	ctx context.Context, node redis.UniversalClient, keys []string,
 ) (rebuild.Lease, error) {
-	fields, err := s.readLease.Run(ctx, node, keys, s.lease).Slice()
+	fields, err := s.readLease.Run(ctx, node, keys, s.opts.Lease).Slice()
 	r := &reply{fields: fields}
 	l := rebuild.Lease{ID: r.string(), Now: r.millis()}
 	if err = errors.Join(err, r.err); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) leaseOf(
 func (s *Store) OpenGate(
 	ctx context.Context, goodsID, epoch int64, t rebuild.OpenTime,
 ) (bool, error) {
-	opened, err := s.open.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, s.lease, epoch,
+	opened, err := s.open.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, s.opts.Lease, epoch,
 		t.From.UnixMilli(), t.Until.UnixMilli()).Bool()
 	if err != nil {
 		return false, fmt.Errorf("open a gate in redis: %w", err)
@@ -80,7 +80,7 @@ func (s *Store) renewOn(
 	for chunk := range slices.Chunk(sales, renewBatch) {
 		pipe := node.Pipeline()
 		for _, sale := range chunk {
-			s.open.EvalSha(ctx, pipe, []string{keysOf(sale.GoodsID).sale()}, s.lease, sale.Epoch,
+			s.open.EvalSha(ctx, pipe, []string{keysOf(sale.GoodsID).sale()}, s.opts.Lease, sale.Epoch,
 				t.From.UnixMilli(), t.Until.UnixMilli())
 		}
 		if _, err := pipe.Exec(ctx); err != nil {

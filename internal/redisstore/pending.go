@@ -25,10 +25,9 @@ const settleBatch = 500
 // returns how many were pending.
 func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, error) {
 	k, settled := keysOf(goodsID), 0
-	for len(sns) > 0 {
-		n := min(settleBatch, len(sns))
-		args := make([]any, n)
-		for i, sn := range sns[:n] {
+	for batch := range slices.Chunk(sns, settleBatch) {
+		args := make([]any, len(batch))
+		for i, sn := range batch {
 			args[i] = sn
 		}
 		done, err := s.settle.Run(ctx, s.client,
@@ -37,7 +36,7 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 		if err != nil {
 			return settled, fmt.Errorf("settle in redis: %w", err)
 		}
-		settled, sns = settled+done, sns[n:]
+		settled += done
 	}
 	return settled, nil
 }
@@ -347,7 +346,7 @@ func (s *Store) adoptLines(
 	lines []reservation.OrderLine,
 ) (map[string]int64, error) {
 	k := keysOf(goodsID)
-	args := append(make([]any, 0, 4+4*len(lines)), s.lease, epoch, limit, requeued)
+	args := append(make([]any, 0, 4+4*len(lines)), s.opts.Lease, epoch, limit, requeued)
 	for _, l := range lines {
 		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, order.EncodeLine(l))
 	}
@@ -375,7 +374,7 @@ func (s *Store) Release(
 	ctx context.Context, goodsID int64, moves []order.StockMove,
 ) ([]order.MoveResult, error) {
 	k := keysOf(goodsID)
-	args := append(make([]any, 0, 1+6*len(moves)), s.lease)
+	args := append(make([]any, 0, 1+6*len(moves)), s.opts.Lease)
 	for _, m := range moves {
 		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
 	}

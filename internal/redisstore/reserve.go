@@ -68,7 +68,7 @@ func (s *Store) SoldOut(
 		args = append(args, r.BuyerID)
 	}
 	copy(args, []any{
-		s.lease, epoch, s.opts.MaxBacklogMillis, len(rs), most, "", earliest, latest, "",
+		s.opts.Lease, epoch, s.opts.MaxBacklogMillis, len(rs), most, "", earliest, latest, "",
 	})
 	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox(), k.blocks()}
 	fields, err := s.reserve.Run(ctx, s.client, keys, args...).Slice()
@@ -119,7 +119,7 @@ func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [
 		quantities = nil
 	}
 	copy(args, []any{
-		s.lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest, lengths,
+		s.opts.Lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest, lengths,
 	})
 	for block := range slices.Chunk(entries, blockSize) {
 		args = append(args, order.JoinEntries(block))

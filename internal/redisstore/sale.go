@@ -73,7 +73,7 @@ func encodeDetails(sale seckill.Sale) ([]byte, error) {
 // View reads one sale and its numbers, or seckill.ErrNotLoaded where Redis does not have it.
 func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	k := keysOf(goodsID)
-	fields, err := s.view.Run(ctx, s.client, []string{k.sale(), k.outbox()}, s.lease).Slice()
+	fields, err := s.view.Run(ctx, s.client, []string{k.sale(), k.outbox()}, s.opts.Lease).Slice()
 	if err != nil {
 		return seckill.View{}, fmt.Errorf("read a sale from redis: %w", err)
 	}
@@ -86,7 +86,7 @@ func (s *Store) Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.V
 	pipe, answers := s.client.Pipeline(), make([]*redis.Cmd, len(goodsIDs))
 	for i, id := range goodsIDs {
 		k := keysOf(id)
-		answers[i] = s.view.EvalSha(ctx, pipe, []string{k.sale(), k.outbox()}, s.lease)
+		answers[i] = s.view.EvalSha(ctx, pipe, []string{k.sale(), k.outbox()}, s.opts.Lease)
 	}
 	_, _ = pipe.Exec(ctx) // each answer counts
 	views := make(map[int64]seckill.View, len(goodsIDs))
@@ -137,10 +137,7 @@ func readView(r *reply) (seckill.View, error) {
 	v.Total, v.Available, v.Pending, v.Sold = r.int(), r.int(), r.int(), r.int()
 	v.PendingSince = r.millis()
 	v.Outbox, v.OldestAt = r.int(), streamTime(r.string())
-	v.Lease = r.string()
-	if until := r.int(); until > 0 {
-		v.OpenUntil = time.UnixMilli(until).UTC()
-	}
+	v.Lease, v.OpenUntil = r.string(), r.optionalMillis()
 	return v, r.err
 }
 
@@ -185,7 +182,7 @@ func (s *Store) Load(
 	loaded, err := s.load.Run(ctx, s.client,
 		[]string{
 			k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves(), k.blocks(),
-		}, s.lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
+		}, s.opts.Lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
 		sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
 		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Int()
 	if err != nil {
@@ -225,7 +222,7 @@ func (s *Store) stageAll(
 func (s *Store) stageOrders(
 	ctx context.Context, key string, number int, orders []order.Held,
 ) error {
-	args := append(make([]any, 0, 3+3*len(orders)), number, int(stageLife.Seconds()), s.lease)
+	args := append(make([]any, 0, 3+3*len(orders)), number, int(stageLife.Seconds()), s.opts.Lease)
 	for _, o := range orders {
 		args = append(args, o.BuyerID, o.OrderSn, o.Quantity)
 	}
@@ -243,7 +240,7 @@ func (s *Store) stageOrders(
 // It returns the lease of the master that did so. The error is rebuild.ErrFenced, and nothing is
 // changed, where Redis has a newer epoch.
 func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error) {
-	lease, err = s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch, s.lease).Text()
+	lease, err = s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch, s.opts.Lease).Text()
 	if err != nil {
 		return "", fmt.Errorf("shut a sale in redis: %w", err)
 	}

@@ -13,7 +13,6 @@ import (
 // concurrent use.
 type Store struct {
 	client redis.UniversalClient
-	lease  string
 	opts   Options
 
 	reserve, view, load, updateSale, settle, release, adopt, retire *redis.Script
@@ -48,7 +47,7 @@ func New(client redis.UniversalClient, opts Options) *Store {
 		return redis.NewScript(lua.Source("gate") + lua.Source("room") + lua.Source(name))
 	}
 	return &Store{
-		client: client, lease: opts.Lease, opts: opts,
+		client: client, opts: opts,
 		reserve: gated("reserve"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
 		open: gated("open"), readLease: gated("lease"), shut: gated("shut"),
 		stage:   gated("stage"),

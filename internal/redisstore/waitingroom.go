@@ -50,7 +50,7 @@ func (k keys) ofRoom() []string {
 func (s *Store) Join(
 	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
 ) (admission.State, []admission.Seat, error) {
-	keys, args := joinArguments(keysOf(goodsID), s.lease, mode, visits)
+	keys, args := joinArguments(keysOf(goodsID), s.opts.Lease, mode, visits)
 	r, state, err := s.runRoom(ctx, s.join, "join a waiting room", keys, args)
 	if err != nil || !state.Ready() {
 		return state, nil, err
@@ -118,7 +118,7 @@ func (r *reply) seat() admission.Seat {
 
 // Room reads the state of a room, with details.
 func (s *Store) Room(ctx context.Context, goodsID int64) (admission.State, error) {
-	keys, args := joinArguments(keysOf(goodsID), s.lease, admission.Find, nil)
+	keys, args := joinArguments(keysOf(goodsID), s.opts.Lease, admission.Find, nil)
 	return s.runDetailed(ctx, s.join, "read a waiting room", keys, args)
 }
 
@@ -127,7 +127,7 @@ func (s *Store) Room(ctx context.Context, goodsID int64) (admission.State, error
 func (s *Store) Admit(
 	ctx context.Context, goodsID int64, c admission.Call,
 ) (admission.State, error) {
-	args := append(make([]any, 0, 5+len(c.Numbers)), s.lease, c.Admitted, c.Life.Milliseconds(),
+	args := append(make([]any, 0, 5+len(c.Numbers)), s.opts.Lease, c.Admitted, c.Life.Milliseconds(),
 		1000/c.Rate.PermitsPerSecond, int64(1000*c.Rate.MaxBurstSeconds))
 	for _, n := range c.Numbers {
 		args = append(args, n)
@@ -148,7 +148,7 @@ func (s *Store) Prepare(
 	if r.DrawSize == admission.NotDrawn {
 		seed = ""
 	}
-	args := append(make([]any, 0, 11+len(r.Turns)), s.lease, r.Lease, r.Joined, r.Limit,
+	args := append(make([]any, 0, 11+len(r.Turns)), s.opts.Lease, r.Lease, r.Joined, r.Limit,
 		r.Admitted, r.DrawSize, r.Digest, seed, commitment, gaps, r.Calls)
 	for _, turn := range r.Turns {
 		args = append(args, turn)
@@ -156,8 +156,8 @@ func (s *Store) Prepare(
 	return s.runDetailed(ctx, s.prepare, "prepare a waiting room", keysOf(goodsID).ofRoom(), args)
 }
 
-// RaiseLimit lets a room hand out the numbers up to a limit; SetSeed publishes its seed, and
-// SetHeld what may return. They change nothing if the room has another lease.
+// RaiseLimit lets a room hand out the numbers up to a limit. Like SetSeed and SetHeld, it changes
+// nothing if the room has another lease.
 func (s *Store) RaiseLimit(ctx context.Context, goodsID int64, lease string, limit int64) error {
 	return s.setRoom(ctx, goodsID, lease, "limit", limit)
 }
