@@ -67,28 +67,9 @@ func shortSn(text string) (end string, short bool) {
 // withManagedOrder returns the handler that runs a step on an order of a merchant's sale.
 func (a *api) withManagedOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		o, err := a.managedOrderAfter(ctx, r, step)
+		o, err := orderAfter(ctx, r, a.Orders.FindManaged, step)
 		return ok(a.newMaskedOrderResponse(ctx, o)), err
 	}
-}
-
-// managedOrderAfter runs a step on an order of a merchant's sale. The services check the sale's
-// owner.
-func (a *api) managedOrderAfter(
-	ctx context.Context, r *request, step orderStep,
-) (order.Order, error) {
-	sn := r.Raw("orderSn")
-	if !isOrderSn(sn) {
-		return order.Order{}, seckill.NewError(seckill.NotFound, "there is no such order")
-	}
-	err := r.permit(ctx, func() error {
-		_, err := a.Orders.FindManaged(ctx, r.actor, sn)
-		return err
-	})
-	if err != nil {
-		return order.Order{}, err
-	}
-	return step(ctx, r.actor, sn)
 }
 
 // shipOrder is POST /admin/orders/{orderSn}/ship.
@@ -122,18 +103,13 @@ func shortText(p *params.Fields, name string, low, high int) string {
 // revealOrder is POST /admin/orders/{orderSn}/reveal: the order with its buyer's data, which the
 // audit log records.
 func (a *api) revealOrder(ctx context.Context, r *request) (response, error) {
-	o, err := a.managedOrderAfter(ctx, r, a.Shipping.Reveal)
+	o, err := orderAfter(ctx, r, a.Orders.FindManaged, a.Shipping.Reveal)
 	return ok(a.newWholeOrderResponse(ctx, o)), err
 }
 
 // setAddress is PUT /orders/{orderSn}/shipping.
 func (a *api) setAddress(ctx context.Context, r *request) (response, error) {
-	text := func(name string) string {
-		if !r.Has(name) {
-			return ""
-		}
-		return r.Text(name)
-	}
+	text := func(name string) string { return textOr(r.Fields, name) }
 	address := shipping.Address{
 		Name: text("name"), Phone: text("phone"), Email: text("email"), Line1: text("line1"),
 		Line2: text("line2"), City: text("city"), PostalCode: text("postalCode"),
@@ -142,7 +118,7 @@ func (a *api) setAddress(ctx context.Context, r *request) (response, error) {
 	if err := r.Check(address.Validate()); err != nil {
 		return response{}, err
 	}
-	o, err := a.orderAfter(ctx, r,
+	o, err := orderAfter(ctx, r, a.Orders.Find,
 		func(ctx context.Context, by seckill.Actor, sn string) (order.Order, error) {
 			return a.Shipping.SetAddress(ctx, by, sn, address)
 		})

@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -123,19 +124,20 @@ type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (orde
 // withOrder returns the handler that runs a step on the order that a buyer names.
 func (a *api) withOrder(step orderStep) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
-		o, err := a.orderAfter(ctx, r, step)
+		o, err := orderAfter(ctx, r, a.Orders.Find, step)
 		return ok(a.newWholeOrderResponse(ctx, o)), err
 	}
 }
 
-// orderAfter runs a step on the order that a buyer names. The services check the order's owner.
-func (a *api) orderAfter(ctx context.Context, r *request, step orderStep) (order.Order, error) {
+// orderAfter runs a step on the order that a request names. find refuses, before any limit, callers
+// who may not see the order; the steps check that too.
+func orderAfter(ctx context.Context, r *request, find, step orderStep) (order.Order, error) {
 	sn := r.Raw("orderSn")
 	if !isOrderSn(sn) {
-		return order.Order{}, seckill.NewError(seckill.NotFound, "there is no such order")
+		return order.Order{}, query.NewNoSuchOrder()
 	}
 	err := r.permit(ctx, func() error {
-		_, err := a.Orders.Find(ctx, r.actor, sn)
+		_, err := find(ctx, r.actor, sn)
 		return err
 	})
 	if err != nil {

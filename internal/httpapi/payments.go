@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -38,7 +39,7 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 		return response{}, err
 	}
 	if !isOrderSn(sn) {
-		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
+		return response{}, query.NewNoSuchOrder()
 	}
 	if err := r.permit(ctx, nil); err != nil {
 		return response{}, err
