@@ -37,13 +37,9 @@ func buyerOf(r record) seckill.Actor {
 func (s *Service) findChangeable(
 	ctx context.Context, orderSn string, actor func(record) seckill.Actor,
 ) (order.Order, error) {
-	n, err := s.Keys.Parse(orderSn)
+	n, r, err := s.find(ctx, orderSn)
 	if err != nil {
-		return order.Order{}, NewNoSuchOrder()
-	}
-	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
-	if err != nil {
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+		return order.Order{}, err
 	}
 	o, err := s.decide(ctx, actor(r), n, orderSn, r)
 	switch {

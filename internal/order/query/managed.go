@@ -13,13 +13,9 @@ import (
 func (s *Service) FindManaged(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	n, err := s.Keys.Parse(orderSn)
+	n, r, err := s.find(ctx, orderSn)
 	if err != nil {
-		return order.Order{}, NewNoSuchOrder()
-	}
-	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
-	if err != nil {
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+		return order.Order{}, err
 	}
 	o, err := s.decide(ctx, buyerOf(r), n, orderSn, r)
 	if err != nil {

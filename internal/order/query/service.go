@@ -50,15 +50,24 @@ func NewService(deps Deps) *Service {
 // before it is on disk, and a server that crashes then loses it. Only the consumer gets the result
 // of the commit, and it settles the order after that (see commitUncertain).
 func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
+	n, r, err := s.find(ctx, orderSn)
+	if err != nil {
+		return order.Order{}, err
+	}
+	return s.decide(ctx, by, n, orderSn, r)
+}
+
+// find parses a number and reads its order. The error is NotFound for an invented number.
+func (s *Service) find(ctx context.Context, orderSn string) (ordersn.Number, record, error) {
 	n, err := s.Keys.Parse(orderSn)
 	if err != nil {
-		return order.Order{}, NewNoSuchOrder()
+		return n, record{}, NewNoSuchOrder()
 	}
 	r, err := s.lookups.Do(ctx, n.GoodsID, orderSn)
 	if err != nil {
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+		return n, r, seckill.NewUnavailable("the order can't be looked up", err)
 	}
-	return s.decide(ctx, by, n, orderSn, r)
+	return n, r, nil
 }
 
 // decide returns the status of an order that was looked up.
