@@ -148,29 +148,25 @@ func (l *List) keep(sales []seckill.Sale, version int64, full bool) {
 
 // Sales returns the sales that are not at rest.
 func (l *List) Sales() []seckill.Sale {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var sales []seckill.Sale
-	for _, s := range l.sales {
-		if !s.AtRest {
-			sales = append(sales, s.Sale)
-		}
-	}
-	return sales
+	return l.filter(func(s *Sale) bool { return !s.AtRest })
 }
 
 // Exposed returns the sales that are not closed, also those at rest: buyers join a line before the
 // sale starts.
 func (l *List) Exposed() []seckill.Sale {
+	return l.filter(func(s *Sale) bool { return s.Status == seckill.Exposed })
+}
+
+// filter returns the sales to keep. It holds the lock while it calls keep.
+func (l *List) filter(keep func(*Sale) bool) (kept []seckill.Sale) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var sales []seckill.Sale
 	for _, s := range l.sales {
-		if s.Status == seckill.Exposed {
-			sales = append(sales, s.Sale)
+		if keep(s) {
+			kept = append(kept, s.Sale)
 		}
 	}
-	return sales
+	return kept
 }
 
 // All returns every sale.
@@ -212,18 +208,7 @@ func (l *List) Asked(goodsID int64) bool {
 
 // AskedSales returns the sales that a process asked to serve in the last seconds.
 func (l *List) AskedSales() []seckill.Sale {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var sales []seckill.Sale
-	if len(l.asked) == 0 {
-		return nil
-	}
-	for _, s := range l.sales {
-		if l.asked[s.GoodsID] {
-			sales = append(sales, s.Sale)
-		}
-	}
-	return sales
+	return l.filter(func(s *Sale) bool { return l.asked[s.GoodsID] })
 }
 
 // Check reads a part of the sales in Redis. It begins and ends rests. It learns nothing of a sale
