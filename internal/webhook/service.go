@@ -163,6 +163,15 @@ func (s *Service) List(
 	return list, unavailable(err)
 }
 
+// mayChange returns the time of a change, or the refusal of Get.
+func (s *Service) mayChange(ctx context.Context, by seckill.Actor, id string) (time.Time, error) {
+	if _, err := s.Get(ctx, by, id); err != nil {
+		return time.Time{}, err
+	}
+	now, err := s.Store.Now(ctx)
+	return now, unavailable(err)
+}
+
 // Change changes an endpoint. With RotateSecret it returns the new secret, which is shown only now;
 // the one before signs too for SecretOverlap. A caller whose answer got lost may repeat the call.
 func (s *Service) Change(
@@ -173,12 +182,9 @@ func (s *Service) Change(
 			return e, "", err
 		}
 	}
-	if _, err := s.Get(ctx, by, id); err != nil {
-		return e, "", err
-	}
-	now, err := s.Store.Now(ctx)
+	now, err := s.mayChange(ctx, by, id)
 	if err != nil {
-		return e, "", unavailable(err)
+		return e, "", err
 	}
 	if c.RotateSecret {
 		secret = NewSecret()
@@ -195,12 +201,9 @@ func (s *Service) Change(
 
 // Delete deletes an endpoint and its deliveries.
 func (s *Service) Delete(ctx context.Context, by seckill.Actor, id string) error {
-	if _, err := s.Get(ctx, by, id); err != nil {
-		return err
-	}
-	now, err := s.Store.Now(ctx)
+	now, err := s.mayChange(ctx, by, id)
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
 	err = s.Store.DeleteEndpoint(seckill.WithActor(ctx, by), id, now)
 	s.record(ctx, err, "webhook deleted", by, "endpoint", id)
@@ -222,12 +225,9 @@ func (s *Service) Deliveries(
 func (s *Service) Retry(
 	ctx context.Context, by seckill.Actor, id, delivery string,
 ) (Delivery, error) {
-	if _, err := s.Get(ctx, by, id); err != nil {
-		return Delivery{}, err
-	}
-	now, err := s.Store.Now(ctx)
+	now, err := s.mayChange(ctx, by, id)
 	if err != nil {
-		return Delivery{}, unavailable(err)
+		return Delivery{}, err
 	}
 	d, err := s.Store.RetryDelivery(seckill.WithActor(ctx, by), id, delivery, now)
 	s.record(ctx, err, "webhook delivery sent again", by, "endpoint", id, "delivery", delivery)
