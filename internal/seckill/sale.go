@@ -17,11 +17,10 @@ type Phase string
 
 // The phases of an exposed sale.
 const (
-	Upcoming      Phase = "upcoming"
-	Ongoing       Phase = "ongoing"
-	PhaseSoldOut  Phase = "sold_out"
-	PhaseEnded    Phase = "ended"
-	defaultPerSec       = 1000
+	Upcoming     Phase = "upcoming"
+	Ongoing      Phase = "ongoing"
+	PhaseSoldOut Phase = "sold_out"
+	PhaseEnded   Phase = "ended"
 )
 
 // Admission is how buyers of a sale get random paths.
@@ -80,8 +79,7 @@ type Rate struct {
 // DefaultRate returns the rate of a sale that sets none.
 func DefaultRate() Rate {
 	return Rate{
-		Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1,
-		MaxWaitMillis: 1000,
+		Algorithm: "reserve", PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
 	}
 }
 
