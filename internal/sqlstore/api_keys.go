@@ -46,10 +46,7 @@ func (r apiKeyRow) key() apikey.Key {
 
 // AddAPIKey stores a new key, in one transaction with its entry in the audit log.
 func (s *Store) AddAPIKey(ctx context.Context, k apikey.Key) error {
-	scopes := make([]string, len(k.Scopes))
-	for i, scope := range k.Scopes {
-		scopes[i] = string(scope)
-	}
+	scopes := mapSlice(k.Scopes, func(scope apikey.Scope) string { return string(scope) })
 	row := apiKeyRow{
 		ID: k.ID, MerchantID: k.MerchantID, Name: k.Name, Scopes: strings.Join(scopes, " "),
 		Hash: hex.EncodeToString(k.Hash), CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt.UnixMilli(),

@@ -17,8 +17,8 @@ import (
 )
 
 // chunk is how many rows or keys one statement contains. An order has 19 columns, and MySQL accepts
-// 65,535 placeholders. SQLite's driver searches its placeholders linearly, so short
-// statements are faster there and cost no round trip.
+// 65,535 placeholders. SQLite's driver searches its placeholders linearly, so short statements are
+// faster there and cost no round trip.
 const (
 	chunk       = 1000
 	sqliteChunk = 100
@@ -49,9 +49,8 @@ const originBatch = "batch"
 //
 // Lines of an older epoch that b does not list as adopted by the present one are parked if b asks
 // for that. Otherwise WriteBatch writes nothing and returns an *orderwriter.AdoptError. The other
-// errors, with nothing written either, are
-// seckill.ErrNoSuchGoods, and a plain error for invalid data. The caller may repeat the call after
-// any error.
+// errors, with nothing written either, are seckill.ErrNoSuchGoods, and a plain error for invalid
+// data. The caller may repeat the call after any error.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if len(b.Lines) > 0 && s.optimism.try() {
 		out, err := s.writeOptimistically(ctx, b)
@@ -81,10 +80,9 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 		return order.Outcome{}, err
 	}
 	// A tombstone has a row, so its line is lost and not fresh.
-	lost := slices.DeleteFunc(slices.Clone(lines),
-		func(l reservation.OrderLine) bool { return !tombstones[l.OrderSn] })
-	fresh := slices.DeleteFunc(slices.Clone(lines),
-		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
+	lost := filter(lines, func(l reservation.OrderLine) bool { return tombstones[l.OrderSn] })
+	fresh := filter(lines,
+		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return !there })
 	// Redis was rebuilt without these lines. Their units must be taken in the present epoch first,
 	// or the sale would promise them twice.
 	late := toAdopt(b, sale.Epoch, fresh)
@@ -122,8 +120,7 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 func moveLate(
 	tx *gorm.DB, sale saleRow, b orderwriter.Batch, lines, late []reservation.OrderLine,
 ) error {
-	older := slices.DeleteFunc(slices.Clone(lines),
-		func(l reservation.OrderLine) bool { return l.Epoch >= sale.Epoch })
+	older := filter(lines, func(l reservation.OrderLine) bool { return l.Epoch < sale.Epoch })
 	if len(late) > 0 {
 		if err := park(tx, sale, late, b.Now); err != nil {
 			return err
@@ -134,8 +131,7 @@ func moveLate(
 
 // without returns lines without those of drop.
 func without(lines, drop []reservation.OrderLine) []reservation.OrderLine {
-	return slices.DeleteFunc(slices.Clone(lines),
-		func(l reservation.OrderLine) bool { return slices.Contains(drop, l) })
+	return filter(lines, func(l reservation.OrderLine) bool { return !slices.Contains(drop, l) })
 }
 
 // write executes the plan.

@@ -161,23 +161,20 @@ func newMove(
 // as adopted by it.
 func toAdopt(
 	b orderwriter.Batch, epoch int64, lines []reservation.OrderLine,
-) (late []reservation.OrderLine) {
-	for _, l := range lines {
+) []reservation.OrderLine {
+	return filter(lines, func(l reservation.OrderLine) bool {
 		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn] == l.Quantity
-		if l.Epoch < epoch && !adopted {
-			late = append(late, l)
-		}
-	}
-	return late
+		return l.Epoch < epoch && !adopted
+	})
 }
 
 // distinct drops repeated order numbers and keeps the first line of each.
 func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	seen := make(map[string]bool, len(lines))
-	return slices.DeleteFunc(slices.Clone(lines), func(l reservation.OrderLine) bool {
+	return filter(lines, func(l reservation.OrderLine) bool {
 		repeated := seen[l.OrderSn]
 		seen[l.OrderSn] = true
-		return repeated
+		return !repeated
 	})
 }
 

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -175,6 +174,3 @@ func (s *Store) DeleteDraft(
 		func() error { return s.inSaleTx(ctx, "delete a draft", goodsID, remove) })
 	return err
 }
-
-// errNoCut means that no cut has this id, which only a program error causes.
-var errNoCut = errors.New("no such cut")

@@ -53,24 +53,15 @@ func (s *Store) ClaimCodes(
 			return nil, err
 		}
 	}
-	answers := make([]string, len(claims))
-	for i, c := range claims {
-		answers[i] = owners[c.Code]
-	}
-	return answers, nil
+	return mapSlice(claims, func(c accesscode.Claim) string { return owners[c.Code] }), nil
 }
 
 // ownersOf returns the owners of the claims' codes that have one.
 func (s *Store) ownersOf(
 	ctx context.Context, goodsID int64, claims []accesscode.Claim,
 ) (map[accesscode.Number]string, error) {
-	codes := make([]accesscode.Number, len(claims))
-	for i, c := range claims {
-		codes[i] = c.Code
-	}
-	var rows []claimRow
-	err := s.read(ctx).Select("code", "buyer_id").
-		Where("goods_id = ? AND code IN ?", goodsID, codes).Find(&rows).Error
+	codes := mapSlice(claims, func(c accesscode.Claim) accesscode.Number { return c.Code })
+	rows, err := findIn[claimRow](s.read(ctx).Select("code", "buyer_id"), goodsID, "code", codes)
 	owners := make(map[accesscode.Number]string, len(rows))
 	for _, r := range rows {
 		owners[r.Code] = r.BuyerID

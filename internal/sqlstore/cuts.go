@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -143,6 +144,9 @@ func saveCut(tx *gorm.DB, cut cutRow) error {
 	return tx.Exec(`UPDATE stock_cuts SET state = ?, epoch = ? WHERE goods_id = ? AND id = ?`,
 		cut.State, cut.Epoch, cut.GoodsID, cut.ID).Error
 }
+
+// errNoCut means that no cut has this id, which only a program error causes.
+var errNoCut = errors.New("no such cut")
 
 // findCut reads one cut; errNoCut if there is none.
 func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {

@@ -81,11 +81,10 @@ func returnPayment(
 	if returned {
 		state, due, done = payment.Refunded, nil, millis(now)
 	}
-	err := requireRows(tx.Exec(`UPDATE payments
+	return requireRows(tx.Exec(`UPDATE payments
 		SET state = ?, reason = ?, kept = NULL, refund_at = ?, refunded_at = ?
 		WHERE goods_id = ? AND order_sn = ? AND kept = 1`,
 		state, reason, due, done, row.GoodsID, row.OrderSn), 1, errNoPayment)
-	return err
 }
 
 // errNoPayment refuses the refund of an order whose payment an early release did not record.
@@ -146,8 +145,7 @@ func (s *Store) SetAddress(
 		if done.Error != nil {
 			return none, done.Error
 		}
-		row, err := take[orderRow](tx.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn),
-			order.ErrNoSuchOrder)
+		row, err := findOrder(tx, goodsID, orderSn)
 		switch {
 		case err != nil:
 			return none, err
@@ -163,10 +161,9 @@ func (s *Store) SetAddress(
 
 // RecordReveal records that the context's actor has read the data of an order's buyer.
 func (s *Store) RecordReveal(ctx context.Context, o order.Order, now time.Time) error {
-	_, err := inTx(ctx, s, "record who has read an order", func(tx *gorm.DB) (none struct{}, err error) {
-		return none, tx.Create(orderEntry(tx, salechange.ActRevealOrder, o.GoodsID, o.OrderSn, now)).Error
+	return s.inTx(ctx, "record who has read an order", func(tx *gorm.DB) error {
+		return tx.Create(orderEntry(tx, salechange.ActRevealOrder, o.GoodsID, o.OrderSn, now)).Error
 	})
-	return err
 }
 
 // RecordExport records that the context's actor reads the data of a sale's buyers.

@@ -26,8 +26,7 @@ func (s *Store) UnreleasedAfter(
 
 // UnreleasedMoves lists at most limit stock moves of a goods that were made at madeBefore or
 // earlier, or before the server's clock was set back. They are not marked as released; the oldest
-// is first. Their writers release them at once; older
-// ones belong to a process that died.
+// is first. Their writers release them at once; older ones belong to a process that died.
 func (s *Store) UnreleasedMoves(
 	ctx context.Context, goodsID int64, madeBefore time.Time, limit int,
 ) ([]order.StockMove, error) {

@@ -19,16 +19,14 @@ const ended = "-"
 func (s *Store) RecordOpening(
 	ctx context.Context, goodsID, token, epoch int64, lease string,
 ) error {
-	_, err := inSaleTx(ctx, s, "record an opening", goodsID,
-		func(tx *gorm.DB, row saleRow) (none struct{}, err error) {
-			// A MySQL that has lost the end of an opening in a failover still has it.
-			open := lease == "" && !strings.HasPrefix(row.OpenedOn, ended)
-			if row.RebuildToken != token || row.Epoch != epoch || open {
-				return none, rebuild.ErrFenced
-			}
-			return none, setOpenedOn(tx, row, lease)
-		})
-	return err
+	return s.inSaleTx(ctx, "record an opening", goodsID, func(tx *gorm.DB, row saleRow) error {
+		// A MySQL that has lost the end of an opening in a failover still has it.
+		open := lease == "" && !strings.HasPrefix(row.OpenedOn, ended)
+		if row.RebuildToken != token || row.Epoch != epoch || open {
+			return rebuild.ErrFenced
+		}
+		return setOpenedOn(tx, row, lease)
+	})
 }
 
 // EndOpening ends the recorded opening of a sale and returns its lease, also if it has ended

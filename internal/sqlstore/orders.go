@@ -43,8 +43,7 @@ func (s *Store) StatusOf(
 	if err != nil || len(found) == len(sns) {
 		return found, wrapError("read order states", err)
 	}
-	missing := slices.DeleteFunc(slices.Clone(sns),
-		func(sn string) bool { _, written := found[sn]; return written })
+	missing := filter(sns, func(sn string) bool { _, written := found[sn]; return !written })
 	late, err := parkedAmong(s.read(ctx), goodsID, missing)
 	for _, r := range late {
 		found[r.OrderSn] = order.Queued
@@ -64,8 +63,8 @@ func (s *Store) OrdersByNumber(
 	if err != nil || len(all) == len(sns) {
 		return all, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(sns), func(sn string) bool {
-		return slices.ContainsFunc(all, func(o order.Order) bool { return o.OrderSn == sn })
+	missing := filter(sns, func(sn string) bool {
+		return !slices.ContainsFunc(all, func(o order.Order) bool { return o.OrderSn == sn })
 	})
 	late, err := parkedAmong(s.read(ctx), goodsID, missing)
 	all = append(all, mapSlice(late, lateRow.order)...)

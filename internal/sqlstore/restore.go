@@ -79,18 +79,17 @@ func scheduleRelease(
 func (s *Store) ReturnUnits(
 	ctx context.Context, goodsID int64, l reservation.OrderLine, now time.Time,
 ) error {
-	_, err := inSaleTx(ctx, s, "return the units of an order", goodsID,
-		func(tx *gorm.DB, sale saleRow) (none order.StockMove, err error) {
-			row, err := findOrder(tx, goodsID, l.OrderSn)
-			if row.active() {
-				err = seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
-			}
-			if err != nil {
-				return none, err
-			}
-			return scheduleRelease(tx, sale, l, now)
-		})
-	return err
+	const op = "return the units of an order"
+	return s.inSaleTx(ctx, op, goodsID, func(tx *gorm.DB, sale saleRow) error {
+		row, err := findOrder(tx, goodsID, l.OrderSn)
+		if row.active() {
+			err = seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
+		}
+		if err == nil {
+			_, err = scheduleRelease(tx, sale, l, now)
+		}
+		return err
+	})
 }
 
 // RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its

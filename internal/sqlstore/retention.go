@@ -117,8 +117,7 @@ func (s *Store) ForgetEvents(ctx context.Context, before time.Time, limit int) (
 }
 
 // forget finds old rows and deletes them by their keys, because Vitess deletes by no limit. It
-// checks the condition again: a row may have changed.
-// The shard's column has the type K.
+// checks the condition again: a row may have changed. The shard's column has the type K.
 func forget[K int64 | string](
 	ctx context.Context, s *Store, old oldRows, limit int,
 ) (int, error) {

@@ -34,8 +34,7 @@ func (s *Store) RetiredBetween(
 
 // Retire marks a sale that ended or was closed before a moment as over for good. It reports false
 // for another epoch, and while an order may still be paid, is parked, or units are on their way
-// back. It also
-// reports false if the sale is on sale again.
+// back. It also reports false if the sale is on sale again.
 func (s *Store) Retire(
 	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
 ) (bool, error) {

@@ -158,6 +158,16 @@ func updateOne(res *gorm.DB) error { return requireRows(res, 1, order.ErrTryAgai
 // without random numbers; Go's source always supplies them.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// filter returns the elements to keep.
+func filter[T any](list []T, keep func(T) bool) (kept []T) {
+	for _, e := range list {
+		if keep(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
 // mapSlice converts each element.
 func mapSlice[R, D any](rows []R, convert func(R) D) []D {
 	list := make([]D, len(rows))
