@@ -13,10 +13,9 @@ import (
 	"golang.org/x/text/currency"
 )
 
-// check compares every setting but those that did not parse with the rules in its validate tag: a
-// value that did not parse is not the one in c. It does not stop at the first
-// violation, so that an operator corrects a deployment once. Of a secret an error has the length
-// and never the value.
+// check compares every setting with the rules in its validate tag, except those that did not parse:
+// c does not have their values. It does not stop at the first violation, so that an operator
+// corrects a deployment once. Of a secret an error has the length and never the value.
 func (c *Config) check(settings []Setting, unparsed []string) []error {
 	rules := validator.New()
 	problems := []error{

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 )
 
@@ -200,10 +199,4 @@ type Trace struct {
 }
 
 // Nodes returns the URLs of RabbitMQ's nodes, one by one.
-func (a AMQP) Nodes() []string {
-	urls := strings.Split(a.URLs.Reveal(), ",")
-	for i := range urls {
-		urls[i] = strings.TrimSpace(urls[i])
-	}
-	return urls
-}
+func (a AMQP) Nodes() []string { return split(a.URLs.Reveal()) }

@@ -14,8 +14,7 @@ type Origins []string
 // path or a final slash would permit nobody, and is an error.
 func (o *Origins) UnmarshalText(text []byte) error {
 	*o = nil
-	for s := range strings.SplitSeq(string(text), ",") {
-		s = strings.TrimSpace(s)
+	for _, s := range split(string(text)) {
 		if s == "" {
 			continue
 		}

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 )
 
 // Proxies are the networks whose X-Forwarded-For header the API trusts.
@@ -14,8 +13,7 @@ type Proxies []netip.Prefix
 // error.
 func (p *Proxies) UnmarshalText(text []byte) error {
 	*p = nil
-	for s := range strings.SplitSeq(string(text), ",") {
-		s = strings.TrimSpace(s)
+	for _, s := range split(string(text)) {
 		if s == "" {
 			continue
 		}

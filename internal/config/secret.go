@@ -24,10 +24,19 @@ func (s Secret) Ring() (ring [][]byte) {
 	if s == "" {
 		return nil
 	}
-	for _, one := range strings.Split(string(s), ",") {
-		ring = append(ring, []byte(strings.TrimSpace(one)))
+	for _, one := range split(string(s)) {
+		ring = append(ring, []byte(one))
 	}
 	return ring
+}
+
+// split returns the items of a comma list, without spaces around them. Some may be empty.
+func split(list string) []string {
+	items := strings.Split(list, ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
 }
 
 // String hides the value from fmt.
