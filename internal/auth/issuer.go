@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 const (
@@ -150,12 +151,8 @@ func (i *Issuer) Run(ctx context.Context) error {
 
 // sleep reports false where ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
+	workers.Sleep(ctx, d)
+	return ctx.Err() == nil
 }
 
 // emailScope is requested only where the provider lists it: some refuse a sign-in with a scope that

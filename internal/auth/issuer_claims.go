@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -63,10 +64,8 @@ func roleIn(value jsontext.Value) seckill.Role {
 		return seckill.Buyer
 	}
 	for _, role := range []seckill.Role{seckill.Operator, seckill.Merchant} {
-		for _, r := range roles {
-			if r == string(role) {
-				return role
-			}
+		if slices.Contains(roles, string(role)) {
+			return role
 		}
 	}
 	return seckill.Buyer
