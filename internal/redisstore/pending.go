@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (s *Store) addPending(
 	if err != nil {
 		return nil, nil, err
 	}
-	inBlocks, blocks := make(map[int64]map[string][]string), make(map[int64][]string)
+	inBlocks := make(map[int64]map[string][]string)
 	for goodsID, sns := range numbers {
 		byBlock := make(map[string][]string)
 		for i, sn := range sns {
@@ -99,8 +100,21 @@ func (s *Store) addPending(
 			}
 		}
 		if len(byBlock) > 0 {
-			inBlocks[goodsID], blocks[goodsID] = byBlock, slices.Collect(maps.Keys(byBlock))
+			inBlocks[goodsID] = byBlock
 		}
+	}
+	left, again, err := s.addFromBlocks(ctx, inBlocks, lines)
+	return left, cmp.Or(again, malformed), err
+}
+
+// addFromBlocks is addPending for orders by goods and block.
+func (s *Store) addFromBlocks(
+	ctx context.Context, inBlocks map[int64]map[string][]string,
+	lines map[string]reservation.OrderLine,
+) (left map[int64][]string, malformed, err error) {
+	blocks := make(map[int64][]string, len(inBlocks))
+	for goodsID, byBlock := range inBlocks {
+		blocks[goodsID] = slices.Collect(maps.Keys(byBlock))
 	}
 	arrays, err := s.hashFields(ctx, keys.blocks, blocks)
 	if err != nil {
