@@ -110,6 +110,27 @@ func (s *Service) Receive(
 	return s.receiveReported(ctx, Payment{ID: paymentID, OrderSn: orderSn, Amount: amount})
 }
 
+// receiveReported is Receive for any payment. The goods id is the order's; a provider may report it
+// too, and then it must be the same.
+func (s *Service) receiveReported(ctx context.Context, p Payment) (Receipt, error) {
+	o, err := s.orders.FindChangeableByNumber(ctx, p.OrderSn)
+	if err == nil && p.GoodsID != 0 && o.GoodsID != p.GoodsID {
+		err = query.NewNoSuchOrder()
+	}
+	p.GoodsID = o.GoodsID
+	var r Receipt
+	if err == nil {
+		if r, err = s.receive(ctx, p); err == nil {
+			return r, nil
+		}
+	}
+	if o.Status != order.Queued && seckill.ReasonOf(err) != seckill.Unavailable {
+		s.log.WarnContext(ctx, "payment refused", "payment_id", p.ID, "order_sn", p.OrderSn,
+			"amount", p.Amount, "currency", p.Currency, "err", err)
+	}
+	return Receipt{}, err
+}
+
 // receive records a payment and logs one that will be refunded. The money is taken, so it continues
 // without its caller.
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {

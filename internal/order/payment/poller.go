@@ -1,0 +1,169 @@
+package payment
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+// Poller asks the provider about pages without an answer: the answer or the webhook got lost, or
+// the order ended and its page must not take money. Any number of pollers may run, because one of
+// them claims each question.
+type Poller struct {
+	Store Store
+	Pages Pages
+	Log   *slog.Logger
+}
+
+const (
+	pollEvery = time.Second
+	pollChunk = 50 // pages in one read; few are asked about at a time
+	// firstQuestion is when a new page is asked about, or the end of the time to pay. Most buyers
+	// have paid by then, and the webhook has ended their page.
+	firstQuestion = time.Minute
+	// pollPause is the pause after the first question. It doubles up to PollPauseMax.
+	pollPause = 30 * time.Second
+	// afterPayBy is how long after payBy the page of an unpaid order is ended.
+	afterPayBy = time.Second
+)
+
+// PollPauseMax is the longest time from one question about a page to the next, and to the first.
+const PollPauseMax = 10 * time.Minute
+
+// Run asks until ctx ends.
+func (p *Poller) Run(ctx context.Context) error {
+	return workers.Every(ctx, pollEvery, p.runOnce)
+}
+
+// runOnce asks about all pages that are due. It stops when it could claim none of those that it has
+// read: they would be read again at once.
+func (p *Poller) runOnce(ctx context.Context) {
+	for ctx.Err() == nil {
+		now, err := p.Store.Now(ctx)
+		var due []Checkout
+		if err == nil {
+			due, err = p.Store.DueCheckouts(ctx, now, pollChunk)
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				p.Log.WarnContext(ctx, "can't read payment pages, will retry", "err", err)
+			}
+			return
+		}
+		if p.askAll(ctx, due) == 0 || len(due) < pollChunk {
+			return
+		}
+	}
+}
+
+// askAll asks about pages, in an order of this process' own: other pollers have read the same
+// pages. It returns how many questions it has claimed.
+func (p *Poller) askAll(ctx context.Context, due []Checkout) int64 {
+	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
+	var claims atomic.Int64
+	workers.Each(ctx, due, func(ctx context.Context, c Checkout) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerDeadline)
+		defer cancel()
+		o, now, claimed, err := p.claim(ctx, c)
+		if claimed {
+			claims.Add(1)
+			err = p.ask(ctx, o, c, now)
+		}
+		if err != nil {
+			p.Log.WarnContext(ctx, "payment page not settled, will retry", "order_sn", c.OrderSn,
+				"checkout_id", c.ID, "asked", c.Asked+1, "err", err)
+		}
+	})
+	return claims.Load()
+}
+
+// claim reads the order of a page and postpones the next question about it.
+func (p *Poller) claim(
+	ctx context.Context, c Checkout,
+) (o order.Order, now time.Time, claimed bool, err error) {
+	if now, err = p.Store.Now(ctx); err != nil {
+		return o, now, false, err
+	}
+	if o, err = p.order(ctx, c); err != nil {
+		return o, now, false, err
+	}
+	claimed, err = p.Store.ClaimCheckout(ctx, c, nextQuestion(o, c, now))
+	return o, now, claimed && err == nil, err
+}
+
+// ask makes one claimed question and acts on the answer.
+func (p *Poller) ask(ctx context.Context, o order.Order, c Checkout, now time.Time) (err error) {
+	if c.ID == "" {
+		// The answer got lost. The same question returns the same page, also for an order that has
+		// ended: then the page is ended below.
+		if c, err = openAndSave(ctx, p.Pages, p.Store, o, c); err != nil {
+			return err
+		}
+	}
+	answer, err := p.Pages.Ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	switch answer.State {
+	case PagePaid:
+		err = p.receive(ctx, answer.Payment, now)
+	case PageOpen:
+		if RefundReasonFor(o, now) == "" {
+			return nil
+		}
+		err = p.Pages.End(ctx, c)
+	case PageProcessing:
+		return nil
+	case PageEnded:
+	}
+	if err != nil {
+		return err
+	}
+	return p.Store.EndCheckout(ctx, c)
+}
+
+// nextQuestion returns when to ask again: at the end of the time to pay at the latest, because an
+// unpaid page ends then.
+func nextQuestion(o order.Order, c Checkout, now time.Time) time.Time {
+	next := now.Add(min(pollPause<<min(c.Asked, 10), PollPauseMax))
+	if end := o.PayBy.Add(afterPayBy); now.Before(end) && end.Before(next) {
+		return end
+	}
+	return next
+}
+
+// order returns the order of a checkout. Orders are never deleted.
+func (p *Poller) order(ctx context.Context, c Checkout) (order.Order, error) {
+	found, err := p.Store.OrdersByNumber(ctx, c.GoodsID, []string{c.OrderSn})
+	if err == nil && len(found) == 0 {
+		err = order.ErrNoSuchOrder
+	}
+	if err != nil {
+		return order.Order{}, err
+	}
+	return found[0], nil
+}
+
+// receive records a payment whose webhook got lost. It repeats a transaction that failed at once,
+// and at the same time: the next question may be after the end of the time to pay.
+func (p *Poller) receive(ctx context.Context, paid Payment, now time.Time) error {
+	var receipts []Receipt
+	err := order.RetryTransaction(ctx, func() (err error) {
+		receipts, err = p.Store.Receive(ctx, paid.GoodsID, []Payment{paid}, now)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r := receipts[0]
+	if r.Err == nil {
+		p.Log.InfoContext(ctx, "payment found by asking the provider", "payment_id", paid.ID,
+			"order_sn", paid.OrderSn, "state", r.State, "reason", r.Reason)
+	}
+	return r.Err
+}
