@@ -185,38 +185,7 @@ type call struct{ at, joined time.Time }
 // take the units that were on sale; each later one follows from a unit that returned. The delay
 // counts from the moment at which the unit, a permit of the rate and the next buyer were there.
 func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate float64) {
-	closed := map[string]time.Time{}
-	for _, o := range all {
-		if o.active() == 0 {
-			closed[o.OrderSn] = o.ClosedAt
-		}
-	}
-	life := cmp.Or(j.Line.life, turnOf(places))
-	var calls []call
-	var returned []time.Time
-	for _, p := range places {
-		switch {
-		case p.Seen.IsZero() && p.State != "missed":
-			continue
-		case p.Seen.IsZero(): // called with the last one before it, as far as anybody knows
-			if len(calls) > 0 {
-				at := calls[len(calls)-1].at
-				calls, returned = append(calls, call{at, p.Joined}), append(returned, at.Add(life))
-			}
-			continue
-		}
-		calls = append(calls, call{p.Until.Add(-life), p.Joined})
-		switch {
-		case !p.Left.IsZero():
-			returned = append(returned, p.Left)
-		case p.Outcome != buyer.Won:
-			returned = append(returned, p.Until)
-		case !closed[p.OrderSn].IsZero():
-			returned = append(returned, closed[p.OrderSn])
-		}
-	}
-	slices.SortStableFunc(calls, func(a, b call) int { return a.at.Compare(b.at) })
-	slices.SortFunc(returned, time.Time.Compare)
+	calls, returned := callsOf(places, all, cmp.Or(j.Line.life, turnOf(places)))
 	var delays []time.Duration
 	permits := waitingroom.Room{PermitsPerSecond: rate}
 	for n, c := range calls {
@@ -246,4 +215,41 @@ func (j *checker) returns(places []loadgen.Place, all []listedOrder, rate float6
 		j.Line.Returned = len(delays)
 		j.Line.ReturnP99, j.Line.ReturnMax = ms(delays[len(delays)*99/100]), ms(delays[len(delays)-1])
 	}
+}
+
+// callsOf returns the admissions in the order of their times, and when units returned from those
+// that did not end in an active order, in ascending order. life is that of an admission.
+func callsOf(
+	places []loadgen.Place, all []listedOrder, life time.Duration,
+) (calls []call, returned []time.Time) {
+	closed := map[string]time.Time{}
+	for _, o := range all {
+		if o.active() == 0 {
+			closed[o.OrderSn] = o.ClosedAt
+		}
+	}
+	for _, p := range places {
+		switch {
+		case p.Seen.IsZero() && p.State != "missed":
+			continue
+		case p.Seen.IsZero(): // called with the last one before it, as far as anybody knows
+			if len(calls) > 0 {
+				at := calls[len(calls)-1].at
+				calls, returned = append(calls, call{at, p.Joined}), append(returned, at.Add(life))
+			}
+			continue
+		}
+		calls = append(calls, call{p.Until.Add(-life), p.Joined})
+		switch {
+		case !p.Left.IsZero():
+			returned = append(returned, p.Left)
+		case p.Outcome != buyer.Won:
+			returned = append(returned, p.Until)
+		case !closed[p.OrderSn].IsZero():
+			returned = append(returned, closed[p.OrderSn])
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b call) int { return a.at.Compare(b.at) })
+	slices.SortFunc(returned, time.Time.Compare)
+	return calls, returned
 }
