@@ -51,6 +51,14 @@ func (s *Store) ForgetBarriers(ctx context.Context, before time.Time, limit int)
 	}, limit)
 }
 
+// ForgetDeliveries deletes webhook deliveries that ended before a moment.
+func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, limit int) (int, error) {
+	return forget[string](ctx, s, oldRows{
+		table: "webhook_deliveries", shard: "endpoint_id", id: "id", where: "ended_at < ?",
+		args: []any{before.UnixMilli()},
+	}, limit)
+}
+
 // ForgetAPIKeys deletes API keys that were revoked before a moment.
 func (s *Store) ForgetAPIKeys(ctx context.Context, before time.Time, limit int) (int, error) {
 	return forget[string](ctx, s, oldRows{

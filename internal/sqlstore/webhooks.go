@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -368,32 +367,6 @@ func (s *Store) ReleaseEndpoint(ctx context.Context, id, lease string) error {
 func (s *Store) CountDeadDeliveries(ctx context.Context) (n int64, err error) {
 	err = s.read(ctx).Model(&deliveryRow{}).Where("state = ?", webhook.Dead).Count(&n).Error
 	return n, wrapError("count dead deliveries", err)
-}
-
-// ForgetDeliveries deletes deliveries that ended before a moment, at most limit in a call.
-func (s *Store) ForgetDeliveries(
-	ctx context.Context, before time.Time, limit int,
-) (int, error) {
-	var rows []deliveryRow
-	err := s.read(ctx).Select("endpoint_id", "id").Where("ended_at < ?", before.UnixMilli()).
-		Limit(limit).Find(&rows).Error
-	if err != nil {
-		return 0, wrapError("find old deliveries", err)
-	}
-	ids := make(map[string][]string)
-	for _, r := range rows {
-		ids[r.EndpointID] = append(ids[r.EndpointID], r.ID)
-	}
-	for endpoint, all := range ids {
-		for part := range slices.Chunk(all, chunkOf(s.db)) {
-			err := s.read(ctx).Where("endpoint_id = ? AND id IN ?", endpoint, part).
-				Where("ended_at < ?", before.UnixMilli()).Delete(&deliveryRow{}).Error
-			if err != nil {
-				return 0, wrapError("delete old deliveries", err)
-			}
-		}
-	}
-	return len(rows), nil
 }
 
 // deliveredTo returns the position up to which every enabled endpoint has the events or their
