@@ -119,7 +119,8 @@ func (s *Store) reserveArgs(epoch int64, rs []reservation.Reservation, entries [
 		quantities = nil
 	}
 	copy(args, []any{
-		s.opts.Lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest, lengths,
+		s.opts.Lease, epoch, s.opts.MaxBacklogMillis, len(rs), quantities, ends, earliest, latest,
+		lengths,
 	})
 	for block := range slices.Chunk(entries, blockSize) {
 		args = append(args, order.JoinEntries(block))

@@ -182,8 +182,8 @@ func (s *Store) Load(
 	loaded, err := s.load.Run(ctx, s.client,
 		[]string{
 			k.sale(), k.stage(sale.Epoch), k.buyers(), k.pending(), k.moves(), k.blocks(),
-		}, s.opts.Lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(), sale.EndAt.UnixMilli(),
-		sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
+		}, s.opts.Lease, sale.Epoch, string(sale.Status), sale.StartAt.UnixMilli(),
+		sale.EndAt.UnixMilli(), sale.PerBuyerLimit, sale.Total, sale.Stock, sale.Total-sale.Stock, text,
 		staged, sale.Version, !s.opts.FailsOver, sale.Admission == seckill.ByWaitingRoom).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
@@ -240,7 +240,8 @@ func (s *Store) stageOrders(
 // It returns the lease of the master that did so. The error is rebuild.ErrFenced, and nothing is
 // changed, where Redis has a newer epoch.
 func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error) {
-	lease, err = s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch, s.opts.Lease).Text()
+	keys := []string{keysOf(goodsID).sale()}
+	lease, err = s.shut.Run(ctx, s.client, keys, epoch, s.opts.Lease).Text()
 	if err != nil {
 		return "", fmt.Errorf("shut a sale in redis: %w", err)
 	}
