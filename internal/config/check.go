@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-playground/validator/v10"
 	"golang.org/x/text/currency"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // check compares every setting with the rules in its validate tag, except those that did not parse:
@@ -44,7 +46,8 @@ func (c *Config) check(settings []Setting, unparsed []string) []error {
 				fmt.Errorf("%s: is %s, must be %s", s.Name, is, requirement.Replace(rule)))
 		}
 	}
-	if _, err := currency.ParseISO(c.HTTP.Currency); err != nil {
+	_, err := currency.ParseISO(c.HTTP.Currency)
+	if err != nil && !seckill.IsCurrency(c.HTTP.Currency) { // x/text does not have the newer codes
 		problems = append(problems, fmt.Errorf("SECKILL_CURRENCY: is %q, must be an ISO 4217 code: %w",
 			c.HTTP.Currency, err))
 	}

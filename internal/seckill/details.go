@@ -46,7 +46,7 @@ func (d Details) validate(p *Problems) {
 		"imageUrl", "must be an https URL of at most %d characters", maxImageURL)
 	p.Check(len(d.ExternalID) > maxExternalID || strings.ContainsFunc(d.ExternalID, isNotVisible),
 		"externalId", "must be at most %d visible ASCII characters", maxExternalID)
-	p.Check(d.Currency != "" && !isCurrency(d.Currency),
+	p.Check(d.Currency != "" && !IsCurrency(d.Currency),
 		"currency", "must be a code of ISO 4217, such as EUR")
 	validatePairs(d.Pairs(), p)
 }
@@ -64,7 +64,8 @@ func isImageURL(text string) bool {
 // newerCurrencies are codes of ISO 4217 that x/text does not have. All have two digits.
 var newerCurrencies = []string{"MRU", "SLE", "VED", "VES", "XAD", "XCG", "ZWG"}
 
-func isCurrency(code string) bool {
+// IsCurrency reports whether a code is one of ISO 4217, in upper case.
+func IsCurrency(code string) bool {
 	unit, err := currency.ParseISO(code)
 	return err == nil && unit.String() == code || slices.Contains(newerCurrencies, code)
 }

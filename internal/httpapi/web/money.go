@@ -17,13 +17,17 @@ type Money struct {
 	Digits int // after the decimal point: 2 for most currencies, 0 for yen
 }
 
-// moneyOf returns the format of a currency by its ISO 4217 code.
+// moneyOf returns the format of a currency by its ISO 4217 code. The code is the symbol where x/text
+// has none.
 func moneyOf(code string) (Money, error) {
+	symbol := code
 	unit, err := currency.ParseISO(code)
-	if err != nil {
+	switch {
+	case err == nil:
+		symbol = english().Sprint(currency.NarrowSymbol(unit))
+	case !seckill.IsCurrency(code):
 		return Money{}, fmt.Errorf("currency %q: %w", code, err)
 	}
-	symbol := english().Sprint(currency.NarrowSymbol(unit))
 	return Money{Symbol: symbol, Digits: seckill.CurrencyDigits(code)}, nil
 }
 

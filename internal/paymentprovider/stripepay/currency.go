@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/currency"
-
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -32,23 +30,23 @@ var threeDecimal = []string{"BHD", "JOD", "KWD", "OMR", "TND"}
 
 // unitOf returns the unit of a currency. Its digits here are those of the pages' prices.
 func unitOf(code string) (unit, error) {
-	parsed, err := currency.ParseISO(code)
-	if err != nil {
-		return unit{}, fmt.Errorf("currency %q: %w", code, err)
+	upper := strings.ToUpper(code)
+	if !seckill.IsCurrency(upper) {
+		return unit{}, fmt.Errorf("currency %q is not of ISO 4217", code)
 	}
 	ours := seckill.CurrencyDigits(code)
 	theirs := 2
 	switch {
-	case slices.Contains(zeroDecimal, parsed.String()):
+	case slices.Contains(zeroDecimal, upper):
 		theirs = 0
-	case slices.Contains(threeDecimal, parsed.String()):
+	case slices.Contains(threeDecimal, upper):
 		theirs = 3
 	}
 	if theirs < ours {
 		return unit{}, fmt.Errorf("currency %s: Stripe takes no amounts with %d decimals", code, ours)
 	}
 	scale := int64(math.Pow10(theirs - ours))
-	return unit{code: strings.ToLower(parsed.String()), scale: scale}, nil
+	return unit{code: strings.ToLower(code), scale: scale}, nil
 }
 
 // from converts an amount of Stripe. Money that is not in this unit keeps Stripe's amount and names
