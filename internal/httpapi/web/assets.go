@@ -51,6 +51,10 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 		}
 		bodies[f.Name()] = body
 	}
+	digits, err := json.Marshal(unusualDigits())
+	if err != nil {
+		return nil, fmt.Errorf("assets: digits of currencies: %w", err)
+	}
 	modules := make(map[string][]string)
 	for name, words := range byPage {
 		modules[name] = modulesOf(bodies, name+".js")
@@ -64,7 +68,8 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 			if err != nil {
 				return nil, fmt.Errorf("assets: words of %s in %s: %w", name, l, err)
 			}
-			bodies[wordsFile(name, l)] = slices.Concat([]byte("export default "), text, []byte(";\n"))
+			bodies[wordsFile(name, l)] = slices.Concat([]byte("export const digits = "), digits,
+				[]byte(";\nexport default "), text, []byte(";\n"))
 		}
 	}
 	a, err := pack(bodies)

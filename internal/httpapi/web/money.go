@@ -31,6 +31,19 @@ func moneyOf(code string) (Money, error) {
 	return Money{Symbol: symbol, Digits: seckill.CurrencyDigits(code)}, nil
 }
 
+// unusualDigits returns the digits of the currencies that do not have 2, for scripts. Browsers have
+// tables of their own, which disagree: some show HUF without digits.
+func unusualDigits() map[string]int {
+	digits := make(map[string]int)
+	for all := currency.Query(currency.NonTender, currency.Historical); all.Next(); {
+		code := all.Unit().String()
+		if n := seckill.CurrencyDigits(code); n != 2 {
+			digits[code] = n
+		}
+	}
+	return digits
+}
+
 // Format formats an amount of the smallest unit: 199900 is ¥1,999.00. static/words.js must agree.
 func (m Money) Format(amount int64) string {
 	unit := int64(math.Pow10(m.Digits))

@@ -91,6 +91,7 @@ function row(sale) {
 }
 
 const form = document.querySelector('#new form');
+let currency; // of the sale that the form copies; undefined: the installation's
 
 document.getElementById('new').addEventListener('ask', () => {
   mark(form, {});
@@ -99,10 +100,10 @@ document.getElementById('new').addEventListener('ask', () => {
 
 answer('new', async (form, key, choice) => {
   const publish = choice === 'show';
-  const {values, wrong} = read(form, {publish});
+  const {values, wrong} = read(form, {publish, currency});
   const bad = mark(form, wrong);
   if (bad) return bad;
-  const made = await callWithRetry('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': key}, body: values});
+  const made = await callWithRetry('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': key}, body: {...values, currency}});
   if (!made.ok) return mark(form, refusedFields(made)) || problem(made);
   if (publish) {
     const shown = await callWithRetry('POST', `/admin/sales/${made.data.goodsId}/expose`, {within: 30e3});
@@ -118,6 +119,7 @@ async function copy(goodsId) {
   history.replaceState(null, '', '/console');
   const got = await callWithRetry('GET', `/admin/sales/${goodsId}`, {within: 20e3});
   if (!got.ok) return;
+  ({currency} = got.data);
   fill(form, {...got.data, status: 'draft'});
   begin(form, Date.parse(got.data.endAt) - Date.parse(got.data.startAt));
   document.querySelector('[data-open=new]').click();

@@ -44,7 +44,7 @@ function stateOf(o) {
 function show(fresh) {
   order = {...fresh, ...revealed};
   const state = stateOf(order);
-  const sum = money(order.amount, sale?.currency);
+  const sum = money(order.amount, order.currency ?? sale?.currency);
   details.hidden = false;
   part(head, 'status').parentElement.dataset.status = order.status;
   put(part(head, 'status'), oneOf('status', state));

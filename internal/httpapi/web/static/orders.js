@@ -50,7 +50,7 @@ function show(order, atEnd) {
     saleOf(order.goodsId).then(({title, currency}) => {
       known.currency = currency;
       put(part(row, 'title'), title);
-      put(part(row, 'amount'), money(known.order.amount, currency));
+      put(part(row, 'amount'), money(known.order.amount, known.order.currency ?? currency));
       for (const name of ['pay', 'cancel']) part(row, name).setAttribute('aria-label', t(`orders.${name}.what`, {title}));
     });
     if (order.status === 'queued') follow(order.orderSn, (o) => { show(o); return o.status !== 'queued'; });
@@ -69,7 +69,7 @@ function draw({row, order, currency}) {
   row.dataset.status = order.status;
   put(part(row, 'sn'), short(order.orderSn));
   part(row, 'title').href = `/o/${order.orderSn}`;
-  put(part(row, 'amount'), money(order.amount, currency));
+  put(part(row, 'amount'), money(order.amount, order.currency ?? currency));
   put(part(row, 'quantity'), order.quantity > 1 ? t('orders.quantity', {n: count(order.quantity)}) : '');
   put(part(row, 'status'), t(`status.${order.status}`));
   const why = part(row, 'why');

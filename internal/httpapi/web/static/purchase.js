@@ -41,9 +41,9 @@ function show(fresh) {
   showAddress(state);
   put(part(page, 'title'), sale.title ?? t('orders.goods', {id: order.goodsId}));
   part(page, 'title').href = `/s/${order.goodsId}`;
-  put(part(page, 'each'), money(order.amount / order.quantity, sale.currency));
+  put(part(page, 'each'), money(order.amount / order.quantity, order.currency ?? sale.currency));
   put(part(page, 'quantity'), count(order.quantity));
-  put(part(page, 'amount'), money(order.amount, sale.currency));
+  put(part(page, 'amount'), money(order.amount, order.currency ?? sale.currency));
   for (const name of ['createdAt', 'paidAt', 'closedAt', 'shippedAt']) line(name, order[name] && zoned(Date.parse(order[name])));
   line('trackingNumber', [order.carrier, order.trackingNumber].filter(Boolean).join(' '));
   document.getElementById('receipt').hidden = false;

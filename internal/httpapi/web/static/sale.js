@@ -288,7 +288,7 @@ function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
   const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
-  for (const [text, name] of [[when], [o.orderSn, 'number'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
+  for (const [text, name] of [[when], [o.orderSn, 'number'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, o.currency ?? sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
     cell.dataset.label = headings[row.cells.length - 1];
     const inner = name === 'number' ? orderNumber(text, cell) : name === 'chip' ? document.createElement('span') : cell;

@@ -1,7 +1,7 @@
 // The page's texts in its language, and the format of numbers, money and times.
 const page = document.documentElement.dataset;
 const inConsole = location.pathname.startsWith('/console');
-const {default: words} = await import(`./${page.words}`);
+const {default: words, digits: unusual} = await import(`./${page.words}`);
 
 /** A text with its {placeholders} filled in. An unknown name is returned as it is. */
 export function t(name, values = {}) {
@@ -35,21 +35,18 @@ export const count = (n) => grouped(String(n));
 
 /** An amount of the currency's smallest unit, in the format of money.go. Most sales have the installation's currency. */
 export function money(amount, currency = page.currency) {
+  const digits = digitsOf(currency);
   if (currency !== page.currency) {
-    const format = new Intl.NumberFormat('en', {style: 'currency', currency, currencyDisplay: 'narrowSymbol'});
-    return format.format(amount / 10 ** format.resolvedOptions().maximumFractionDigits);
+    const format = new Intl.NumberFormat('en', {style: 'currency', currency, currencyDisplay: 'narrowSymbol', minimumFractionDigits: digits, maximumFractionDigits: digits});
+    return format.format(amount / 10 ** digits);
   }
-  const digits = Number(page.digits);
   const text = String(amount).padStart(digits + 1, '0');
   const whole = grouped(text.slice(0, text.length - digits));
   return page.symbol + whole + (digits ? '.' + text.slice(-digits) : '');
 }
 
 /** The digits of a currency's smallest unit: 2 for USD, 0 for JPY. */
-export function digitsOf(currency = page.currency) {
-  if (currency === page.currency) return Number(page.digits);
-  return new Intl.NumberFormat('en', {style: 'currency', currency}).resolvedOptions().maximumFractionDigits;
-}
+export const digitsOf = (currency = page.currency) => currency === page.currency ? Number(page.digits) : unusual[currency] ?? 2;
 
 const clockFormat = new Intl.DateTimeFormat(document.documentElement.lang, {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 const dayFormat = new Intl.DateTimeFormat(document.documentElement.lang, {month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
