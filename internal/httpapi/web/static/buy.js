@@ -79,7 +79,8 @@ async function purchase(goodsId, attempt, say, signal) {
     body: {goodsId, decrStock: attempt.quantity}, signal,
     waiting: (a, left) => say('wait', {answer: a, left, step: 'purchase'}),
   });
-  return {answer, unsure: ['NETWORK', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL', 'STOPPED'].includes(answer.reason)};
+  // The refusal of a session that has ended does not say what became of an answer that was lost.
+  return {answer, unsure: ['NETWORK', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL', 'STOPPED', 'UNAUTHENTICATED', 'FORBIDDEN'].includes(answer.reason)};
 }
 
 /** The number of an order for the goods that was created since a time in ms, or undefined. */

@@ -197,7 +197,7 @@ export class Counter {
     showWay(this.card, null);
     if (refused) {
       this.place = null;
-      if (!['STOPPED', 'ELSEWHERE'].includes(refused.reason)) forget(goodsId);
+      if (!['STOPPED', 'ELSEWHERE', 'UNAUTHENTICATED'].includes(refused.reason)) forget(goodsId);
       this.refused(refused);
       return;
     }
@@ -272,7 +272,7 @@ export class Counter {
     this.say('wait', t(`say.${step}`));
   }
 
-  /** Follows the order until it is written, which confirms the purchase. */
+  /** Follows the order until it is written, which confirms the purchase, or until the session ends. */
   queued(orderSn) {
     this.step('queue');
     this.say('wait', t('say.queued'));
@@ -283,6 +283,9 @@ export class Counter {
       loadOrders();
       done();
       return true;
+    }, (answer) => {
+      this.refused(answer);
+      done();
     }));
   }
 

@@ -34,9 +34,10 @@ export function answer(id, step) {
     for (const b of buttons) b.disabled = true;
     const wrong = await step(form, dialog.dataset.idempotencyKey, event.submitter?.value);
     for (const b of buttons) b.disabled = false;
-    if (wrong) {
-      say(dialog, wrong);
-      dialog.dataset.idempotencyKey = newIdempotencyKey(); // the corrected form is another request
-    } else dialog.close();
+    if (wrong) say(dialog, wrong);
+    else dialog.close();
   });
+  // A corrected form is another request. The same form again is the same one: the answer that was
+  // lost may have been a success.
+  form?.addEventListener('input', () => { dialog.dataset.idempotencyKey = newIdempotencyKey(); });
 }

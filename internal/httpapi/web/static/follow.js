@@ -6,9 +6,9 @@ const silence = 4000;
 
 /**
  * Calls onOrder(order) for each status until onOrder returns true. Returns a function that stops
- * following.
+ * following. onSignedOut(answer), where it is given, is called instead if the session has ended.
  */
-export function follow(orderSn, onOrder) {
+export function follow(orderSn, onOrder, onSignedOut) {
   let done = false;
   let timer;
   let pause = 1000;
@@ -24,6 +24,10 @@ export function follow(orderSn, onOrder) {
   const poll = async () => {
     const answer = await call('GET', `/orders/${orderSn}`);
     if (answer.ok) report(answer.data);
+    if (answer.reason === 'UNAUTHENTICATED' && onSignedOut && !done) {
+      end();
+      onSignedOut(answer);
+    }
     pause = Math.min(8000, pause * 1.5);
     if (!done) timer = setTimeout(poll, Math.max(pause, answer.wait * 1000));
   };

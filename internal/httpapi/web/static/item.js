@@ -1,7 +1,7 @@
 // A sale's own page: its card works as on the shop page.
 import {call} from './net.js';
 import {setOffset} from './clock.js';
-import {saleOf} from './cards.js';
+import {put, saleOf} from './cards.js';
 import {Counter} from './counter.js';
 import {keepLive, showOffline} from './live.js';
 import {loadOrders} from './orders.js';
@@ -12,7 +12,15 @@ const card = document.querySelector('.card');
 const counter = new Counter(card, saleOf(card));
 const path = `/sales/${counter.sale.goodsId}`;
 
-for (const time of document.querySelectorAll('time.zoned')) time.textContent = zoned(Date.parse(time.dateTime));
+/** Shows the start and the end, which the merchant may change while the page is open. */
+function showPeriod({startAt, endAt}) {
+  const times = document.querySelectorAll('time.zoned');
+  for (const [i, at] of [startAt, endAt].entries()) {
+    times[i].dateTime = at;
+    put(times[i], zoned(Date.parse(at)));
+  }
+}
+showPeriod(counter.sale);
 const remind = document.getElementById('remind');
 if (remind) offer(remind, document.getElementById('remind-say'), counter.sale);
 counter.choose(new URLSearchParams(location.search).get('quantity'));
@@ -27,6 +35,7 @@ async function load() {
   if (!answer.ok) return answer.wait;
   setOffset(answer.data.serverTime, answer.arrived);
   counter.update(answer.data);
+  showPeriod(answer.data);
   return 0;
 }
 

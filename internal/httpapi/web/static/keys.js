@@ -3,6 +3,7 @@ import {part, put} from './cards.js';
 import {now} from './clock.js';
 import {confirmation} from './confirm.js';
 import {answer} from './dialogs.js';
+import './expired.js';
 import {call, callWithRetry} from './net.js';
 import {moment, oneOf, problem, t} from './words.js';
 

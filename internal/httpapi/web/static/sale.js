@@ -115,7 +115,8 @@ const change = (make, done) => async (form, once) => {
 document.getElementById('rate').addEventListener('ask', () => { document.querySelector('#rate form').n.value = sale.rate.permitsPerSecond; });
 answer('topup', change((n) => ({stockDelta: n}), t('done.topup')));
 answer('rate', change((n) => ({rate: {permitsPerSecond: n}}), t('done.rate')));
-answer('pause', change((n) => ({startAt: new Date(now() + n * 60e3).toISOString()}), t('done.pause')));
+const pause = change((n) => ({startAt: new Date(now() + n * 60e3).toISOString()}), t('done.pause'));
+answer('pause', (form) => pause(form, newIdempotencyKey())); // each has another start
 document.getElementById('edit').addEventListener('ask', () => fill(document.querySelector('#edit form'), sale));
 answer('edit', async (form, once) => {
   const {values, wrong} = read(form, {currency: sale.currency});
@@ -230,7 +231,7 @@ function showLedger(ledger) {
   put(part(place, 'database'), t('ledger.database', {stock: count(ledger.database.stock), active: count(ledger.database.active), epoch: count(ledger.epoch)}));
 }
 
-/** When the last snapshot arrived, in ms. Figures without a connection are of that time. */
+/** When the last snapshot arrived, in ms of the server's clock. Figures without a connection are of that time. */
 let seen = 0;
 
 /** Reads everything again after a lost connection, and takes back what the page said of it. */
@@ -245,14 +246,14 @@ function listen() {
   stream.addEventListener('picture', (event) => {
     if (document.body.dataset.live === 'off') refresh();
     document.body.dataset.live = 'on';
-    seen = Date.now();
+    seen = now();
     showSnapshot(JSON.parse(event.data));
   });
   stream.addEventListener('trouble', () => showLedger(null));
   stream.addEventListener('error', () => {
     document.body.dataset.live = 'off';
     showVerdict('stale', {when: seen ? moment(seen, now()) : '–'});
-    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => load().then(listen), 3000); // load sees a session that has ended
   });
 }
 
