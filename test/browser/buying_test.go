@@ -322,6 +322,22 @@ func aSessionThatEnded(t *testing.T, h fixture) {
 	v.buys(goods, won)
 }
 
+// TestSale_ShowsAPeriodThatChanges extends a sale while its page is open.
+func TestSale_ShowsAPeriodThatChanges(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{title: "A thing that lasts longer"})
+	v := h.visits(t)
+	v.open("/s/" + goods)
+	v.sees(card(goods)+" .when", "Ends in")
+	before := v.text(".times")
+	var changed struct{ EndAt string }
+	require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), "PATCH", "/admin/sales/"+goods,
+		map[string]any{"endAt": time.Now().UTC().Add(26 * time.Hour)}, &changed))
+	v.becomes("longer", `document.querySelector('.times').innerText !== `+strconv.Quote(before)+`
+		&& document.querySelectorAll('time.zoned')[1].dateTime === '`+changed.EndAt+`'`)
+}
+
 // TestCard_FollowsAnOrderThatExpires gives buyers 3 s to pay.
 func TestCard_FollowsAnOrderThatExpires(t *testing.T) {
 	t.Parallel()

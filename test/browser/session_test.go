@@ -96,7 +96,8 @@ func endsOfAMerchant(t *testing.T, h fixture) {
 	v.before(`window.EventSource = class extends EventSource {
 		constructor(path) { super(path); window.stream = this; } };`)
 	v.open("/console/sales/" + goods)
-	v.becomes("live", `document.body.dataset.live === 'on'`)
+	v.becomes("live, and the orders do not change", `document.body.dataset.live === 'on' &&
+		performance.getEntriesByType('resource').filter((e) => e.name.includes('/orders?')).length > 1`)
 	v.run(`fetch('/session', {method: 'DELETE'}).then(() => { // as the server ends a stream
 		window.stream.close(); window.stream.dispatchEvent(new Event('error')); })`)
 	v.sees("#signed-out", "Your session has ended.")
