@@ -107,7 +107,7 @@ func endsOfAMerchant(t *testing.T, h fixture) {
 	v.fill("#k-name", "a shop")
 	v.run(`document.querySelector('[name=scope]').checked = true; fetch('/session', {method: 'DELETE'})`)
 	v.press("#new button[value=yes]")
-	v.becomes("told", `document.getElementById('signed-out') !== null`)
+	v.becomes("warned", `document.getElementById('signed-out') !== null`)
 }
 
 // TestConsole_SameFormAgainIsOneRequest loses the answers to a form until the page gives up. The
