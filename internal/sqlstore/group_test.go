@@ -2,10 +2,18 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
+	"encoding/pem"
 	"errors"
 	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +55,9 @@ func TestPrimary_FollowsAGroup(t *testing.T) {
 	original := must.Get(group.Primary(t.Context()))(t)
 	isOther := func(m *servers.SQLServer) bool { return m != original }
 	other := group.Members()[slices.IndexFunc(group.Members(), isOther)]
+	t.Run("each member is verified by its own name", func(t *testing.T) {
+		verifiesEach(t, group, group.DSN(name))
+	})
 	t.Run("lists come from a replica that is behind, and nothing else", func(t *testing.T) {
 		readsBehind(t, h, sale, group.DSN(name), other, name)
 	})
@@ -136,4 +147,40 @@ func readsBehind(
 	require.NoError(t, replica.Kill())
 	list = must.Get(two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10))(t)
 	require.Len(t, list, 2)
+}
+
+// verifiesEach checks that TLS verifies each member by the host of its own address. The members'
+// certificate is for 127.0.0.1, and not for localhost.
+func verifiesEach(t *testing.T, group *servers.SQLGroup, dsn string) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	own := server.TLS.Certificates[0]
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: own.Certificate[0]},
+		key: {
+			Type: "PRIVATE KEY", Bytes: must.Get(x509.MarshalPKCS8PrivateKey(own.PrivateKey))(t),
+		},
+	} {
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&block), 0o600))
+	}
+	for _, m := range group.Members() {
+		db := must.Get(sql.Open("mysql", m.DSN("")))(t)
+		for _, statement := range []string{
+			"SET GLOBAL ssl_ca = '" + cert + "'", "SET GLOBAL ssl_cert = '" + cert + "'",
+			"SET GLOBAL ssl_key = '" + key + "'", "ALTER INSTANCE RELOAD TLS",
+		} {
+			must.Get(db.ExecContext(t.Context(), statement))(t)
+		}
+		require.NoError(t, db.Close())
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	require.NoError(t, mysql.RegisterTLSConfig(t.Name(), &tls.Config{RootCAs: roots}))
+	defer mysql.DeregisterTLSConfig(t.Name())
+	dsn += "?tls=" + url.QueryEscape(t.Name())
+	require.NoError(t, openFixture(t, dsn, "").Ping(t.Context()))
+	require.ErrorContains(t, openFixture(t, strings.ReplaceAll(dsn, "127.0.0.1", "localhost"), "").
+		Ping(t.Context()), "certificate")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -59,9 +60,14 @@ func NewReadConnector(cfg *mysql.Config) (driver.Connector, error) {
 // newConnector makes a connector with one driver connector per address.
 func newConnector(cfg *mysql.Config, anyRole bool) (driver.Connector, error) {
 	c := &connector{}
+	list, _, _ := net.SplitHostPort(cfg.Addr) // an error means that it set no name for TLS
 	for _, addr := range Addresses(cfg) {
 		one := cfg.Clone()
 		one.Addr = addr
+		// The driver took the whole list for the host whose certificate it verifies.
+		if one.TLS != nil && one.TLS.ServerName == list {
+			one.TLS.ServerName = "" // NewConnector sets the host of addr
+		}
 		inner, err := mysql.NewConnector(one)
 		if err != nil {
 			return nil, err
