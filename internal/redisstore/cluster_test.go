@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -153,6 +154,24 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	require.NoError(t, cluster.Nodes[1].Kill())
 	becomes(Readiness{Masters: 3, Unavailable: 1})
 	require.Positive(t, must.Get(s.Memory(t.Context()))(t).Used)
+}
+
+// TestCheckReadiness_SingleAddressIsASellingServer checks that the address of a sentinel, or of one
+// node of a cluster, makes no node ready: each answers PING, and the sales fail.
+func TestCheckReadiness_SingleAddressIsASellingServer(t *testing.T) {
+	cluster, _ := onCluster(t, 0)
+	sentinel := servers.Sentinel(t, servers.Redis(t))
+	for addr, problem := range map[string]string{
+		cluster.Addrs()[0]: "a node of a Redis Cluster: list several in SECKILL_REDIS_ADDRS",
+		sentinel.Addr():    "a sentinel: set SECKILL_REDIS_SENTINEL_MASTER",
+	} {
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		_, err := New(client, Options{}).CheckReadiness(t.Context())
+		require.NoError(t, client.Close())
+		unfit, ok := errors.AsType[*UnfitError](err)
+		require.True(t, ok, "%v", err)
+		require.Contains(t, unfit.Problem, problem)
+	}
 }
 
 // TestCluster_ViewsLeaveOutOnlyAPausedMastersSales checks that sales of other masters are read

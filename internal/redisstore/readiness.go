@@ -37,11 +37,11 @@ func (e *UnfitError) Error() string {
 // masterTimeout bounds the check of one master; all are checked concurrently.
 const masterTimeout = 400 * time.Millisecond
 
-// CheckReadiness checks that Redis answers, that it is no replica, that it lets the scripts read
-// INFO, and that its eviction policy is noeviction. A server that evicts keys loses reservations
-// and oversells. A server that hides its policy (embedded, managed) is accepted. Of a cluster one
-// answering master is enough, and each master that answers must be fit. Otherwise the error is an
-// *UnfitError.
+// CheckReadiness checks that Redis answers, that it is no replica, that a single address is neither
+// of a sentinel nor of a cluster, that it lets the scripts read INFO, and that its eviction policy
+// is noeviction. A server that evicts keys loses reservations and oversells. A server that hides
+// its policy (embedded, managed) is accepted. Of a cluster one answering master is enough, and each
+// master that answers must be fit. Otherwise the error is an *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
 	f := Readiness{Masters: asked, Unavailable: len(failed)}
@@ -80,6 +80,11 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 			Remedy: "name the master in SECKILL_REDIS_ADDRS, or promote this server",
 		}
 	}
+	if node == s.client {
+		if err := checkKind(ctx, node, host); err != nil {
+			return err
+		}
+	}
 	if s.opts.Lease == "" && redis.HasErrorPrefix(info.Err(), "NOPERM") {
 		return &UnfitError{
 			Problem: "the ACL user may not run INFO: ACL SETUSER its name +info",
@@ -91,6 +96,25 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 		return &UnfitError{
 			Problem: "maxmemory-policy must be noeviction, or Redis forgets what it sold",
 			Host:    host, Remedy: "CONFIG SET maxmemory-policy noeviction, and in the file",
+		}
+	}
+	return nil
+}
+
+// checkKind checks that the only server is neither a sentinel, which holds no keys, nor a node of a
+// cluster. Such a node refuses the sales of its peers, and sells on its own after a failover.
+// Redis reports its kind as redis_mode, Valkey as server_mode.
+func checkKind(ctx context.Context, node redis.UniversalClient, host string) error {
+	switch text := node.Info(ctx, "server").Val(); {
+	case strings.Contains(text, "_mode:sentinel"):
+		return &UnfitError{
+			Problem: "it is a sentinel: set SECKILL_REDIS_SENTINEL_MASTER", Host: host,
+			Remedy: "or name the master in SECKILL_REDIS_ADDRS",
+		}
+	case strings.Contains(text, "_mode:cluster"):
+		return &UnfitError{
+			Problem: "it is a node of a Redis Cluster: list several in SECKILL_REDIS_ADDRS",
+			Host:    host, Remedy: "or write its single address twice",
 		}
 	}
 	return nil

@@ -160,12 +160,13 @@ type server struct {
 
 // redisServer describes Redis.
 func redisServer(cfg config.Redis, client redis.UniversalClient) server {
-	credentials := "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD"
-	if cfg.SentinelMaster != "" {
+	setting, credentials := "SECKILL_REDIS_ADDRS", "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD"
+	if cfg.SentinelMaster != "" { // sentinels answer nil for a name that they do not know
+		setting += ", SECKILL_REDIS_SENTINEL_MASTER"
 		credentials += ", SECKILL_REDIS_SENTINEL_PASSWORD"
 	}
 	return server{
-		"SECKILL_REDIS_ADDRS", credentials, strings.Join(cfg.Addrs, ","),
+		setting, credentials, strings.Join(cfg.Addrs, ","),
 		func(ctx context.Context) error { return client.Ping(ctx).Err() },
 	}
 }

@@ -103,6 +103,21 @@ func TestCheck_ReportsBadAddressesWithOtherProblems(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestProbe_UnknownSentinelMasterNamesItsSetting checks that the warning names the master's
+// setting: the sentinels answer, with nil.
+func TestProbe_UnknownSentinelMasterNamesItsSetting(t *testing.T) {
+	cfg := config.Redis{
+		Addrs: []string{servers.Sentinel(t, servers.Redis(t)).Addr()}, SentinelMaster: "mymaster",
+	}
+	client := RedisOf(cfg)
+	defer client.Close()
+	var log strings.Builder
+	require.NoError(t, ProbeRedis(cfg, client,
+		slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
+	require.Contains(t, log.String(),
+		`"setting":"SECKILL_REDIS_ADDRS, SECKILL_REDIS_SENTINEL_MASTER"`)
+}
+
 func TestOpen_NamesTheSettingOfABadAddress(t *testing.T) {
 	for setting, value := range map[string]string{
 		"SECKILL_AMQP_URL": "http://mq:5672", "SECKILL_MYSQL_DSN": "mysql://user:hush@host/db",
