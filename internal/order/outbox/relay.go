@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,34 +62,43 @@ func (r *Relay) relay(ctx context.Context) {
 	})
 }
 
-// serveNewQueues republishes one shard after another.
+// serveNewQueues republishes the shards of new queues. A shard that fails is retried without a
+// limit, because no other store than Redis has its orders. Meanwhile it delays no other shard.
 func (r *Relay) serveNewQueues(ctx context.Context) error {
+	failed, pause := make(map[int]bool), workers.RetryBackoff()
+	var retry <-chan time.Time
 	for {
 		select {
 		case shard := <-r.Queues.Shard:
-			r.republishUntilDone(ctx, shard)
+			failed[shard] = !r.republished(ctx, shard)
+		case <-retry:
+			for shard := range failed {
+				failed[shard] = !r.republished(ctx, shard)
+			}
 		case <-ctx.Done():
 			return nil
+		}
+		maps.DeleteFunc(failed, func(_ int, again bool) bool { return !again })
+		if retry = nil; len(failed) == 0 {
+			pause.Reset()
+		} else {
+			retry = time.After(pause.NextBackOff())
 		}
 	}
 }
 
-// republishUntilDone retries without a limit, because no other store than Redis has these orders.
-func (r *Relay) republishUntilDone(ctx context.Context, shard int) {
-	pause := workers.RetryBackoff()
-	for ctx.Err() == nil {
-		orders, err := r.republish(ctx, shard)
-		if err == nil {
-			if orders > 0 {
-				r.Log.WarnContext(ctx, "republished pending orders to a new queue",
-					"shard", shard, "orders", orders)
-			}
-			return
-		}
+// republished republishes a shard once, and reports whether all its orders are in the new queue.
+func (r *Relay) republished(ctx context.Context, shard int) bool {
+	orders, err := r.republish(ctx, shard)
+	switch {
+	case err != nil && ctx.Err() == nil:
 		r.Log.WarnContext(ctx, "cannot republish to a new queue, retrying",
 			"shard", shard, "err", err)
-		workers.Sleep(ctx, pause.NextBackOff())
+	case err == nil && orders > 0:
+		r.Log.WarnContext(ctx, "republished pending orders to a new queue",
+			"shard", shard, "orders", orders)
 	}
+	return err == nil
 }
 
 // republish tries every sale of the shard, because their Redis masters fail one by one. It marks

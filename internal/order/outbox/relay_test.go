@@ -1,0 +1,90 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+type liveStore = livesales.Store
+
+// twoShards is a list of one sale for each of two shards, and a Redis that has nothing pending.
+// While away is set it cannot reach the sale of shard 0.
+type twoShards struct {
+	liveStore
+	outbox.Store
+	away atomic.Bool
+}
+
+func (*twoShards) LiveVersion(context.Context, time.Time) (int64, error) { return 1, nil }
+
+func (*twoShards) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+	of := make(map[int]seckill.Sale)
+	for id := int64(1); len(of) < 2; id++ {
+		of[order.Shard(id, 2)] = seckill.Sale{GoodsID: id}
+	}
+	return []seckill.Sale{of[0], of[1]}, nil
+}
+
+func (*twoShards) Unconfirmed(
+	context.Context, int64, time.Duration, int64,
+) ([]outbox.Entry, error) {
+	return nil, nil
+}
+
+func (s *twoShards) PendingPages(
+	_ context.Context, goodsID, _ int64,
+) iter.Seq2[[]order.Pending, error] {
+	return func(yield func([]order.Pending, error) bool) {
+		if s.away.Load() && order.Shard(goodsID, 2) == 0 {
+			yield(nil, errors.New("the master is away"))
+		}
+	}
+}
+
+// TestRelay_UnreachableSaleDelaysNoOtherShard checks that the relay republishes to the new queues
+// of other shards while a master is away, and to that of its sale later.
+func TestRelay_UnreachableSaleDelaysNoOtherShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers, queues, marked := &twoShards{}, make(chan int, 4), make(chan int, 4)
+		servers.away.Store(true)
+		relay := outbox.Relay{
+			Live:      &livesales.List{Store: servers, Log: slog.New(slog.DiscardHandler)},
+			Publisher: &outbox.Publisher{Store: servers},
+			Queues: outbox.NewQueues{
+				Shard: queues, Shards: 2,
+				Mark: func(_ context.Context, shard int) error {
+					marked <- shard
+					return nil
+				},
+			},
+			Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- relay.Run(ctx) }()
+		queues <- 0
+		queues <- 1
+		time.Sleep(time.Minute)
+		require.Len(t, marked, 1)
+		require.Equal(t, 1, <-marked)
+		servers.away.Store(false)
+		time.Sleep(time.Minute)
+		require.Len(t, marked, 1)
+		require.Equal(t, 0, <-marked)
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
