@@ -79,7 +79,7 @@ async function purchase(goodsId, attempt, say, signal) {
     body: {goodsId, decrStock: attempt.quantity}, signal,
     waiting: (a, left) => say('wait', {answer: a, left, step: 'purchase'}),
   });
-  // The refusal of a session that has ended does not say what became of an answer that was lost.
+  // That a session has ended does not say what became of an answer that was lost.
   return {answer, unsure: ['NETWORK', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL', 'STOPPED', 'UNAUTHENTICATED', 'FORBIDDEN'].includes(answer.reason)};
 }
 
