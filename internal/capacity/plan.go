@@ -198,8 +198,8 @@ func (p *Plan) traffic(count float64, cost Cost) {
 	}
 }
 
-// mostNodes bounds a plan: above it a field is a mistake, and sums may be beyond what JSON and an int
-// can hold.
+// mostNodes bounds a plan: above it a field is a mistake, and sums may be beyond what JSON and an
+// int can hold.
 const mostNodes = 1e6
 
 // sum adds the rows up by part. Redis executes on one processor, and the consumer uses a part of a

@@ -57,7 +57,7 @@ func (c *Config) check(settings []Setting, unparsed []string) []error {
 	return problems
 }
 
-// withoutUser hides what precedes the last @: an address that is given as a URL may have a password.
+// withoutUser hides what precedes the last @: an address written as a URL may have a password.
 func withoutUser(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return "***" + address[at:]

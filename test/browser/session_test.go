@@ -87,8 +87,8 @@ func endsInTheLine(t *testing.T, h fixture) {
 	v.sees(card(goods)+" .buy", "In the line")
 }
 
-// endsOfAMerchant opens pages of the console, and ends the session. The page of a sale calls nothing
-// but its stream of figures.
+// endsOfAMerchant opens pages of the console, and ends the session. The page of a sale calls
+// nothing but its stream of figures.
 func endsOfAMerchant(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of an absent merchant", merchant: 7})
 	v := visit(t, h.base, desktop)

@@ -17,8 +17,8 @@ type Money struct {
 	Digits int // after the decimal point: 2 for most currencies, 0 for yen
 }
 
-// moneyOf returns the format of a currency by its ISO 4217 code. The code is the symbol where x/text
-// has none.
+// moneyOf returns the format of a currency by its ISO 4217 code. The code is the symbol where
+// x/text has none.
 func moneyOf(code string) (Money, error) {
 	symbol := code
 	unit, err := currency.ParseISO(code)
