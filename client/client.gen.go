@@ -15104,7 +15104,9 @@ func (r SetShippingResponse) ContentType() string {
 
 // IssuePathResponse200Headers the declared response headers of an HTTP 200 response for IssuePath
 type IssuePathResponse200Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // IssuePathResponse400Headers the declared response headers of an HTTP 400 response for IssuePath
@@ -26642,6 +26644,20 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 	switch {
 	case rsp.StatusCode == 200:
 		var headers IssuePathResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
