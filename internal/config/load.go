@@ -24,6 +24,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	provided := relevant(environ)
 	settings := Settings(p)
 	problems, unparsed := parse(&cfg, settings, values(settings, provided))
+	cfg.HTTP.Currency = strings.ToUpper(cfg.HTTP.Currency) // as in all answers
 	problems = append(problems, cfg.check(settings, unparsed)...)
 	problems = append(problems, cfg.Payment.check(p)...)
 	problems = append(problems, cfg.OIDC.check(p)...)
