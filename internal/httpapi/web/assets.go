@@ -84,13 +84,16 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 // may begin with the selector "*, ".
 var comment = regexp.MustCompile(`^ *(//|/\*|\*/|\*( |$))`)
 
-// withoutComments removes the indentation and the lines that are comments, a fourth of the scripts.
-// No text of a script has several lines.
+// trailing is a comment at the end of a line of a script. No text has one of these signs before //.
+var trailing = regexp.MustCompile(`([;{},)]) +// .*`)
+
+// withoutComments removes the indentation and the comments, a fourth of the scripts. No text of a
+// script has several lines.
 func withoutComments(source []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(source) {
 		if !comment.Match(bytes.TrimSuffix(line, []byte("\n"))) {
-			out.Write(bytes.TrimLeft(line, " "))
+			out.Write(trailing.ReplaceAll(bytes.TrimLeft(line, " "), []byte("$1")))
 		}
 	}
 	return out.Bytes()

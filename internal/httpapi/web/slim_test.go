@@ -38,6 +38,8 @@ func TestAssets_AreWithoutCommentsAndTextsOfTemplates(t *testing.T) {
 	require.Contains(t, get("style.css"), "\n*, ::before, ::after { box-sizing: border-box; }\n")
 	for line := range strings.Lines(get("counter.js")) {
 		require.NotRegexp(t, `^\s*(//|/\*|\* )`, line)
+		require.NotContains(t, line, "// ")
 	}
+	require.Contains(t, get("counter.js"), "this.place = null;\n")
 	require.Contains(t, get("counter.js"), "export class Counter {")
 }
