@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/go-sql-driver/mysql"
+
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
 // repeatConnector opens connections on which a step of a migration may run again from its
@@ -20,30 +22,17 @@ func (r repeatConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return repeatConn{conn.(mysqlConn)}, nil
+	return repeatConn{conn.(primary.Conn)}, nil
 }
 
-// mysqlConn is what database/sql uses of the driver's connection.
-type mysqlConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.NamedValueChecker
-	driver.Pinger
-	driver.QueryerContext
-	driver.SessionResetter
-	driver.Validator
-}
-
-type repeatConn struct{ mysqlConn }
+type repeatConn struct{ primary.Conn }
 
 // ExecContext runs a statement. It succeeds if an earlier attempt has made the change: the column
 // or the index exists (errors 1060 and 1061), or the one to drop does not (1091).
 func (c repeatConn) ExecContext(
 	ctx context.Context, statement string, args []driver.NamedValue,
 ) (driver.Result, error) {
-	result, err := c.mysqlConn.ExecContext(ctx, statement, args)
+	result, err := c.Conn.ExecContext(ctx, statement, args)
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if ok && slices.Contains([]uint16{1060, 1061, 1091}, e.Number) {
 		return driver.ResultNoRows, nil

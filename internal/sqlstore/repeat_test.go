@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
@@ -28,12 +29,12 @@ func (c cutConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cutConn{conn.(mysqlConn), c.left}, nil
+	return cutConn{conn.(primary.Conn), c.left}, nil
 }
 
 // cutConn refuses everything after the cut.
 type cutConn struct {
-	mysqlConn
+	primary.Conn
 	left *int
 }
 
@@ -44,7 +45,7 @@ func (c cutConn) ExecContext(
 	if *c.left < 0 {
 		return nil, errCut
 	}
-	return c.mysqlConn.ExecContext(ctx, statement, args)
+	return c.Conn.ExecContext(ctx, statement, args)
 }
 
 func (c cutConn) QueryContext(
@@ -53,7 +54,7 @@ func (c cutConn) QueryContext(
 	if *c.left < 0 {
 		return nil, errCut
 	}
-	return c.mysqlConn.QueryContext(ctx, statement, args)
+	return c.Conn.QueryContext(ctx, statement, args)
 }
 
 // TestMigrate_ContinuesWhereAKillEndedIt kills migrations after one statement, two statements and

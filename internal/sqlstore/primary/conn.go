@@ -34,9 +34,8 @@ func isOneOf(err error, numbers ...uint16) bool {
 	return ok && slices.Contains(numbers, e.Number)
 }
 
-// conn is a connection to a server that was writable at its last check. It has all methods of
-// go-sql-driver's connections that database/sql uses.
-type conn struct {
+// Conn has all methods of go-sql-driver's connections that database/sql uses.
+type Conn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -46,18 +45,18 @@ type conn struct {
 	driver.QueryerContext
 	driver.SessionResetter
 	driver.Validator
+}
+
+// conn is a connection to a server that was writable at its last check.
+type conn struct {
+	Conn
 	server *server
 	lost   bool // the server lost its role: the pool must drop the connection
 }
 
 // newConn wraps a connection of go-sql-driver.
 func newConn(inner driver.Conn, s *server) *conn {
-	return &conn{
-		inner, inner.(driver.ConnBeginTx), inner.(driver.ConnPrepareContext),
-		inner.(driver.ExecerContext), inner.(driver.NamedValueChecker), inner.(driver.Pinger),
-		inner.(driver.QueryerContext), inner.(driver.SessionResetter), inner.(driver.Validator),
-		s, false,
-	}
+	return &conn{Conn: inner.(Conn), server: s}
 }
 
 // check marks the connection as lost where err shows that the server lost its role.
@@ -71,13 +70,13 @@ func (c *conn) check(err error) error {
 func (c *conn) ExecContext(
 	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Result, error) {
-	res, err := c.ExecerContext.ExecContext(ctx, query, args)
+	res, err := c.Conn.ExecContext(ctx, query, args)
 	return res, c.check(err)
 }
 
 // BeginTx begins a transaction.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	inner, err := c.ConnBeginTx.BeginTx(ctx, opts)
+	inner, err := c.Conn.BeginTx(ctx, opts)
 	if err != nil {
 		return nil, c.check(err)
 	}
@@ -85,7 +84,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 }
 
 // IsValid reports whether the pool may keep the connection.
-func (c *conn) IsValid() bool { return !c.lost && c.Validator.IsValid() }
+func (c *conn) IsValid() bool { return !c.lost && c.Conn.IsValid() }
 
 // tx checks the commit as well: a group refuses a transaction no earlier.
 type tx struct {
@@ -99,7 +98,7 @@ func (t tx) Commit() error { return t.conn.check(t.Tx.Commit()) }
 // ResetSession returns driver.ErrBadConn where the server lost its role. database/sql calls it when
 // it takes the connection out of the pool. All connections of a server share one query per RoleTTL.
 func (c *conn) ResetSession(ctx context.Context) error {
-	if err := c.SessionResetter.ResetSession(ctx); err != nil {
+	if err := c.Conn.ResetSession(ctx); err != nil {
 		return err
 	}
 	confirmed, refused := c.server.confirmedAt.Load(), c.server.refusedAt.Load()
