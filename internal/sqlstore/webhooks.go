@@ -109,17 +109,17 @@ func (r deliveryRow) delivery() webhook.Delivery {
 // listOf returns no nil, which GORM would store as NULL.
 func listOf(types []event.Type) []event.Type { return append([]event.Type{}, types...) }
 
-// CreateEndpoint stores an endpoint at the present end of the events, or returns a Conflict if its
-// owner has webhook.MaxEndpoints. The lock of the head makes concurrent calls count one after the
-// other: the endpoints of an owner who has none yet cannot be locked.
-func (s *Store) CreateEndpoint(ctx context.Context, e webhook.Endpoint) error {
-	row := rowOfEndpoint(e)
+// CreateEndpoint stores an endpoint at the present end of the events, which it sets as its position,
+// or returns a Conflict if its owner has webhook.MaxEndpoints. The lock of the head makes concurrent
+// calls count one after the other: the endpoints of an owner who has none yet cannot be locked.
+func (s *Store) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+	row := rowOfEndpoint(*e)
 	return s.inTx(ctx, "create a webhook", func(tx *gorm.DB) error {
 		head, err := lockHead(tx)
 		if err != nil {
 			return err
 		}
-		row.Position = head.Position
+		row.Position, e.Position = head.Position, head.Position
 		var own int64
 		err = tx.Model(&endpointRow{}).Where("owner_id = ? AND all_sales = ?", row.OwnerID,
 			row.AllSales).Count(&own).Error

@@ -26,7 +26,7 @@ func (h fixture) endpoint(id string) webhook.Endpoint {
 		MaxBatch: 10, MaxPerSecond: 5, Enabled: true, Secret: "sealed", CreatedAt: today,
 		UpdatedAt: today, DueAt: today,
 	}
-	require.NoError(h.t, h.CreateEndpoint(h.t.Context(), e))
+	require.NoError(h.t, h.CreateEndpoint(h.t.Context(), &e))
 	return must.Get(h.FindEndpoint(h.t.Context(), id))(h.t)
 }
 
@@ -71,8 +71,8 @@ func (h fixture) TestEndpoints_AreStoredAndListedByOwner(t *testing.T) {
 		Secret: "sealed", OldSecrets: []string{}, CreatedAt: today, UpdatedAt: minutes(1),
 		DueAt: minutes(2),
 	}
-	require.NoError(t, h.CreateEndpoint(ctx, made))
-	made.Position = must.Get(h.EventHead(ctx))(t) // it gets what happens from now on
+	require.NoError(t, h.CreateEndpoint(ctx, &made))
+	require.Equal(t, must.Get(h.EventHead(ctx))(t), made.Position, "it gets what happens from now on")
 	require.EqualValues(t, 1, made.Position)
 	require.Equal(t, made, must.Get(h.FindEndpoint(ctx, "e2"))(t))
 	first, last := h.endpoint("e1"), h.endpoint("e3")
@@ -318,7 +318,7 @@ func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
 				ID: fmt.Sprintf("e%02d", i), OwnerID: "1", AllSales: owner == 1,
 				URL: "https://example.org/", CreatedAt: today,
 			}
-			err := retry(t.Context(), func() error { return h.CreateEndpoint(t.Context(), e) })
+			err := retry(t.Context(), func() error { return h.CreateEndpoint(t.Context(), &e) })
 			switch {
 			case err == nil:
 				stored[owner].Add(1)
@@ -345,7 +345,7 @@ func (h fixture) TestAuditTrail_IsOfOneMerchant(t *testing.T) {
 		e := webhook.Endpoint{
 			ID: id, OwnerID: owner, AllSales: owner == "b", URL: "https://example.org/x", CreatedAt: today,
 		}
-		require.NoError(t, h.CreateEndpoint(t.Context(), e))
+		require.NoError(t, h.CreateEndpoint(t.Context(), &e))
 	}
 	sale := h.exposed(3, 1)
 	trail := func(f salechange.AuditFilter) (list []string) {

@@ -15,9 +15,9 @@ import (
 // context's actor, in the transaction of the change.
 type Store interface {
 	order.Clock
-	// CreateEndpoint stores an endpoint at the present end of the events. Conflict: its owner has
-	// MaxEndpoints. ErrTryAgain: the transaction lost to another one.
-	CreateEndpoint(ctx context.Context, e Endpoint) error
+	// CreateEndpoint stores an endpoint at the present end of the events, and sets its Position.
+	// Conflict: its owner has MaxEndpoints. ErrTryAgain: the transaction lost to another one.
+	CreateEndpoint(ctx context.Context, e *Endpoint) error
 	// FindEndpoint returns an endpoint, or ErrNoSuchEndpoint.
 	FindEndpoint(ctx context.Context, id string) (Endpoint, error)
 	// EndpointsOf lists at most limit endpoints of an owner ("": of all), oldest first, with ids
@@ -86,7 +86,7 @@ func (s *Service) Create(
 	e.Secret = s.Secrets.Seal(e.ID, secret)
 	c.apply(&e)
 	err = order.RetryTransaction(ctx, func() error {
-		return s.Store.CreateEndpoint(seckill.WithActor(ctx, by), e)
+		return s.Store.CreateEndpoint(seckill.WithActor(ctx, by), &e)
 	})
 	s.record(ctx, err, "webhook created", by, "endpoint", e.ID, "fields", c.fields())
 	return e, secret, unavailable(err)
