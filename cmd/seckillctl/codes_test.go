@@ -18,7 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-const codesSecret = "a secret that only the tests know, long enough"
+const codesSecret = "a secret that only the tests know: long enough"
 
 func codesOf(t *testing.T, args ...string) (string, error) {
 	var out bytes.Buffer
@@ -77,6 +77,8 @@ func TestCodes_RefusesABadCommandLine(t *testing.T) {
 		{"42", "--kind", "single", "--expires", "tomorrow"},
 		{"42", "--kind", "single", "--expires", "2020-01-01T00:00:00Z"},
 		{"42", "--kind", "single", "--expires", "2090-01-01T00:00:00Z"},
+		{"42", "--kind", "single", "--order-secret", "short"},
+		{"42", "--kind", "single", "--old-order-secrets", codesSecret + ",short"},
 	} {
 		_, err := codesOf(t, append(args, "--jwt-secret", codesSecret)...)
 		var exit *exitError

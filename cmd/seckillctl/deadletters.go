@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
@@ -41,19 +43,32 @@ type orderSecrets struct {
 	OldSecrets  config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
 }
 
-// keys returns the secrets: the first signs.
+// keys returns the secrets: the first signs. It refuses a short one, with which no API starts: no
+// API would accept the codes.
 func (o orderSecrets) keys() ([][]byte, error) {
-	return config.Auth{
+	const settings = "SECKILL_ORDER_SECRET (--order-secret) or SECKILL_JWT_SECRET " +
+		"(--jwt-secret) of the API"
+	all := append(o.JWTSecret.Ring(), o.OldSecrets.Ring()...)
+	if o.OrderSecret != "" {
+		all = append(all, []byte(o.OrderSecret))
+	}
+	if slices.ContainsFunc(all, func(s []byte) bool { return len(s) < auth.MinSecret }) {
+		return nil, usage(fmt.Errorf("%s: each has at least %d bytes", settings, auth.MinSecret))
+	}
+	keys, err := config.Auth{
 		JWTSecret: o.JWTSecret, OrderSecret: o.OrderSecret, OldOrderSecrets: o.OldSecrets,
 	}.OrderKeys()
+	if err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", settings, err))
+	}
+	return keys, nil
 }
 
 // with opens the servers and calls work.
 func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
 	keys, err := r.keys()
 	if err != nil {
-		return usage(fmt.Errorf("SECKILL_ORDER_SECRET (--order-secret) or SECKILL_JWT_SECRET "+
-			"(--jwt-secret) of the API: %w", err))
+		return err
 	}
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
