@@ -2908,7 +2908,7 @@ type ClientInterface interface {
 
 	// RetryDelivery Send a dead delivery again
 	//
-	// The delivery gets one attempt, beside those that are sent in order. `CONFLICT`, the delivery is not dead.
+	// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
 	//
 	// Corresponds with POST /admin/webhooks/{id}/deliveries/{deliveryId}/retry (the `RetryDelivery` operationId).
 	RetryDelivery(ctx context.Context, id openapi_types.UUID, deliveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3935,7 +3935,7 @@ func (c *Client) ListDeliveries(ctx context.Context, id openapi_types.UUID, para
 
 // RetryDelivery Send a dead delivery again
 //
-// The delivery gets one attempt, beside those that are sent in order. `CONFLICT`, the delivery is not dead.
+// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
 //
 // Corresponds with POST /admin/webhooks/{id}/deliveries/{deliveryId}/retry (the `RetryDelivery` operationId).
 func (c *Client) RetryDelivery(ctx context.Context, id openapi_types.UUID, deliveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7556,7 +7556,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetryDeliveryWithResponse Send a dead delivery again
 	//
-	// The delivery gets one attempt, beside those that are sent in order. `CONFLICT`, the delivery is not dead.
+	// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17262,7 +17262,7 @@ func (c *ClientWithResponses) ListDeliveriesWithResponse(ctx context.Context, id
 
 // RetryDeliveryWithResponse Send a dead delivery again
 //
-// The delivery gets one attempt, beside those that are sent in order. `CONFLICT`, the delivery is not dead.
+// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
 //
 // Returns a wrapper object for the known response body format(s).
 //
