@@ -109,8 +109,8 @@ func (r deliveryRow) delivery() webhook.Delivery {
 // listOf returns no nil, which GORM would store as NULL.
 func listOf(types []event.Type) []event.Type { return append([]event.Type{}, types...) }
 
-// CreateEndpoint stores an endpoint at the present end of the events, which it sets as its position,
-// or returns a Conflict if its owner has webhook.MaxEndpoints. The lock of the head makes concurrent
+// CreateEndpoint stores an endpoint at the present end of the events and sets its Position, or
+// returns a Conflict if its owner has webhook.MaxEndpoints. The lock of the head makes concurrent
 // calls count one after the other: the endpoints of an owner who has none yet cannot be locked.
 func (s *Store) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 	row := rowOfEndpoint(*e)
