@@ -257,6 +257,24 @@ func (s fixture) TestRelease_CutLeavesPromisedUnits(t *testing.T) {
 	require.Equal(t, order.MoveApplied, cut("e", 1))
 }
 
+// TestRetake_LeavesPromisedUnits checks that an operator who requeues an order takes no unit that an
+// admitted buyer was promised. An order of an older epoch takes its unit.
+func (s fixture) TestRetake_LeavesPromisedUnits(t *testing.T) {
+	s.openRoom(2, 1)
+	s.visit(admission.Join, 1)
+	require.EqualValues(t, 1, s.callNext(aTurn).Called)
+	line := func(buyer string) reservation.OrderLine {
+		return reservation.OrderLine{OrderSn: "of" + buyer, BuyerID: buyer, Quantity: 1}
+	}
+	retake := func(buyer string) int64 {
+		return must.Get(s.Retake(t.Context(), goods, 1, 1, line(buyer)))(t)
+	}
+	require.EqualValues(t, 1, retake("7"))
+	require.Zero(t, retake("8"))
+	late := []reservation.OrderLine{line("9")}
+	require.EqualValues(t, 1, must.Get(s.Adopt(t.Context(), goods, 1, 1, late))(t)["of9"])
+}
+
 // TestAdmit_LapsedTurnGoesToTheNext checks that an admission ends, that the next in line gets the
 // unit, and that whoever missed a turn joins again at the end.
 func (s fixture) TestAdmit_LapsedTurnGoesToTheNext(t *testing.T) {

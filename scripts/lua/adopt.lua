@@ -14,7 +14,8 @@
 -- An order that gets none stays in the buyer's holding, so that its path takes nothing later. An
 -- order that has ended gets none: its first consumer may have slept while another one wrote it, and
 -- the buyer cancelled. Only a requeue takes units for it again, also within the limit: a newer order
--- of the buyer may be pending, and MySQL would refuse it.
+-- of the buyer may be pending, and MySQL would refuse it. A requeue leaves the units that admitted
+-- buyers of a waiting room were promised. A late order was promised before them.
 -- The present limit is not applied: it may have been lowered since the reservation.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 5, 4
@@ -27,6 +28,7 @@ local requeued = ARGV[4] == '1'
 local now = now_ms()
 local was_pending = pend
 local holdings, orders = holding_functions(), pending_functions()
+local promised = requeued and orders.promised(sale) or 0
 
 local function take(buyer, q, sn, entry)
   local order = redis.call('HGET', pending, sn)
@@ -34,7 +36,7 @@ local function take(buyer, q, sn, entry)
   local holding = redis.call('HGET', buyers, buyer)
   local had = holdings.order_in(holding, sn)
   if had and (had > 0 or not requeued) then return had end
-  if not q or q > avail or (limit > 0 and holdings.held_of(holding) + q > limit) then
+  if not q or q > avail - promised or (limit > 0 and holdings.held_of(holding) + q > limit) then
     holdings.end_order(buyers, buyer, holding, sn, now)
     return 0
   end

@@ -165,5 +165,13 @@ local function pending_functions()
     if n >= size then redis.call('HDEL', blocks, block, 'n' .. block) end
   end
 
-  return {units_of = units_of, leave_block = leave_block}
+  -- promised returns the units that a stock cut or a requeue must leave, so that each admitted buyer
+  -- of a waiting room finds one (see admit; like in reserve, the key is not in KEYS).
+  local function promised(sale)
+    local r = redis.call('HMGET', sale, 'room', 'limit')
+    local open = r[1] == '1' and redis.call('ZCARD', sale .. ':turns') or 0
+    return open > 0 and (open - 1) * r[2] + 1 or 0
+  end
+
+  return {units_of = units_of, leave_block = leave_block, promised = promised}
 end

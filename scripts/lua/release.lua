@@ -35,14 +35,6 @@ local function return_units(kind, buyer, sn, units)
   redis.call('HINCRBY', sale, 'avail', units)
 end
 
--- promised returns the units that a cut must leave, so that each admitted buyer of a waiting room
--- finds one (see admit; like in reserve, the key is not in KEYS).
-local function promised()
-  local r = redis.call('HMGET', sale, 'room', 'limit')
-  local open = r[1] == '1' and redis.call('ZCARD', sale .. ':turns') or 0
-  return open > 0 and (open - 1) * r[2] + 1 or 0
-end
-
 local results = {}
 for a = FIRST_ARG, #ARGV, STRIDE do
   local id, of, kind = ARGV[a], tonumber(ARGV[a + 1]), ARGV[a + 2]
@@ -59,7 +51,7 @@ for a = FIRST_ARG, #ARGV, STRIDE do
   elseif kind ~= 'delta' then
     redis.call('SADD', moves, id)
     return_units(kind, buyer, sn, units)
-  elseif units < 0 and redis.call('HGET', sale, 'avail') + units < promised() then
+  elseif units < 0 and redis.call('HGET', sale, 'avail') + units < orders.promised(sale) then
     result = TOO_LARGE
     redis.call('SADD', moves, id .. '!')
   else
