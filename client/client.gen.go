@@ -1166,7 +1166,7 @@ type Field struct {
 type Figures struct {
 	Available int `json:"available"`
 
-	// BacklogAgeMillis Age of the oldest reservation that MySQL may lack.
+	// BacklogAgeMillis How long reservations wait for MySQL.
 	BacklogAgeMillis int `json:"backlogAgeMillis"`
 	Orders           map[string]struct {
 		Amount int64 `json:"amount"`

@@ -514,7 +514,7 @@ export type Figures = {
     units: number;
     amount: number;
   }>;
-  /** Age of the oldest reservation that MySQL may lack. */
+  /** How long reservations wait for MySQL. */
   backlogAgeMillis: number;
   /** Groups of reservations that RabbitMQ has not confirmed. */
   unconfirmed: number;

@@ -141,7 +141,7 @@ type Order struct {
 	BatchSize        int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" validate:"min=1,max=500" help:"orders from which a transaction takes no further message; a message has up to 256"`
 	BatchLinger      time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"50ms" envDefault.standalone:"2ms" in:"consumer standalone" unit:"duration" validate:"min=0s,max=1s" help:"least time from the end of a batch to the next one, unless that is full; an order that comes later is written at once"`
 	AdmissionTimeout time.Duration `env:"SECKILL_ADMISSION_TIMEOUT" envDefault:"30s" in:"consumer standalone" unit:"duration" validate:"min=1s,max=10m" help:"in a waiting room, how long a buyer who is called may take to buy; then the unit is offered to the next in line"`
-	MaxBacklogAge    time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"0s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while the oldest reservation that is not in MySQL is older than this"`
+	MaxBacklogAge    time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"0s" in:"api standalone" unit:"duration, 0 = off" validate:"min=0s,max=24h" help:"purchases get 503 while reservations wait longer than this for MySQL; one that newer ones overtook does not count"`
 }
 
 // Payment holds the payment provider.

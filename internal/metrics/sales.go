@@ -73,7 +73,8 @@ func (s sample) gauges(export export) {
 	one("outbox_oldest_seconds", "Age of the oldest outbox entry.", all.outboxAge)
 	one("pending_units", "Units reserved and not known to be in MySQL, of all sales.", all.pending)
 	one("pending_oldest_seconds",
-		"Age of the backlog: the longest time for which a reservation is pending.", all.pendingAge)
+		"Age of the backlog: how long reservations wait for MySQL, but for those that others overtook.",
+		all.pendingAge)
 	for gate, n := range countByGate(s.Sales) {
 		export("sales", "Sales by their gate in Redis; over: ended or closed.", n, "gate", gate)
 	}

@@ -11,15 +11,15 @@ type View struct {
 	Available int64     // units that may be reserved
 	Pending   int64     // units reserved and not confirmed as written to MySQL
 	Sold      int64     // units written and active
-	// PendingSince is a lower bound of the reservation times of pending orders. It has no
-	// meaning while Pending is 0.
+	// PendingSince is the beginning of the backlog: no pending order is older, unless a newer one
+	// has overtaken it on its way to MySQL. It has no meaning while Pending is 0.
 	PendingSince time.Time
 	Outbox       int64     // entries that RabbitMQ has not confirmed
 	OldestAt     time.Time // when the oldest entry was written; zero if there is none
 	Now          time.Time // Redis' clock
 }
 
-// PendingAge is the longest time for which a reservation may be pending; 0 if none is.
+// PendingAge is the age of the backlog; 0 if no order is pending.
 func (v View) PendingAge() time.Duration {
 	if v.Pending == 0 {
 		return 0

@@ -12,7 +12,8 @@
 -- epoch   how often it was built         lease   see above
 -- from, until   Unix ms between which the gate is open; absent where Redis cannot fail over
 -- status  exposed or closed              start, end   the window, Unix ms   limit   units per buyer
--- total   = avail + pend + sold          since   Unix ms; no pending order is older
+-- total   = avail + pend + sold          since   Unix ms; no pending order is older, unless a newer
+--         one was settled before it
 -- fence   no epoch up to this one may be loaded (see shut)
 -- version of MySQL's row, from which status, window, limit and card are (see update)
 -- card    fields that no script reads, JSON    room    1 where the sale has a waiting room
@@ -165,8 +166,8 @@ local function pending_functions()
     if n >= size then redis.call('HDEL', blocks, block, 'n' .. block) end
   end
 
-  -- promised returns the units that a stock cut or a requeue must leave, so that each admitted buyer
-  -- of a waiting room finds one (see admit; like in reserve, the key is not in KEYS).
+  -- promised returns the units that a stock cut or a requeue must leave, so that each admitted
+  -- buyer of a waiting room finds one (see admit; like in reserve, the key is not in KEYS).
   local function promised(sale)
     local r = redis.call('HMGET', sale, 'room', 'limit')
     local open = r[1] == '1' and redis.call('ZCARD', sale .. ':turns') or 0
