@@ -261,3 +261,14 @@ func TestLedger_LostSaleHasNoneAfterItsEnd(t *testing.T) {
 	h.publish(goods, h.lines(goods, h.numbered(goods, 1, 7)))
 	h.settles(goods, 4, 1)
 }
+
+// TestLedger_RetiredSaleNeedsNoRedis checks that a retired sale has a ledger while Redis is down.
+func TestLedger_RetiredSaleNeedsNoRedis(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 2).GoodsID
+	h.exec(`UPDATE sales SET retired_at = ?`, time.Now().UnixMilli())
+	h.mini.Close()
+	l := h.ledger(goods)
+	require.EqualValues(t, []int64{5, 5, 0}, []int64{l.Total, l.Available, l.Sold})
+	require.True(t, l.Balanced)
+}

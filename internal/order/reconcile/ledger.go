@@ -14,12 +14,17 @@ type LedgerReader struct {
 }
 
 // Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. MySQL
-// alone is the source for drafts and for retired sales.
+// alone is the source for drafts and for retired sales. A sale that Redis does not hold otherwise
+// was lost, and the queue may have orders that MySQL lacks until the rebuild, also after its end.
 func (r LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	v, err := r.Redis.View(ctx, sale.GoodsID)
-	switch {
-	case errors.Is(err, seckill.ErrNotLoaded):
+	if sale.Status == seckill.Draft || sale.Retired {
 		return r.fromMySQL(ctx, sale)
+	}
+	v, err := r.Redis.View(ctx, sale.GoodsID)
+	if errors.Is(err, seckill.ErrNotLoaded) {
+		v.Gate, err = seckill.GateMissing, nil
+	}
+	switch {
 	case err != nil:
 		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger", err)
 	case v.Gate != seckill.GateOpen:
@@ -51,13 +56,8 @@ func redisLedger(v seckill.View) seckill.Ledger {
 	}
 }
 
-// fromMySQL makes the ledger of a sale that Redis does not hold. Unless it is retired, Redis lost
-// it, and the queue may have orders that MySQL lacks until the rebuild, also after the sale's end.
+// fromMySQL makes the ledger of a sale of which Redis has nothing that MySQL lacks.
 func (r LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	if sale.Status != seckill.Draft && !sale.Retired {
-		gate := &seckill.GateError{State: seckill.GateMissing}
-		return seckill.Ledger{}, seckill.NewRebuilding(gate)
-	}
 	db, err := r.Store.Database(ctx, sale.GoodsID)
 	if err != nil {
 		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
