@@ -48,3 +48,18 @@ func TestStatus_GapsAreNotAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestStatus_AdmissionEndsWithTheSale checks that no place promises a purchase after the sale's end.
+func TestStatus_AdmissionEndsWithTheSale(t *testing.T) {
+	end := time.Now()
+	of := func(until time.Duration, status seckill.Status, now time.Duration) Place {
+		s := Status{State: State{Now: end.Add(now)}}
+		s.Sale.Status, s.Sale.EndAt = status, end
+		return s.place(Seat{Number: 1, Until: end.Add(until)})
+	}
+	before := -10 * time.Second
+	require.Equal(t, Place{Number: 1, State: Admitted, Until: end}, of(1, seckill.Exposed, before))
+	require.Equal(t, end.Add(-1), of(-1, seckill.Exposed, before).Until)
+	require.Equal(t, Place{Number: 1, State: PlaceOver}, of(1, seckill.Exposed, 0))
+	require.Equal(t, Place{Number: 1, State: PlaceOver}, of(1, seckill.Closed, before))
+}

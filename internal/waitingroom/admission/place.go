@@ -142,10 +142,13 @@ func (s *Status) position(number int64) int64 {
 func (s *Status) place(seat Seat) Place {
 	p := Place{Number: seat.Number, Position: s.position(seat.Number), State: Waiting}
 	switch {
-	case seat.Until.After(s.Now):
-		p.State, p.Until = Admitted, seat.Until
 	case s.Phase() == waitingroom.PhaseOver:
 		p.State = PlaceOver
+	case seat.Until.After(s.Now):
+		p.State, p.Until = Admitted, seat.Until
+		if s.Sale.EndAt.Before(p.Until) { // nobody can buy afterwards
+			p.Until = s.Sale.EndAt
+		}
 	case seat.Mark == Passed, seat.Mark == InLine && s.called(p.Position):
 		p.State = Missed
 	default:
