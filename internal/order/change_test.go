@@ -68,17 +68,25 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	require.EqualValues(t, 1, v.PerBuyerLimit, "closing brings the whole row")
 }
 
-// TestChange_PeriodIsAnsweredOnceBuyersHaveIt checks that a new end is answered 503 while Redis
-// lacks it, and by an API that talks to another master than the one that may have the sale open.
-// The same key brings it to buyers.
-func TestChange_PeriodIsAnsweredOnceBuyersHaveIt(t *testing.T) {
+// TestChange_RulesAreAnsweredOnceBuyersHaveThem checks that a new end, and a new limit, is answered
+// 503 while Redis lacks it, and by an API that talks to another master than the one that may have
+// the sale open. The same key brings it to buyers.
+func TestChange_RulesAreAnsweredOnceBuyersHaveThem(t *testing.T) {
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
-	c := salechange.Change{EndAt: &end}
+	for name, c := range map[string]salechange.Change{
+		"end": {EndAt: &end}, "limit": {PerBuyerLimit: new(int64(1))},
+	} {
+		t.Run(name, func(t *testing.T) { requireAnsweredOnceBuyersHave(t, c) })
+	}
+}
+
+func requireAnsweredOnceBuyersHave(t *testing.T, c salechange.Change) {
 	key := salechange.IdempotencyKey{ActorID: operator.ID, Key: "k"}
-	ended := func(h *fixture, sales *inventory.SaleService, goods int64) {
+	changed := func(h *fixture, sales *inventory.SaleService, goods int64) {
 		h.t.Helper()
 		must.Get(sales.Change(h.t.Context(), operator, goods, c, key))(h.t)
-		require.Equal(h.t, end, must.Get(h.redis.View(h.t.Context(), goods))(h.t).EndAt)
+		sale := must.Get(h.store.Sale(h.t.Context(), goods))(h.t)
+		require.True(h.t, sale.SameRules(must.Get(h.redis.View(h.t.Context(), goods))(h.t).Sale))
 	}
 	refused := func(h *fixture, goods int64) {
 		h.t.Helper()
@@ -93,7 +101,7 @@ func TestChange_PeriodIsAnsweredOnceBuyersHaveIt(t *testing.T) {
 		h.mini.SetError("LOADING Redis is loading the dataset in memory")
 		refused(h, goods)
 		h.mini.SetError("")
-		ended(h, h.Sales, goods)
+		changed(h, h.Sales, goods)
 	})
 	t.Run("another master", func(t *testing.T) {
 		h := newFixture(t)
@@ -106,7 +114,7 @@ func TestChange_PeriodIsAnsweredOnceBuyersHaveIt(t *testing.T) {
 		h.failsOver("two", time.Minute)
 		refused(h, goods)
 		h.redis = before
-		ended(h, replaced, goods)
+		changed(h, replaced, goods)
 	})
 }
 
@@ -188,7 +196,7 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 			require.NoError(t, h.beginEpoch(goods, func() {}))
 			v = must.Get(h.redis.View(t.Context(), goods))(t)
 			require.Equal(t, seckill.GateOpen, v.Gate)
-			require.True(t, v.SamePeriod(must.Get(h.store.Sale(t.Context(), goods))(t)))
+			require.True(t, v.SameRules(must.Get(h.store.Sale(t.Context(), goods))(t)))
 		})
 	}
 }

@@ -85,13 +85,13 @@ func DefaultRate() Rate {
 
 // SameTerms reports whether what a merchant can change is the same, apart from the stock.
 func (s Sale) SameTerms(as Sale) bool {
-	return s.SamePeriod(as) && s.Title == as.Title && s.Price == as.Price &&
-		s.PerBuyerLimit == as.PerBuyerLimit && s.Rate == as.Rate
+	return s.SameRules(as) && s.Title == as.Title && s.Price == as.Price && s.Rate == as.Rate
 }
 
-// SamePeriod reports whether both sell at the same time.
-func (s Sale) SamePeriod(as Sale) bool {
-	return s.Status == as.Status && s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt)
+// SameRules reports whether both sell at the same time, and as many units to a buyer.
+func (s Sale) SameRules(as Sale) bool {
+	return s.Status == as.Status && s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt) &&
+		s.PerBuyerLimit == as.PerBuyerLimit
 }
 
 // PhaseAt returns the phase at a moment for available units. The window is [StartAt, EndAt).

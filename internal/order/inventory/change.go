@@ -77,20 +77,21 @@ func (s *SaleService) Change(
 }
 
 // reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new
-// period is answered only where nothing is sold outside it. Redis refuses every load that lacks the
-// change: merchants who change the stock often must not keep a sale shut that takes long to load.
+// period or limit is answered only where nothing is sold outside it. Redis refuses every load that
+// lacks the change: merchants who change the stock often must not keep a sale shut that takes long
+// to load.
 func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
 	if !c.ChangesTerms() {
 		return nil
 	}
 	err := s.syncSale(ctx, goodsID)
-	if c.ChangesPeriod() {
+	if c.ChangesRules() {
 		if err == nil {
 			err = s.requireWhereOpen(ctx, goodsID)
 		}
 		if err != nil {
 			return seckill.NewUnavailable("the change is stored, but buyers may have the old period "+
-				"still; ask again with the same Idempotency-Key", err)
+				"or limit still; ask again with the same Idempotency-Key", err)
 		}
 	}
 	if err != nil {

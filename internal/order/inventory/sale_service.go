@@ -179,7 +179,7 @@ func (s *SaleService) now(ctx context.Context) (time.Time, error) {
 // errOpenElsewhere means that a rebuild is under way, or that Redis has failed over.
 var errOpenElsewhere = errors.New("another Redis may have the sale open")
 
-// requireWhereOpen requires the master that MySQL has open for a sale to have its period and its
+// requireWhereOpen requires the master that MySQL has open for a sale to have its period, limit and
 // close, where Redis can fail over. Another one may sell without knowing that it was replaced.
 func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error {
 	if s.Opener.GateLifetime == 0 {
@@ -195,7 +195,7 @@ func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error
 	}
 	openOn, err := s.Opener.Store.OpenedOn(ctx, goodsID)
 	ofLease := v.Gate == seckill.GateOpen || v.Gate == seckill.GateExpired
-	if err != nil || ofLease && v.Lease == openOn && v.SamePeriod(sale) {
+	if err != nil || ofLease && v.Lease == openOn && v.SameRules(sale) {
 		return err
 	}
 	return errOpenElsewhere

@@ -34,13 +34,16 @@ type RateChange struct {
 	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
 }
 
-// ChangesPeriod reports whether the sale is to sell at another time.
-func (c Change) ChangesPeriod() bool { return c.StartAt != nil || c.EndAt != nil }
+// ChangesRules reports whether the sale is to sell at another time, or another number of units to a
+// buyer.
+func (c Change) ChangesRules() bool {
+	return c.StartAt != nil || c.EndAt != nil || c.PerBuyerLimit != nil
+}
 
 // ChangesTerms reports whether a field changes that Redis has of an exposed sale. Stock moves bring
 // the stock there.
 func (c Change) ChangesTerms() bool {
-	return c.ChangesPeriod() || c.PerBuyerLimit != nil || c.Rate != RateChange{}
+	return c.ChangesRules() || c.Rate != RateChange{}
 }
 
 // Validate returns a BadRequest for the fields that no sale could accept.
