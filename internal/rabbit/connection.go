@@ -25,9 +25,9 @@ type connection struct {
 
 // dial connects to one address within dialTimeout.
 func dial(ctx context.Context, address string) (*connection, error) {
-	uri, err := amqp.ParseURI(address)
+	uri, err := parseURL(address)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -88,8 +89,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("no AMQP address")
 	}
 	for i, address := range o.URLs {
-		if _, err := amqp.ParseURI(address); err != nil {
-			return o, fmt.Errorf("AMQP address %d: %w", i+1, withoutURL(err))
+		if _, err := parseURL(address); err != nil {
+			return o, fmt.Errorf("AMQP address %d: %w", i+1, err)
 		}
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
@@ -112,11 +113,17 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// withoutURL removes the address from an error, because it contains a password.
-func withoutURL(err error) error {
-	var bad *url.Error
-	if errors.As(err, &bad) {
-		return bad.Err
+// errBadURL replaces the errors of net/url. They quote what stands where a port belongs: a part of
+// the password, if that has one of these characters.
+var errBadURL = errors.New("write amqp://user:password@host:5672/, and each of % : / ? # @ and " +
+	"comma within user, password and virtual host as % and two hex digits, such as %2F for /")
+
+// parseURL parses an address. Its errors contain nothing of a password. An address without a user
+// whose path has an @ is one whose password has a slash, and would name the user as host.
+func parseURL(address string) (amqp.URI, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil && strings.Contains(u.EscapedPath()+u.Fragment, "@") {
+		return amqp.URI{}, errBadURL
 	}
-	return err
+	return amqp.ParseURI(address)
 }

@@ -60,9 +60,13 @@ func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} 
 // TestOpen_ValidatesTheDSN checks that Open rejects invalid DSNs and sets the parameters that the
 // store needs.
 func TestOpen_ValidatesTheDSN(t *testing.T) {
-	_, err := Open(t.Context(), "mysql://user:hush@host/db", "")
-	require.ErrorContains(t, err, "write user:password@tcp(host:3306)/database")
-	require.NotContains(t, err.Error(), "hush")
+	for _, dsn := range []string{
+		"mysql://user:hush@host/db", "user:hush/db", "user:a@hush/db", "user:hush@host:3306",
+	} {
+		_, err := Open(t.Context(), dsn, "")
+		require.ErrorContains(t, err, "write user:password@tcp(host:3306)/database")
+		require.NotContains(t, err.Error(), "hush")
+	}
 	for _, dsn := range []string{
 		"", "not a dsn", "user@tcp(127.0.0.1:1)/",
 		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"),

@@ -135,7 +135,11 @@ func schemaConnector(cfg *mysql.Config) (driver.Connector, error) {
 func mysqlConfig(dsn string) (*mysql.Config, error) {
 	const form = "write user:password@tcp(host:3306)/database"
 	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "default addr for network"):
+		// The driver quotes the network: without an @ that is the user and the password.
+		return nil, errors.New("the DSN has no tcp(host:port): " + form)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %s", err, form)
 	}
 	if cfg.DBName == "" {

@@ -118,6 +118,22 @@ func TestProbe_UnknownSentinelMasterNamesItsSetting(t *testing.T) {
 		`"setting":"SECKILL_REDIS_ADDRS, SECKILL_REDIS_SENTINEL_MASTER"`)
 }
 
+// TestCheck_ShowsNoPartOfAPassword uses passwords that end where a URL's host begins.
+func TestCheck_ShowsNoPartOfAPassword(t *testing.T) {
+	check := func(url string) error {
+		return Check(config.Config{AMQP: config.AMQP{URLs: config.Secret(url)}})
+	}
+	for _, password := range []string{
+		"hush/x", "hush?x", "hush#x", "hush%x", "hush,x", "123/hush", "/hush", "#hush",
+	} {
+		err := check("amqp://user:" + password + "@host:5672/")
+		require.ErrorContains(t, err, "SECKILL_AMQP_URL: ", password)
+		require.ErrorContains(t, err, "%2F for /", password)
+		require.NotContains(t, err.Error(), "hus")
+	}
+	require.NoError(t, check("amqp://user:%2F%3F%23%25%2C%40:@[::1]:5672/v@h"))
+}
+
 func TestOpen_NamesTheSettingOfABadAddress(t *testing.T) {
 	for setting, value := range map[string]string{
 		"SECKILL_AMQP_URL": "http://mq:5672", "SECKILL_MYSQL_DSN": "mysql://user:hush@host/db",
