@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -37,6 +38,18 @@ func (r redisServer) settings() config.Redis {
 		Username:       r.RedisUsername, Password: config.Secret(r.RedisPassword), TLS: r.RedisTLS,
 		GateLifetime: r.GateLifetime, WaitReplicas: r.WaitReplicas, WaitTimeout: r.WaitTimeout,
 	}
+}
+
+// Validate checks the addresses. The client's error of one that is written as a URL would print its
+// password. kong calls it.
+func (r redisServer) Validate() error {
+	for i, addr := range strings.Split(r.Redis, ",") {
+		if _, port, err := net.SplitHostPort(strings.TrimSpace(addr)); err != nil || port == "" {
+			return fmt.Errorf("SECKILL_REDIS_ADDRS (--redis-addrs): address %d must be host:port",
+				i+1)
+		}
+	}
+	return nil
 }
 
 // ledgerCmd prints a sale's ledger. It reads Redis and MySQL itself, because the API may be the

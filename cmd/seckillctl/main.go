@@ -65,6 +65,12 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var c commands
+	// An empty setting has its default, as in the programs; kong would take it for a value.
+	for _, pair := range os.Environ() {
+		if name, value, _ := strings.Cut(pair, "="); value == "" && strings.HasPrefix(name, "SECKILL_") {
+			_ = os.Unsetenv(name)
+		}
+	}
 	// kong ends the process after -help and -version unless it gets another exit function. A
 	// process that ends there would skip the deferred calls of app.Main.
 	done := false
@@ -135,16 +141,36 @@ type migrateCmd struct {
 // command at the same time, so a database that does not answer yet is no error.
 func (c *migrateCmd) Run(s *session) error {
 	return c.with(s, func(store *sqlstore.Store) error {
-		ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
-		defer cancel()
-		for store.Ping(ctx) != nil && ctx.Err() == nil {
-			time.Sleep(200 * time.Millisecond)
+		if err := c.await(s.ctx, store); err != nil {
+			return err
 		}
 		if err := store.Migrate(s.ctx); err != nil {
 			return err
 		}
 		return s.print(map[string]bool{"migrated": true}, "the database is migrated")
 	})
+}
+
+// await waits until the database replies. A migration has no deadline of its own, because its steps
+// may take hours, so it must not begin with a server that never answers.
+func (c *migrateCmd) await(ctx context.Context, store *sqlstore.Store) error {
+	waiting, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	last := fmt.Errorf("the database at %s has not answered for %s (--wait): start it, or set "+
+		"SECKILL_MYSQL_DSN (--mysql-dsn) to another", store.Addr(), c.Wait)
+	for {
+		err := store.Ping(waiting)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return err
+		case waiting.Err() != nil:
+			return last
+		}
+		last = err
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 // tokenCmd signs a token. Operators need it to call /admin by hand; buyers and merchants sign in

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-sql-driver/mysql"
 
 	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -26,7 +27,7 @@ func withServer(err error, flags []*kong.Flag) error {
 	if server := cause.RefusedBy(err); server != "" {
 		return withCredentials(err, server, flags)
 	}
-	addr := dialled(err)
+	addr := unanswered(err, flags)
 	settings := settingsOf(addr, flags)
 	if addr == "" || len(settings) == 0 {
 		return err
@@ -36,20 +37,33 @@ func withServer(err error, flags []*kong.Flag) error {
 			"seckill.db")))
 }
 
-// dialled returns the address that did not answer, or the name that has none: that of a container
-// which does not run, for example. "" for other errors.
-func dialled(err error) string {
+// unanswered returns the address that did not answer, or the name that has none: that of a container
+// which does not run, for example. "" for other errors. The drivers' errors of a server that accepts
+// the connection and is silent have no address, so it returns that of the setting.
+func unanswered(err error, flags []*kong.Flag) string {
 	failed, ok := errors.AsType[*net.OpError](err)
 	unknown, named := errors.AsType[*net.DNSError](err)
 	switch {
-	case !ok || failed.Op != "dial":
-		return ""
 	case named:
 		return unknown.Name
-	case failed.Addr == nil:
-		return ""
+	case ok && failed.Addr != nil:
+		return failed.Addr.String()
+	case errors.Is(err, mysql.ErrInvalidConn):
+		return sqlstore.AddrOf(targetOf("mysql-dsn", flags))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return targetOf("redis-addrs", flags)
 	}
-	return failed.Addr.String()
+	return ""
+}
+
+// targetOf returns a flag's value, "" if the command has no such flag.
+func targetOf(name string, flags []*kong.Flag) string {
+	for _, f := range flags {
+		if f.Name == name {
+			return f.Target.String()
+		}
+	}
+	return ""
 }
 
 // withCredentials adds the settings with the user and the password to an error of a server that
@@ -95,7 +109,7 @@ func settingsOf(addr string, flags []*kong.Flag) []string {
 		}
 		setting := settingOf(f)
 		all = append(all, setting)
-		if strings.Contains(f.Target.String(), part) {
+		if target := f.Target.String(); target == addr || strings.Contains(target, part) {
 			fitting = append(fitting, setting)
 		}
 	}

@@ -44,6 +44,56 @@ func TestUnknownHost_IsNamedWithItsSetting(t *testing.T) {
 		"SECKILL_MYSQL_DSN (--mysql-dsn) to another")
 }
 
+// TestSilentServer_IsNamedWithItsSetting uses a server that accepts connections and never answers.
+func TestSilentServer_IsNamedWithItsSetting(t *testing.T) {
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	addr := silent.Addr().String()
+	ctl := func(args ...string) error { return run(t.Context(), args, nil, io.Discard, io.Discard) }
+	named := func(err error, setting string) {
+		require.ErrorContains(t, err, addr)
+		require.ErrorContains(t, err, ": start it, or set "+setting+" to another")
+	}
+	dsn := "a:b@tcp(" + addr + ")/c"
+	named(ctl("migrate", "--wait", "10ms", "--mysql-dsn", dsn), "SECKILL_MYSQL_DSN (--mysql-dsn)")
+	named(ctl("dead-letters", "list", "--mysql-dsn", dsn+"?readTimeout=10ms"),
+		"SECKILL_MYSQL_DSN (--mysql-dsn)")
+	named(ctl("limiter", "get", "randomPath", "7", "--redis-addrs", addr),
+		"SECKILL_REDIS_ADDRS (--redis-addrs)")
+	named(ctl("limiter", "get", "randomPath", "7", "--redis-addrs", addr+","+addr),
+		"SECKILL_REDIS_ADDRS (--redis-addrs)")
+}
+
+func TestRedisAddrs_WrongOneIsNamedWithoutItsPassword(t *testing.T) {
+	for _, addr := range []string{
+		"redis://:hush@127.0.0.1:6379", ":hush@127.0.0.1:6379", "h:1,localhost", "::1:6379",
+	} {
+		err := run(t.Context(), []string{"ledger", "7", "--redis-addrs", addr}, nil, io.Discard,
+			io.Discard)
+		require.ErrorContains(t, err, "SECKILL_REDIS_ADDRS (--redis-addrs): address ", addr)
+		require.NotContains(t, err.Error(), "hush")
+		var exit *exitError
+		require.ErrorAs(t, err, &exit)
+		require.Equal(t, codeUsage, exit.ExitCode())
+	}
+}
+
+// TestEmptyVariable_HasItsDefault asks for a sale that does not exist, which needs no Redis.
+func TestEmptyVariable_HasItsDefault(t *testing.T) {
+	for _, name := range []string{
+		"SECKILL_REDIS_ADDRS", "SECKILL_REDIS_WAIT_REPLICAS", "SECKILL_REDIS_TLS",
+	} {
+		t.Setenv(name, "")
+	}
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "s.db")
+	require.NoError(t, run(t.Context(), []string{"migrate", "--mysql-dsn", dsn}, nil, io.Discard,
+		io.Discard))
+	err := run(t.Context(), []string{"ledger", "7", "--mysql-dsn", dsn}, nil, io.Discard, io.Discard)
+	var exit *exitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, codeRefused, exit.ExitCode(), "there is no such sale: %v", err)
+}
+
 func TestLedger_DatabaseWithoutMigrationsNamesTheCommand(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "seckill.db")
 	command := func(args ...string) error {
