@@ -87,6 +87,18 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 		must.Get(cfg.Auth.OrderKeys())(t), "what the derived secret signed before still verifies")
 }
 
+// TestOrderKeys_SecretWithALineBreakVerifiesAfterItsRotation moves a secret as it was read from a
+// file: the copy in the list is the same text.
+func TestOrderKeys_SecretWithALineBreakVerifiesAfterItsRotation(t *testing.T) {
+	const old, next = "a secret that signed until today\n", "a secret that will sign tomorrow\n"
+	signed := must.Get(Auth{OrderSecret: old, OldOrderSecrets: next}.OrderKeys())(t)
+	after := must.Get(Auth{OrderSecret: next, OldOrderSecrets: old}.OrderKeys())(t)
+	require.Contains(t, after, signed[0])
+	require.Contains(t, signed, after[0])
+	require.Equal(t, [][]byte{[]byte(next)},
+		must.Get(Auth{OrderSecret: next, OldOrderSecrets: " ,\n"}.OrderKeys())(t))
+}
+
 func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	_, _, err := Load(API, []string{
 		"SECKILL_JWT_SECRET=tooshort-but-secret", "SECKILL_ORDER_SHARDS=0", "SECKILL_PAYMENT_TIMEOUT=soon", "SECKILL_LOG_FORMAT=xml",

@@ -72,7 +72,17 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 	if len(keys) == 0 {
 		return nil, ErrNoSecret
 	}
-	return append(keys, a.OldOrderSecrets.Ring()...), nil
+	for one := range strings.SplitSeq(string(a.OldOrderSecrets), ",") {
+		trimmed := strings.TrimSpace(one)
+		if trimmed == "" {
+			continue
+		}
+		keys = append(keys, []byte(trimmed))
+		if one != trimmed { // OrderSecret signs with its spaces, such as the line break of a file
+			keys = append(keys, []byte(one))
+		}
+	}
+	return keys, nil
 }
 
 // SessionKeys returns the secrets of the pages' sessions, which are tokens of our own: the JWT
