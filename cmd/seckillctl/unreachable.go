@@ -16,6 +16,9 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
+// commandDenied is MySQL's error number of a right that a user lacks on a table.
+const commandDenied = 1142
+
 // withServer adds the settings of the servers to an error of a refused or failed connection. The
 // operating system's error has an address alone, and a user sets variables. To an error of a
 // missing table or column it adds the command that makes them.
@@ -23,6 +26,10 @@ func withServer(err error, flags []*kong.Flag) error {
 	if sqlstore.IsNotMigrated(err) {
 		return fmt.Errorf("%w\nthe database lacks a migration of this program: "+
 			"run seckillctl migrate", err)
+	}
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == commandDenied {
+		return fmt.Errorf("%w\nthe user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right: "+
+			"GRANT ALL on the database, or name another user", err)
 	}
 	if server := cause.RefusedBy(err); server != "" {
 		return withCredentials(err, server, flags)

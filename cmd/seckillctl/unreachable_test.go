@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"io"
 	"net"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -62,6 +64,20 @@ func TestSilentServer_IsNamedWithItsSetting(t *testing.T) {
 		"SECKILL_REDIS_ADDRS (--redis-addrs)")
 	named(ctl("limiter", "get", "randomPath", "7", "--redis-addrs", addr+","+addr),
 		"SECKILL_REDIS_ADDRS (--redis-addrs)")
+}
+
+// TestMigrate_UserWithoutCreateGetsTheRemedy migrates as a user who may only read.
+func TestMigrate_UserWithoutCreateGetsTheRemedy(t *testing.T) {
+	cfg := must.Get(mysql.ParseDSN(servers.MariaDB(t).NewDatabase(t)))(t)
+	db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
+	defer db.Close()
+	must.Get(db.ExecContext(t.Context(), "CREATE USER 'reader'@'127.0.0.1' IDENTIFIED BY 'r'"))(t)
+	must.Get(db.ExecContext(t.Context(),
+		"GRANT SELECT ON "+cfg.DBName+".* TO 'reader'@'127.0.0.1'"))(t)
+	cfg.User, cfg.Passwd = "reader", "r"
+	err := run(t.Context(), []string{"migrate", "--mysql-dsn", cfg.FormatDSN()}, nil, io.Discard,
+		io.Discard)
+	require.ErrorContains(t, err, "the user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right: GRANT")
 }
 
 func TestRedisAddrs_WrongOneIsNamedWithoutItsPassword(t *testing.T) {

@@ -57,6 +57,8 @@ func Of(err error) string {
 		return ReadOnly
 	case errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, redis.ErrPoolTimeout):
 		return Silent
+	case errors.As(err, &network) && network.Op == "remote error": // an alert of TLS: it answers
+		return Other
 	case errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, mysql.ErrInvalidConn):
 		return Unreachable

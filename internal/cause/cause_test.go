@@ -2,6 +2,7 @@ package cause_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -41,6 +42,7 @@ func TestOf_HasNoAddress(t *testing.T) {
 		{redis.ErrPoolTimeout, cause.Silent, ""},
 		{context.DeadlineExceeded, cause.Silent, ""},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, cause.Unreachable, ""},
+		{&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, cause.Other, ""},
 		{cause.With(errors.New("db.example"), cause.Refused), cause.Refused, "RabbitMQ"},
 		{errors.New("db.example"), cause.Other, ""},
 	} {

@@ -174,6 +174,18 @@ func TestCheckReadiness_SingleAddressIsASellingServer(t *testing.T) {
 	}
 }
 
+// TestCheckReadiness_SentinelsMasterIsNamed checks that the error of a sentinels' master has no word
+// of the client in place of its host.
+func TestCheckReadiness_SentinelsMasterIsNamed(t *testing.T) {
+	sentinel := servers.Sentinel(t, servers.Redis(t, "maxmemory-policy allkeys-lru"))
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: servers.SentinelMaster, SentinelAddrs: []string{sentinel.Addr()},
+	})
+	defer client.Close()
+	_, err := New(client, Options{}).CheckReadiness(t.Context())
+	require.ErrorContains(t, err, "redis at the address that the sentinels report is not fit")
+}
+
 // TestCluster_ViewsLeaveOutOnlyAPausedMastersSales checks that sales of other masters are read
 // while one master does not answer.
 func TestCluster_ViewsLeaveOutOnlyAPausedMastersSales(t *testing.T) {

@@ -126,7 +126,11 @@ func identityOf(node redis.UniversalClient) (host, user string) {
 	if !ok {
 		return "", ""
 	}
-	return client.Options().Addr, cmp.Or(client.Options().Username, "default")
+	host = client.Options().Addr
+	if host == "FailoverClient" { // the client's word where it asks sentinels for the address
+		host = "the address that the sentinels report"
+	}
+	return host, cmp.Or(client.Options().Username, "default")
 }
 
 // Durable reports whether every master keeps an append-only file. A server that does not report it
