@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -33,6 +34,11 @@ func withServer(err error, flags []*kong.Flag) error {
 	}
 	if server := cause.RefusedBy(err); server != "" {
 		return withCredentials(err, server, flags)
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%w\nthe certificate must be for the host in %s, and of an authority that "+
+			"this machine trusts (SSL_CERT_FILE names another)", err,
+			strings.Join(settingsOf("", flags), " or "))
 	}
 	addr := unanswered(err, flags)
 	settings := settingsOf(addr, flags)

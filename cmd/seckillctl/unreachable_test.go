@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"io"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,18 @@ func TestSilentServer_IsNamedWithItsSetting(t *testing.T) {
 		"SECKILL_REDIS_ADDRS (--redis-addrs)")
 	named(ctl("limiter", "get", "randomPath", "7", "--redis-addrs", addr+","+addr),
 		"SECKILL_REDIS_ADDRS (--redis-addrs)")
+}
+
+// TestForeignCertificate_IsNamedWithItsSetting uses a certificate that this machine does not trust.
+func TestForeignCertificate_IsNamedWithItsSetting(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	err := run(t.Context(), []string{
+		"limiter", "get", "randomPath", "7", "--redis-tls", "--redis-addrs",
+		server.Listener.Addr().String(),
+	}, nil, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "must be for the host in SECKILL_REDIS_ADDRS (--redis-addrs), and")
+	require.ErrorContains(t, err, "SSL_CERT_FILE")
 }
 
 // TestMigrate_UserWithoutCreateGetsTheRemedy migrates as a user who may only read.
