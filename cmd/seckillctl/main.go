@@ -67,7 +67,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	var c commands
 	// An empty setting has its default, as in the programs; kong would take it for a value.
 	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); value == "" && strings.HasPrefix(name, "SECKILL_") {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" && strings.HasPrefix(name, "SECKILL_") {
 			_ = os.Unsetenv(name)
 		}
 	}

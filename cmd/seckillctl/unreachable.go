@@ -36,8 +36,8 @@ func withServer(err error, flags []*kong.Flag) error {
 		return withCredentials(err, server, flags)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Errorf("%w\nthe certificate must be for the host in %s, and of an authority that "+
-			"this machine trusts (SSL_CERT_FILE names another)", err,
+		return fmt.Errorf("%w\nthe certificate must be for the host in %s, and of an authority "+
+			"that this machine trusts (SSL_CERT_FILE names another)", err,
 			strings.Join(settingsOf("", flags), " or "))
 	}
 	addr := unanswered(err, flags)
@@ -50,9 +50,9 @@ func withServer(err error, flags []*kong.Flag) error {
 			"seckill.db")))
 }
 
-// unanswered returns the address that did not answer, or the name that has none: that of a container
-// which does not run, for example. "" for other errors. The drivers' errors of a server that accepts
-// the connection and is silent have no address, so it returns that of the setting.
+// unanswered returns the address that did not answer, or the name that has none: that of a
+// container which does not run, for example. "" for other errors. The drivers' errors of a server
+// that accepts the connection and is silent have no address, so it returns that of the setting.
 func unanswered(err error, flags []*kong.Flag) string {
 	failed, ok := errors.AsType[*net.OpError](err)
 	unknown, named := errors.AsType[*net.DNSError](err)

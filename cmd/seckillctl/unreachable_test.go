@@ -75,7 +75,7 @@ func TestForeignCertificate_IsNamedWithItsSetting(t *testing.T) {
 		"limiter", "get", "randomPath", "7", "--redis-tls", "--redis-addrs",
 		server.Listener.Addr().String(),
 	}, nil, io.Discard, io.Discard)
-	require.ErrorContains(t, err, "must be for the host in SECKILL_REDIS_ADDRS (--redis-addrs), and")
+	require.ErrorContains(t, err, "for the host in SECKILL_REDIS_ADDRS (--redis-addrs), and")
 	require.ErrorContains(t, err, "SSL_CERT_FILE")
 }
 
@@ -90,7 +90,7 @@ func TestMigrate_UserWithoutCreateGetsTheRemedy(t *testing.T) {
 	cfg.User, cfg.Passwd = "reader", "r"
 	err := run(t.Context(), []string{"migrate", "--mysql-dsn", cfg.FormatDSN()}, nil, io.Discard,
 		io.Discard)
-	require.ErrorContains(t, err, "the user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right: GRANT")
+	require.ErrorContains(t, err, "the user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right")
 }
 
 func TestRedisAddrs_WrongOneIsNamedWithoutItsPassword(t *testing.T) {
@@ -117,7 +117,8 @@ func TestEmptyVariable_HasItsDefault(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "s.db")
 	require.NoError(t, run(t.Context(), []string{"migrate", "--mysql-dsn", dsn}, nil, io.Discard,
 		io.Discard))
-	err := run(t.Context(), []string{"ledger", "7", "--mysql-dsn", dsn}, nil, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"ledger", "7", "--mysql-dsn", dsn}, nil, io.Discard,
+		io.Discard)
 	var exit *exitError
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, codeRefused, exit.ExitCode(), "there is no such sale: %v", err)

@@ -174,8 +174,8 @@ func TestCheckReadiness_SingleAddressIsASellingServer(t *testing.T) {
 	}
 }
 
-// TestCheckReadiness_SentinelsMasterIsNamed checks that the error of a sentinels' master has no word
-// of the client in place of its host.
+// TestCheckReadiness_SentinelsMasterIsNamed checks that the error of a sentinels' master has no
+// word of the client in place of its host.
 func TestCheckReadiness_SentinelsMasterIsNamed(t *testing.T) {
 	sentinel := servers.Sentinel(t, servers.Redis(t, "maxmemory-policy allkeys-lru"))
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
