@@ -178,8 +178,8 @@ export type Payment = {
   orderSn: OrderSn;
   amount: number;
   state: "kept" | "refunding" | "refunded";
-  /** Why it is refunded: the time to pay was over, the order was cancelled or failed, another payment had paid it, or the amount or the currency was not the order's. */
-  reason?: "EXPIRED" | "CANCELLED" | "FAILED" | "PAID" | "AMOUNT" | "CURRENCY";
+  /** Why it is refunded: the time to pay was over, the order was cancelled or failed, another payment had paid it, the amount or the currency was not the order's, the merchant refunded it, or a dispute of it was lost. */
+  reason?: "EXPIRED" | "CANCELLED" | "FAILED" | "PAID" | "AMOUNT" | "MERCHANT" | "CURRENCY" | "DISPUTE";
   orderStatus: OrderStatus;
 };
 

@@ -109,6 +109,9 @@ func TestPaymentCallback_PaysOnce(t *testing.T) {
 		"the payment of a wrong amount was not refunded")
 	h.exact(goods, 5, 1, 4)
 	require.Zero(t, h.bank.refundsOf("p-1"))
+	h.does(merchant(), "POST", "/admin/orders/"+sn+"/refund", "")
+	_, p = h.callback("p-1", sn, 2*1999)
+	require.Equal(t, "MERCHANT", p.Reason, "the merchant has returned the money")
 }
 
 // notifyingBank is a provider without pages that reports payments by webhooks.
