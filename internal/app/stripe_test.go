@@ -440,6 +440,24 @@ func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 	require.Equal(t, "ignored", h.webhook(h.stripe.Event("customer.created", fakestripe.Object{})))
 }
 
+// TestStripe_DisputeWithAllEvidence reports a dispute with as much evidence as Stripe accepts.
+func TestStripe_DisputeWithAllEvidence(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	who := buyer(7)
+	sn, page, session := h.buysToPay(who)
+	must.Get(h.stripe.Pay(page))(t)
+	event := func(characters int) (body, sign string) {
+		return h.stripe.Event("charge.dispute.updated", fakestripe.Object{
+			"id": "dp_1", "payment_intent": h.stripe.Intent(session), "amount": 500,
+			"currency": "eur", "status": "under_review",
+			"evidence": fakestripe.Object{"uncategorized_text": strings.Repeat("e", characters)},
+		})
+	}
+	require.Equal(t, "recorded", h.webhook(event(150_000)))
+	require.Contains(t, h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").raw, `"dp_1"`)
+	require.Equal(t, "BAD_REQUEST", h.webhook(event(256<<10)))
+}
+
 // TestStripe_LostDisputeCancelsTheOrder disputes payments. Both reports come twice, in the wrong
 // order, and before that of the payment. A lost dispute of the whole payment cancels the order,
 // whose units are on sale again.

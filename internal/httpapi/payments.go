@@ -66,7 +66,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 			"one %s and one %s header are needed",
 			paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
-	body, err := params.ReadBody(c.Writer, c.Request)
+	body, err := params.ReadBody(c.Writer, c.Request, params.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,17 @@ func (a *api) receiveWebhook(ctx context.Context, r *request) (response, error) 
 	return ok(webhookResponse{Outcome: outcome}), err
 }
 
+// maxWebhook is the largest body of a webhook, in bytes. Stripe's event of a dispute has the
+// merchant's evidence, which has up to 150,000 characters.
+const maxWebhook = 256 << 10
+
 // readWebhook reads the body of a webhook. Its encoding is the provider's, so it has no fields.
 func (a *api) readWebhook(c *gin.Context) (*request, error) {
 	if a.Webhooks == nil {
 		return nil, seckill.NewError(seckill.Forbidden,
 			"webhooks are refused: SECKILL_PAYMENT_PROVIDER names no provider that sends them")
 	}
-	body, err := params.ReadBody(c.Writer, c.Request)
+	body, err := params.ReadBody(c.Writer, c.Request, maxWebhook)
 	if err == nil && c.Request.URL.RawQuery != "" {
 		err = seckill.NewFieldError("query", "is not signed; it must be empty")
 	}

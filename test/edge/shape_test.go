@@ -62,6 +62,9 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 		strings.NewReader(strings.Repeat("x", 200<<10))))(t)
 	large := readAnswer(t, req)
 	require.Equal(t, "body", badField(t, large))
+	req = must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost,
+		e.base+"/payments/webhook", strings.NewReader(strings.Repeat("x", 200<<10))))(t)
+	require.Equal(t, 200, readAnswer(t, req).Status, "the API decides on a dispute's evidence")
 	tooLong := e.ask(http.MethodGet, "/sales", "X-Long", strings.Repeat("x", 40<<10))
 	trace := e.ask(http.MethodTrace, "/sales")
 	encoding := e.raw("GET /sales HTTP/1.1\r\nHost: edge\r\nTransfer-Encoding: gzip\r\n\r\n")

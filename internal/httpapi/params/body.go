@@ -10,18 +10,18 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// MaxBody is the largest body that is read, in bytes.
+// MaxBody is the largest body of a call, in bytes.
 const MaxBody = 64 << 10
 
-// ReadBody returns the whole body of a request. A body above MaxBody is an error, and so is one
-// that ends early.
-func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > MaxBody {
-		return nil, seckill.NewFieldError("body", "is larger than %d bytes", MaxBody)
+// ReadBody returns the whole body of a request. A body of more bytes than limit is an error, and so
+// is one that ends early.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, seckill.NewFieldError("body", "is larger than %d bytes", limit)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, seckill.NewFieldError("body", "is larger than %d bytes", MaxBody)
+		return nil, seckill.NewFieldError("body", "is larger than %d bytes", limit)
 	}
 	if err != nil {
 		return nil, seckill.NewFieldError("body", "could not be read to its end")

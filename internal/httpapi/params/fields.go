@@ -66,7 +66,7 @@ func (f *Fields) Read(w http.ResponseWriter, r *http.Request) error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	body, err := ReadBody(w, r)
+	body, err := ReadBody(w, r, MaxBody)
 	if err != nil {
 		return err
 	}
