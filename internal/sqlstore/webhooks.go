@@ -111,12 +111,18 @@ func listOf(types []event.Type) []event.Type { return append([]event.Type{}, typ
 
 // CreateEndpoint stores an endpoint at the present end of the events and sets its Position, or
 // returns a Conflict if its owner has webhook.MaxEndpoints. The lock of the head makes concurrent
-// calls count one after the other: the endpoints of an owner who has none yet cannot be locked.
+// calls count one after the other: the endpoints of an owner who has none yet cannot be locked. An
+// id that is stored is that of a transaction whose commit had no answer.
 func (s *Store) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 	row := rowOfEndpoint(*e)
 	return s.inTx(ctx, "create a webhook", func(tx *gorm.DB) error {
 		head, err := lockHead(tx)
 		if err != nil {
+			return err
+		}
+		stored, err := findEndpoint(tx, row.ID)
+		if !errors.Is(err, webhook.ErrNoSuchEndpoint) {
+			e.Position = stored.Position
 			return err
 		}
 		row.Position, e.Position = head.Position, head.Position

@@ -305,6 +305,23 @@ func (h fixture) TestForgetEvents_SlowEndpointKeepsThemForDays(t *testing.T) {
 	require.Equal(t, 1, forget(end.Add(time.Millisecond)))
 }
 
+// TestCreateEndpoint_RepeatedAfterALostCommit creates as many endpoints as an owner may have, each
+// twice: the answer of MySQL to the first commit got lost.
+func (h fixture) TestCreateEndpoint_RepeatedAfterALostCommit(t *testing.T) {
+	for i := range webhook.MaxEndpoints {
+		e := h.endpoint(fmt.Sprintf("w-%02d", i))
+		again := e
+		again.Position = -1
+		require.NoError(t, h.CreateEndpoint(t.Context(), &again))
+		require.Equal(t, e.Position, again.Position)
+	}
+	all := must.Get(h.EndpointsOf(t.Context(), "1", "", 100))(t)
+	require.Len(t, all, webhook.MaxEndpoints)
+	var entries int64
+	require.NoError(t, h.db.Model(&auditRow{}).Count(&entries).Error)
+	require.EqualValues(t, webhook.MaxEndpoints, entries, "each is in the audit log once")
+}
+
 // TestCreateEndpoint_CountsConcurrentCalls creates more endpoints at once than an owner may have: a
 // merchant's and an operator's with the same id, who count apart.
 func (h fixture) TestCreateEndpoint_CountsConcurrentCalls(t *testing.T) {
