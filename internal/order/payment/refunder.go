@@ -59,7 +59,11 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 		"reason", refund.Reason, "attempts", refund.Attempts + 1,
 	}
 	if err == nil {
-		err = r.record(ctx, refund.Payment, now, r.Provider.Refund(call, refund.Payment))
+		var failure error
+		if refund.Amount > 0 { // the provider knows no payment of an order that costs nothing
+			failure = r.Provider.Refund(call, refund.Payment)
+		}
+		err = r.record(ctx, refund.Payment, now, failure)
 	}
 	switch {
 	case err == nil:

@@ -23,6 +23,7 @@ type fakeRefund struct {
 	down, lost bool // the provider is down; the store loses the mark
 	claimed    bool // another refunder claims first
 	slow       bool // the provider does not answer
+	free       bool // the order costs nothing
 }
 
 func (f *fakeRefund) Now(context.Context) (time.Time, error) { return time.Now(), nil }
@@ -31,7 +32,11 @@ func (f *fakeRefund) DueRefunds(_ context.Context, now time.Time, _ int) ([]Refu
 	if f.refunded || now.Before(f.due) || f.attempts > 0 && f.due.IsZero() {
 		return nil, nil
 	}
-	return []Refund{{Payment: Payment{ID: "p-1"}, Attempts: f.attempts, Since: f.since}}, nil
+	p := Payment{ID: "p-1", Amount: 1999}
+	if f.free {
+		p.Amount = 0
+	}
+	return []Refund{{Payment: p, Attempts: f.attempts, Since: f.since}}, nil
 }
 
 func (f *fakeRefund) ClaimRefund(_ context.Context, r Refund, now time.Time) (bool, error) {
@@ -146,6 +151,14 @@ func TestRefunder_RecordsThatTheProviderDoesNotAnswer(t *testing.T) {
 		f.refunder().runOnce(t.Context())
 		require.Equal(t, context.DeadlineExceeded.Error(), f.problem)
 	})
+}
+
+// TestRefunder_FreeOrderNeedsNoProvider checks that a provider is not asked to return a payment of
+// nothing, which it has never seen.
+func TestRefunder_FreeOrderNeedsNoProvider(t *testing.T) {
+	f := &fakeRefund{free: true, down: true}
+	f.refunder().runOnce(t.Context())
+	require.True(t, f.refunded)
 }
 
 // TestRefunder_SkipsAttemptOfAnother checks that a refunder makes no refund if another refunder has
