@@ -2939,7 +2939,8 @@ type ClientInterface interface {
 	// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
 	// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
 	// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
-	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
+	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
+	// the provider never takes is `CONFLICT` too.
 	//
 	// Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
 	PayOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4006,7 +4007,8 @@ func (c *Client) CancelOrder(ctx context.Context, orderSn OrderSnParameter, reqE
 // such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
 // order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
 // state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
-// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
+// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
+// the provider never takes is `CONFLICT` too.
 //
 // Corresponds with POST /orders/{orderSn}/pay (the `PayOrder` operationId).
 func (c *Client) PayOrder(ctx context.Context, orderSn OrderSnParameter, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7595,7 +7597,8 @@ type ClientWithResponsesInterface interface {
 	// such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
 	// order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
 	// state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
-	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
+	// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
+	// the provider never takes is `CONFLICT` too.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17325,7 +17328,8 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 // such as Stripe, charges nothing yet: the answer is the created order with the `checkoutUrl` where its buyer pays, and the
 // order becomes `paid` when the provider reports the payment. The page ends with the order. A repetition returns the same
 // state. A queued order is `CONFLICT` with `Retry-After`. An order that cannot be paid is not charged. If it is
-// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded.
+// cancelled or expires during the charge, the answer is `CONFLICT` and the money is refunded. An amount or a currency that
+// the provider never takes is `CONFLICT` too.
 //
 // Returns a wrapper object for the known response body format(s).
 //

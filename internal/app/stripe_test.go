@@ -364,6 +364,25 @@ func TestStripe_PageIsInTheSalesCurrency(t *testing.T) {
 	}
 }
 
+// TestStripe_UnpayableOrderIsAConflict buys at a price below Stripe's minimum, and in a currency
+// that Stripe takes with fewer decimals.
+func TestStripe_UnpayableOrderIsAConflict(t *testing.T) {
+	h := openStripe(t, 15*time.Minute)
+	for _, change := range []string{`{"price":49,"currency":"USD"}`, `{"currency":"LYD"}`} {
+		goods, who := h.draft("5", "5"), buyer(7)
+		h.does(merchant(), "PATCH", "/admin/sales/"+goods, change)
+		h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
+		sn := h.buys(who, goods, "1")
+		for range 2 {
+			r := h.refuses("CONFLICT", who, "POST", "/orders/"+sn+"/pay", "")
+			require.Contains(t, r.raw, "amount or currency")
+		}
+		h.does(who, "POST", "/orders/"+sn+"/cancel", "")
+		h.agrees(who, sn, "cancelled", 0)
+		h.exact(goods, 5, 5, 0)
+	}
+}
+
 // TestStripe_WrongMoneyIsRefunded pays other amounts and currencies for an order.
 func TestStripe_WrongMoneyIsRefunded(t *testing.T) {
 	h := openStripe(t, 15*time.Minute)

@@ -22,7 +22,12 @@ func (s *Service) openPage(ctx context.Context, o order.Order, now time.Time) (o
 		return order.Order{}, query.ChangeError(err)
 	}
 	if c.ID == "" {
-		if c, err = openAndSave(ctx, s.pages, s.store, o, c); err != nil {
+		c, err = openAndSave(ctx, s.pages, s.store, o, c)
+		switch {
+		case seckill.ReasonOf(err) == seckill.Conflict:
+			s.log.WarnContext(ctx, "an order has no payment page", "order_sn", o.OrderSn, "err", err)
+			return order.Order{}, err
+		case err != nil:
 			return order.Order{}, seckill.NewUnavailable(
 				"the payment provider did not return a page; try again", err,
 			)

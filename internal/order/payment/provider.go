@@ -29,8 +29,8 @@ type Charger interface {
 type Pages interface {
 	// Open makes the page of a checkout for the order's amount and returns its ID and URL. A
 	// repeated call for the same attempt makes nothing new and returns the same. ErrRefused means
-	// that the provider made no page that a buyer can know. After another error the outcome is
-	// unknown.
+	// that the provider made no page that a buyer can know; a Conflict in it, that it never makes
+	// one of this amount or currency. After another error the outcome is unknown.
 	Open(ctx context.Context, o order.Order, c Checkout) (Checkout, error)
 	// Ask returns what became of a checkout with an ID.
 	Ask(ctx context.Context, c Checkout) (Answer, error)

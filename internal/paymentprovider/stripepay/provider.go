@@ -15,6 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Options configure a Provider.
@@ -113,7 +114,7 @@ func (p *Provider) Open(
 ) (payment.Checkout, error) {
 	u, err := p.unitOf(c.Currency)
 	if err != nil {
-		return c, fmt.Errorf("%w: %w", payment.ErrRefused, err)
+		return c, fmt.Errorf("%w: %w: %w", payment.ErrRefused, errUnpayable, err)
 	}
 	metadata := map[string]string{
 		goodsIDKey: strconv.FormatInt(o.GoodsID, 10), orderSnKey: o.OrderSn,
@@ -149,12 +150,20 @@ func (p *Provider) Open(
 	return c, nil
 }
 
+// errUnpayable is a Conflict: no repetition of Open can succeed.
+var errUnpayable = seckill.NewError(seckill.Conflict,
+	"the payment provider takes no payment of this amount or currency")
+
 // openError marks the refusals after which no buyer can know a page. A request that Stripe finds
 // invalid made none. A key that was used with other parameters, by a program with other settings,
 // may have made one; but its answer, which alone has the URL, got lost. An error of Stripe is the
 // answer to that key for a day.
 func openError(err error) error {
 	refusal, ok := errors.AsType[*stripe.Error](err)
+	if ok && (refusal.Code == stripe.ErrorCodeAmountTooSmall ||
+		refusal.Code == stripe.ErrorCodeAmountTooLarge) {
+		return fmt.Errorf("%w: %w: %w", payment.ErrRefused, errUnpayable, readable(err))
+	}
 	if ok && (refusal.HTTPStatusCode == http.StatusBadRequest ||
 		refusal.HTTPStatusCode >= http.StatusInternalServerError ||
 		refusal.Type == stripe.ErrorTypeIdempotency && refusal.HTTPStatusCode != http.StatusConflict) {
@@ -238,9 +247,6 @@ func (p *Provider) End(ctx context.Context, c payment.Checkout) error {
 // key of its own, which the library adds: Stripe would repeat the answer to a former key for a day,
 // also a failure. Calls at once return no money twice, because Stripe refunds no more than is left.
 func (p *Provider) Refund(ctx context.Context, paid payment.Payment) error {
-	if paid.Amount == 0 {
-		return nil // an order that cost nothing
-	}
 	_, returned, err := p.returned(ctx, paid.ID)
 	if err != nil || returned.whole() {
 		return err

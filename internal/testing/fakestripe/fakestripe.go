@@ -30,6 +30,9 @@ const (
 	WebhookSecret = "whsec_of_the_stand_in"
 )
 
+// leastAmount is the least amount of a session. Stripe's depends on the currency; 50 is that of USD.
+const leastAmount = 50
+
 // Object is a JSON object of Stripe.
 type Object = map[string]any
 
@@ -223,7 +226,7 @@ func (s *Server) createSession(form url.Values) (int, Object) {
 		return 400, refusal("invalid_request_error", "", "expires_at")
 	}
 	amount, err := strconv.ParseInt(form.Get("line_items[0][price_data][unit_amount]"), 10, 64)
-	if err != nil || amount <= 0 || form.Get("line_items[0][quantity]") != "1" {
+	if err != nil || amount < leastAmount || form.Get("line_items[0][quantity]") != "1" {
 		return 400, refusal("invalid_request_error", "amount_too_small", "line_items")
 	}
 	id := s.id("cs_test")
