@@ -34,7 +34,7 @@ func (f *fakePages) DueCheckouts(_ context.Context, _ time.Time, limit int) (all
 	defer f.mu.Unlock()
 	for sn, due := range f.due {
 		if due && len(all) < limit {
-			all = append(all, Checkout{OrderSn: sn, ID: "cs_" + sn})
+			all = append(all, Checkout{GoodsID: 42, OrderSn: sn, ID: "cs_" + sn})
 		}
 	}
 	return all, nil
@@ -63,10 +63,13 @@ func (f *fakePages) Ask(context.Context, Checkout) (Answer, error) {
 }
 
 func (f *fakePages) Receive(
-	context.Context, int64, []Payment, time.Time,
+	_ context.Context, goodsID int64, paid []Payment, _ time.Time,
 ) ([]Receipt, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if _, known := f.due[paid[0].OrderSn]; !known || goodsID != 42 || paid[0].GoodsID != 42 {
+		return nil, order.ErrNoSuchOrder
+	}
 	if f.fails > 0 {
 		f.fails--
 		return nil, order.ErrTryAgain

@@ -111,7 +111,9 @@ func (p *Poller) ask(ctx context.Context, o order.Order, c Checkout, now time.Ti
 	}
 	switch answer.State {
 	case PagePaid:
-		err = p.receive(ctx, answer.Payment, now)
+		paid := answer.Payment
+		paid.GoodsID, paid.OrderSn = c.GoodsID, c.OrderSn // the provider may know no goods id
+		err = p.receive(ctx, paid, now)
 	case PageOpen:
 		if RefundReasonFor(o, now) == "" {
 			return nil

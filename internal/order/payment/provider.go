@@ -68,14 +68,14 @@ const (
 // Answer is a provider's answer about a checkout.
 type Answer struct {
 	State   AnswerState
-	Payment Payment // of a page that is paid
+	Payment Payment // of a page that is paid; its goods and order are the checkout's
 }
 
 // Event is a verified message of a provider. The zero Event concerns no order of this service.
 type Event struct {
 	// Checkout names the page that changed, by GoodsID, OrderSn and ID; nil without a page.
 	Checkout *Checkout
-	// Payment is money that was taken, on that page if there is one, or nil.
+	// Payment is money that was taken, on that page if there is one, or nil. Its GoodsID may be 0.
 	Payment *Payment
 	// Reversal is a refund or a dispute, or nil.
 	Reversal *Reversal
