@@ -41,7 +41,11 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	if !isOrderSn(sn) {
 		return response{}, query.NewNoSuchOrder()
 	}
-	if err := r.permit(ctx, nil); err != nil {
+	err := r.permit(ctx, func() error {
+		_, err := a.Orders.FindChangeableByNumber(ctx, sn)
+		return err
+	})
+	if err != nil {
 		return response{}, err
 	}
 	got, err := a.Payments.Receive(ctx, id, sn, amount)

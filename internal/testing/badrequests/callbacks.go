@@ -63,5 +63,9 @@ func (t *table) callbacks() error {
 	}
 	signed("an unknown field of a payment", strings.TrimSuffix(good, "}")+`,"state":"paid"}`, "state")
 	signed("a payment that is no JSON object", "[]", "body")
+	unknown := strings.Replace(good, t.OrderSn, strings.Repeat("0", len(t.OrderSn)), 1)
+	signed("a payment of no order", unknown, "")
+	last := &t.cases[len(t.cases)-1]
+	last.Reason, last.Status = seckill.NotFound, http.StatusNotFound
 	return nil
 }
