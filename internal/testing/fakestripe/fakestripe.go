@@ -30,7 +30,7 @@ const (
 	WebhookSecret = "whsec_of_the_stand_in"
 )
 
-// leastAmount is the least amount of a session. Stripe's depends on the currency; 50 is that of USD.
+// leastAmount is the least amount of a session. Stripe's depends on the currency; this is of USD.
 const leastAmount = 50
 
 // Object is a JSON object of Stripe.
