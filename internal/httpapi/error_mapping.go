@@ -11,7 +11,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -161,7 +160,7 @@ func retryAfter(d time.Duration) string {
 // noRoute answers unknown paths: people with a page, programs with JSON.
 func (a *api) noRoute(c *gin.Context) {
 	if a.Site != nil && wantsPage(c.Request) {
-		res, err := a.page(&request{gin: c}, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+		res, err := a.stopPage(&request{gin: c}, http.StatusNotFound, "missing")
 		if err == nil {
 			a.writeResponse(c, res)
 			return

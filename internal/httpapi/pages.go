@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -60,9 +61,9 @@ func (a *api) pages() []route {
 	return all
 }
 
-// shopPage is the buyers' page. It shares the catalog's cache with GET /sales. The query may have a
-// text that titles contain (q), a phase and the number of the page. Unknown values are ignored,
-// because people follow links of any age.
+// shopPage is the buyers' page. It reads every exposed sale, from the cache of GET /sales. The
+// query may have a text that titles contain (q), a phase and the number of the page. Unknown values
+// are ignored, because people follow links of any age.
 func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	query := r.gin.Query
 	filter := web.Filter{Text: strings.TrimSpace(query("q"))}
@@ -73,9 +74,9 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 		filter.Phase = query("phase")
 	}
 	number, _ := strconv.Atoi(query("page")) // 0 is the first, too
-	views, err := a.allSales(ctx)
+	views, err := a.salesWith(ctx, func(seckill.View) bool { return true }, 0, math.MaxInt)
 	if err != nil {
-		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
+		return a.stopPage(r, http.StatusServiceUnavailable, "down")
 	}
 	now := time.Now()
 	sales := make([]web.Sale, 0, len(views))
@@ -87,20 +88,6 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 		a.askForReturns(ctx, &shop.Now[i])
 	}
 	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: shop})
-}
-
-// allSales returns every exposed sale, newest first. It reads the pages that all searches share.
-func (a *api) allSales(ctx context.Context) (all []seckill.View, err error) {
-	for below := int64(0); ; below = all[len(all)-1].GoodsID {
-		views, err := a.list.Sales(ctx, below, pageInPhase)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, views...)
-		if len(views) < pageInPhase {
-			return all, nil
-		}
-	}
 }
 
 // cardOf converts a sale for the template of its card.
@@ -171,7 +158,7 @@ func (a *api) drawPage(ctx context.Context, r *request) (response, error) {
 	}
 	sale := a.cardOf(v)
 	if !sale.HasRoom() {
-		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+		return a.stopPage(r, http.StatusNotFound, "missing")
 	}
 	return a.page(r, http.StatusOK, web.Page{Name: "draw", Now: v.Now, Data: sale})
 }
@@ -188,9 +175,9 @@ func (a *api) saleOf(ctx context.Context, r *request) (seckill.View, error) {
 // noSale is the page in place of a sale that cannot be read.
 func (a *api) noSale(r *request, err error) (response, error) {
 	if seckill.ReasonOf(err) == seckill.NotFound {
-		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "sale"})
+		return a.stopPage(r, http.StatusNotFound, "sale")
 	}
-	return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
+	return a.stopPage(r, http.StatusServiceUnavailable, "down")
 }
 
 // absolute returns the address of a page for other sites: below the public URL, or below the
@@ -235,11 +222,11 @@ func (a *api) consolePage(name string) handleFunc {
 		case by.ID == "":
 			return a.redirect("/session?to=" + url.QueryEscape(r.gin.Request.URL.Path)), nil
 		case !isSeller(by) || name == "operations" && by.Role != seckill.Operator:
-			return a.page(r, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
+			return a.stopPage(r, http.StatusForbidden, "forbidden")
 		}
 		n, ok := params.Decimal(goods)
 		if goods != "" && (!ok || n <= 0) || sn != "" && !isOrderSn(sn) || id != "" && !isUUID(id) {
-			return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+			return a.stopPage(r, http.StatusNotFound, "missing")
 		}
 		return a.page(r, http.StatusOK, web.Page{Name: name, Data: cmp.Or(goods, sn, id)})
 	}
@@ -250,11 +237,11 @@ func (a *api) purchasePage(_ context.Context, r *request) (response, error) {
 	by, sn := a.visitor(r.gin.Request), r.gin.Param("orderSn")
 	switch {
 	case !isOrderSn(sn):
-		return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+		return a.stopPage(r, http.StatusNotFound, "missing")
 	case by.ID == "":
 		return a.redirect("/session?to=" + url.QueryEscape("/o/"+sn)), nil
 	case !isBuyer(by):
-		return a.page(r, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
+		return a.stopPage(r, http.StatusForbidden, "forbidden")
 	}
 	return a.page(r, http.StatusOK, web.Page{Name: "purchase", Data: web.Purchase{
 		OrderSn: sn, Countries: shipping.Countries(),
@@ -299,6 +286,11 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 		}
 		c.Data(status, "text/html; charset=utf-8", html)
 	}}, nil
+}
+
+// stopPage is a page in place of another one. why is the end of the name of its texts.
+func (a *api) stopPage(r *request, status int, why string) (response, error) {
+	return a.page(r, status, web.Page{Name: "stop", Data: why})
 }
 
 // compressed is a page as gzip: 15 cards shrink from 31 KB to 3 KB.

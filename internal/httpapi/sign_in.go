@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -42,7 +41,7 @@ var ownPage = regexp.MustCompile(`^/(session|console(/[\w-]+)*|s/\d+(\?quantity=
 func (a *api) beginSignIn(r *request, to string) (response, error) {
 	signIn, address, err := a.Issuer.BeginSignIn()
 	if err != nil {
-		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "signin.down"})
+		return a.stopPage(r, http.StatusServiceUnavailable, "signin.down")
 	}
 	if !ownPage.MatchString(to) {
 		to = "/"
@@ -94,7 +93,7 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 				"err", err, "not_logged", suppressed)
 		}
 		http.SetCookie(c.Writer, ended)
-		return a.page(r, http.StatusBadRequest, web.Page{Name: "stop", Data: "signin"})
+		return a.stopPage(r, http.StatusBadRequest, "signin")
 	}
 	value, err := a.Tokens.Sign(user, a.IssuerSession)
 	if err != nil {
