@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -145,7 +146,7 @@ func (t timestamp) IsZero() bool { return time.Time(t).IsZero() }
 
 // AppendText appends the time's text. It never fails.
 func (t timestamp) AppendText(b []byte) ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z"), nil
+	return time.Time(t).UTC().AppendFormat(b, event.TimeFormat), nil
 }
 
 // MarshalText returns the time's text.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
@@ -117,7 +118,7 @@ func (p Page) Price(amount int64, currency string) (string, error) {
 }
 
 // Time formats a time for scripts.
-func (p Page) Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func (p Page) Time(t time.Time) string { return event.FormatTime(t) }
 
 // JSON encodes a value for scripts.
 func (p Page) JSON(v any) (string, error) {

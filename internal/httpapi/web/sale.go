@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"flashsale.dev/seckill/internal/event"
 )
 
 // Sale is the content of a sale's card. Scripts read a part of it as JSON, with the names of the
@@ -33,7 +35,7 @@ type Sale struct {
 // WithTimes returns the sale with its start and end.
 func (s Sale) WithTimes(start, end time.Time) Sale {
 	s.starts, s.ends = start, end
-	s.StartAt, s.EndAt = Page{}.Time(start), Page{}.Time(end)
+	s.StartAt, s.EndAt = event.FormatTime(start), event.FormatTime(end)
 	return s
 }
 
