@@ -25,6 +25,10 @@ func etagOf(shown list[saleResponse]) string {
 	if err != nil {
 		return "" // the response's own encoding reports the error
 	}
+	return weakTag(body)
+}
+
+func weakTag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -89,8 +87,7 @@ func pageOf(s *admission.Status) (*roomPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(unchanging)
-	page := &roomPage{data: data, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
+	page := &roomPage{data: data, etag: weakTag(unchanging)}
 	s.Page.Store(page)
 	return page, nil
 }

@@ -78,8 +78,13 @@ func (f *Fields) Has(name string) bool { return f.find(name) != nil }
 
 // HasObject reports whether the request has the object, or one of its members.
 func (f *Fields) HasObject(name string) bool {
-	return slices.Contains(f.objects, name) || slices.ContainsFunc(f.fields, func(v field) bool {
-		return strings.HasPrefix(v.name, name+".")
+	return slices.Contains(f.objects, name) || f.hasMember(name)
+}
+
+// hasMember reports whether the request has a member of the object.
+func (f *Fields) hasMember(object string) bool {
+	return slices.ContainsFunc(f.fields, func(v field) bool {
+		return strings.HasPrefix(v.name, object+".")
 	})
 }
 
@@ -108,9 +113,7 @@ func (f *Fields) Raw(name string) string {
 func (f *Fields) Canonical() []string {
 	lines := make([]string, 0, len(f.fields)+len(f.objects))
 	for _, name := range f.objects {
-		if !slices.ContainsFunc(f.fields, func(v field) bool {
-			return strings.HasPrefix(v.name, name+".")
-		}) {
+		if !f.hasMember(name) {
 			lines = append(lines, fmt.Sprintf("%q={}", name))
 		}
 	}
