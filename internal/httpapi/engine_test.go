@@ -49,7 +49,7 @@ func serve(
 func TestErrorMapping_CoversEveryReason(t *testing.T) {
 	limited := seckill.NewError(seckill.RateLimited, "too many")
 	limited.RetryAfter = 1001 * time.Millisecond
-	own := &LimitError{Err: limited, Code: 888}
+	own := &limitError{Err: limited, Code: 888}
 	reached := seckill.NewError(seckill.LimitReached, "no more").With("orderSns", []string{"a"})
 	for _, c := range []struct {
 		err    error

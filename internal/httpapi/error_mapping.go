@@ -15,17 +15,17 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// LimitError is a rate limiter's error with the parts that only HTTP has.
-type LimitError struct {
+// limitError is a rate limiter's error with the parts that only HTTP has.
+type limitError struct {
 	Err  *seckill.Error
 	Code int // replaces the envelope's code, not the status; 0: none
 }
 
 // Error returns the error's text.
-func (e *LimitError) Error() string { return e.Err.Error() }
+func (e *limitError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error.
-func (e *LimitError) Unwrap() error { return e.Err }
+func (e *limitError) Unwrap() error { return e.Err }
 
 // writeError writes the response for an error. It is the only function that does.
 func (a *api) writeError(c *gin.Context, err error) {
@@ -35,7 +35,7 @@ func (a *api) writeError(c *gin.Context, err error) {
 		status = http.StatusUnprocessableEntity
 	}
 	env := envelope{Code: status, Reason: e.Reason, Message: e.Message, Data: errorDataOf(e)}
-	if limit, ok := errors.AsType[*LimitError](err); ok && limit.Code != 0 {
+	if limit, ok := errors.AsType[*limitError](err); ok && limit.Code != 0 {
 		env.Code = limit.Code
 	}
 	setErrorHeaders(c, e)

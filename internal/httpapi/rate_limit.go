@@ -141,7 +141,7 @@ func limitErrorOf(header http.Header, r *gate.Result) error {
 	apiErr := seckill.NewError(seckill.RateLimited, "too many requests")
 	apiErr.RetryAfter = r.RetryAfter
 	setRateLimitHeaders(header, []gate.Result{*r})
-	e := &LimitError{Err: apiErr}
+	e := &limitError{Err: apiErr}
 	if r.Rule.Message != "" {
 		apiErr.Message = r.Rule.Message
 	}

@@ -155,8 +155,8 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	}
 }
 
-// AllRefused is the outcome of hostile buyers.
-const AllRefused buyer.Outcome = "all refused"
+// allRefused is the outcome of hostile buyers.
+const allRefused buyer.Outcome = "all refused"
 
 // mostBreaches bounds the memory that breaches take. One is enough to fail the run.
 const mostBreaches = 20
@@ -165,7 +165,7 @@ const mostBreaches = 20
 func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.countOutcome(Hostile, AllRefused)
+	r.countOutcome(Hostile, allRefused)
 	if len(r.breaches) < mostBreaches {
 		r.breaches = append(r.breaches, breaches...)
 	}

@@ -19,9 +19,9 @@ const (
 	macBytes    = 16
 )
 
-// TicketLen is the length of a ticket in characters. 24 bytes are whole base64 groups, so each
+// ticketLen is the length of a ticket in characters. 24 bytes are whole base64 groups, so each
 // ticket has one spelling.
-const TicketLen = 1 + (numberBytes+macBytes)/3*4
+const ticketLen = 1 + (numberBytes+macBytes)/3*4
 
 // ErrBadTicket means that a ticket is malformed, was signed by nobody, or is of another buyer or
 // another goods.
@@ -40,7 +40,7 @@ func NewTickets(secrets ...[]byte) *Tickets {
 	return &Tickets{secrets}
 }
 
-// Sign returns the ticket of a number: TicketLen characters that need no escaping in a URL.
+// Sign returns the ticket of a number: ticketLen characters that need no escaping in a URL.
 func (t *Tickets) Sign(goodsID int64, buyerID string, number int64) string {
 	raw := binary.BigEndian.AppendUint64(make([]byte, 0, numberBytes+macBytes), uint64(number))
 	raw = append(raw, ticketMAC(t.secrets[0], goodsID, buyerID, number)...)
@@ -49,7 +49,7 @@ func (t *Tickets) Sign(goodsID int64, buyerID string, number int64) string {
 
 // Number returns the number of a ticket that Sign made for this goods and buyer, else ErrBadTicket.
 func (t *Tickets) Number(ticket string, goodsID int64, buyerID string) (int64, error) {
-	if len(ticket) != TicketLen || ticket[0] != ticketVersion {
+	if len(ticket) != ticketLen || ticket[0] != ticketVersion {
 		return 0, ErrBadTicket
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(ticket[1:])

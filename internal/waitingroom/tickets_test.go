@@ -23,7 +23,7 @@ func TestTickets_NumberReadsWhatSignWrote(t *testing.T) {
 		g, b, n := rapid.Int64().Draw(t, "goods"), rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "buyer"),
 			rapid.Int64().Draw(t, "number")
 		ticket := tickets.Sign(g, b, n)
-		if len(ticket) != TicketLen || url.PathEscape(ticket) != ticket {
+		if len(ticket) != ticketLen || url.PathEscape(ticket) != ticket {
 			t.Fatalf("ticket %q", ticket)
 		}
 		if got, err := tickets.Number(ticket, g, b); err != nil || got != n {
@@ -51,7 +51,7 @@ func TestTickets_RefuseOthersAndForgeries(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "1", ticket[1:], ticket + "A", "2" + ticket[1:], ticket[:len(ticket)-1] + "=",
-		ticket[:len(ticket)-1] + "\n", "1" + strings.Repeat("\n", TicketLen-1),
+		ticket[:len(ticket)-1] + "\n", "1" + strings.Repeat("\n", ticketLen-1),
 	} {
 		_, err := tickets.Number(text, goods, buyer)
 		require.ErrorIs(t, err, ErrBadTicket, "%q", text)
@@ -76,7 +76,7 @@ func FuzzTickets_Number(f *testing.F) {
 	f.Add(tickets.Sign(goods, buyer, 1))
 	f.Add(tickets.Sign(goods, buyer, 1<<62))
 	f.Add(NewTickets([]byte(secondSecret)).Sign(goods, buyer, 3))
-	f.Add(strings.Repeat("\n", TicketLen))
+	f.Add(strings.Repeat("\n", ticketLen))
 	f.Fuzz(func(t *testing.T, ticket string) {
 		number, err := tickets.Number(ticket, goods, buyer)
 		if err != nil {

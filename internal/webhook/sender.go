@@ -23,8 +23,8 @@ const (
 	userAgent       = "seckill-webhooks"
 )
 
-// NewSecret returns a new signing secret in the form of Standard Webhooks.
-func NewSecret() string {
+// newSecret returns a new signing secret in the form of Standard Webhooks.
+func newSecret() string {
 	key := make([]byte, secretBytes)
 	_, _ = rand.Read(key) // it never fails
 	return "whsec_" + base64.StdEncoding.EncodeToString(key)

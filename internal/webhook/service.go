@@ -82,7 +82,7 @@ func (s *Service) Create(
 		MaxBatch: DefaultBatch, MaxPerSecond: DefaultPerSecond, Enabled: true,
 		CreatedAt: now, UpdatedAt: now, DueAt: now,
 	}
-	secret := NewSecret()
+	secret := newSecret()
 	e.Secret = s.Secrets.Seal(e.ID, secret)
 	c.apply(&e)
 	err = order.RetryTransaction(ctx, func() error {
@@ -187,7 +187,7 @@ func (s *Service) Change(
 		return e, "", err
 	}
 	if c.RotateSecret {
-		secret = NewSecret()
+		secret = newSecret()
 	}
 	e, err = s.Store.ChangeEndpoint(seckill.WithActor(ctx, by), id, now, func(e *Endpoint) {
 		c.apply(e)

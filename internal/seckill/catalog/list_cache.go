@@ -8,9 +8,9 @@ import (
 	"flashsale.dev/seckill/internal/ttlcache"
 )
 
-// ListTTL is the age at which a page of the list is read again. Callers that share a slow read
+// listTTL is the age at which a page of the list is read again. Callers that share a slow read
 // may get an older one.
-const ListTTL = time.Second
+const listTTL = time.Second
 
 // maxPages bounds the cached pages, because callers choose cursors and page sizes.
 const maxPages = 256
@@ -40,7 +40,7 @@ type cachedPage struct {
 // NewListCache returns an empty cache of a list, as of Catalog.Sales. Ages count by the clock now.
 func NewListCache(list Listing, now func() time.Time) *ListCache {
 	pages := ttlcache.New[pageKey, cachedPage](ttlcache.Options{
-		TTL: ListTTL, MaxEntries: maxPages, LoadTimeout: readDeadline, Now: now,
+		TTL: listTTL, MaxEntries: maxPages, LoadTimeout: readDeadline, Now: now,
 	})
 	return &ListCache{list: list, now: now, pages: pages}
 }
