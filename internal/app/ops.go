@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -9,9 +11,9 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 )
 
-// Ops is the handler of the operations address: /metrics, /livez, /readyz and /debug/pprof. It has
-// no authentication, so the address must be private.
-func Ops(metrics http.Handler, ready httpapi.Readiness, log *slog.Logger) http.Handler {
+// opsHandler serves the operations address: /metrics, /livez, /readyz and /debug/pprof. It has no
+// authentication, so the address must be private.
+func opsHandler(metrics http.Handler, ready httpapi.Readiness, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	probes := httpapi.Probes(ready, log)
@@ -25,11 +27,21 @@ func Ops(metrics http.Handler, ready httpapi.Readiness, log *slog.Logger) http.H
 	return mux
 }
 
-// OpsServer makes the server of the operations address. It has no write timeout, because the caller
-// chooses the length of a profile.
-func OpsServer(h http.Handler, addr string) *http.Server {
-	return &http.Server{
-		Addr: addr, Handler: h, MaxHeaderBytes: 16 << 10,
+// OpsWorkers serves the operations address. A port in use only causes a warning, because several
+// programs may share a machine. It checks readiness once, which logs why a Redis is unfit.
+func OpsWorkers(
+	ctx context.Context, addr string, metrics http.Handler, ready httpapi.Readiness, log *slog.Logger,
+) []Worker {
+	_, _ = ready(ctx) // the log has the reason; the program starts, and sells once Redis is fit
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err",
+			err)
+		return nil
+	}
+	server := &http.Server{ // without a write timeout: the caller chooses the length of a profile
+		Addr: addr, Handler: opsHandler(metrics, ready, log), MaxHeaderBytes: 16 << 10,
 		ReadHeaderTimeout: 3 * time.Second, ReadTimeout: 5 * time.Second,
 	}
+	return []Worker{Serve(server, l, time.Second, log)}
 }

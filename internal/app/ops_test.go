@@ -19,7 +19,7 @@ func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "metrics")
 	})
-	h := Ops(metrics, health, slog.New(slog.DiscardHandler))
+	h := opsHandler(metrics, health, slog.New(slog.DiscardHandler))
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -8,16 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/webhook"
@@ -164,19 +161,4 @@ func Listen(ctx context.Context, setting, addr string) (net.Listener, error) {
 			err)
 	}
 	return l, nil
-}
-
-// OpsWorkers serves the operations address. A port in use only causes a warning, because several
-// programs may share a machine. It checks readiness once, which logs why a Redis is unfit.
-func OpsWorkers(
-	ctx context.Context, addr string, metrics http.Handler, ready httpapi.Readiness, log *slog.Logger,
-) []Worker {
-	_, _ = ready(ctx) // the log has the reason; the program starts, and sells once Redis is fit
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-	if err != nil {
-		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err",
-			err)
-		return nil
-	}
-	return []Worker{Serve(OpsServer(Ops(metrics, ready, log), addr), l, time.Second, log)}
 }

@@ -6,10 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 )
 
-// withEnvelopes returns a listener on whose connections net/http's own answers have the form of
-// every other error.
-func withEnvelopes(l net.Listener) net.Listener { return envelopeListener{l} }
-
+// envelopeListener is a listener on whose connections net/http's own answers have the form of every
+// other error.
 type envelopeListener struct{ net.Listener }
 
 // Accept waits for a connection.

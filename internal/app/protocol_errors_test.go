@@ -25,7 +25,7 @@ func TestServe_ShapesWhatNetHTTPRejects(t *testing.T) {
 		w.WriteHeader(http.StatusNotImplemented)
 		_, _ = io.WriteString(w, "a handler's own")
 	}), "", slog.New(slog.DiscardHandler))
-	go func() { _ = server.Serve(withEnvelopes(listener)) }()
+	go func() { _ = server.Serve(envelopeListener{listener}) }()
 	t.Cleanup(func() {
 		_ = server.Close()
 		time.Sleep(600 * time.Millisecond) // net/http lingers for 500 ms where headers are too large
