@@ -52,23 +52,17 @@ func (queue) DownReason() error { return nil }
 func Start(
 	ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger,
 ) (*Servers, error) {
-	return start(ctx, dir, maxBacklog, log, miniredis.Run)
-}
-
-func start(
-	ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger,
-	runRedis func() (*miniredis.Miniredis, error),
-) (*Servers, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
 	}
+	mini, err := miniredis.Run()
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded redis: %w", err)
+	}
 	store, err := openStore(ctx, filepath.Join(dir, "seckill.db"))
 	if err != nil {
+		mini.Close()
 		return nil, err
-	}
-	mini, err := runRedis()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the embedded redis: %w", err), store.Close())
 	}
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{mini.Addr()}, MaxRetries: -1, ContextTimeoutEnabled: true,

@@ -1,21 +1,21 @@
 package embedded
 
 import (
-	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
-// TestStart_ClosesTheDatabaseWithoutRedis checks that a Redis that does not start leaves no open
-// database, which would keep a goroutine.
-func TestStart_ClosesTheDatabaseWithoutRedis(t *testing.T) {
+// TestStart_StopsRedisWithoutADatabase checks that a database that cannot be opened leaves no
+// running Redis, which would keep a goroutine.
+func TestStart_StopsRedisWithoutADatabase(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	errRedis := errors.New("no port is free")
-	_, err := start(t.Context(), t.TempDir(), 0, slog.New(slog.DiscardHandler),
-		func() (*miniredis.Miniredis, error) { return nil, errRedis })
-	require.ErrorIs(t, err, errRedis)
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "seckill.db"), 0o700))
+	_, err := Start(t.Context(), dir, 0, slog.New(slog.DiscardHandler))
+	require.Error(t, err)
 }
