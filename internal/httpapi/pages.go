@@ -98,7 +98,7 @@ func (a *api) cardOf(v seckill.View) web.Sale {
 		Description: v.Details.Description, ImageURL: v.Details.ImageURL,
 		PerBuyerLimit: v.PerBuyerLimit, Admission: string(v.Admission),
 		AccessCode: string(v.AccessCode),
-		Phase:      string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
+		Phase:      string(v.Phase()), Available: v.Available, Total: v.Total,
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 

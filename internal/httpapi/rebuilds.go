@@ -23,11 +23,11 @@ func (a *api) listRebuilds(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	views, err := a.salesWith(ctx, func(v seckill.View) bool {
-		return v.Gate != seckill.GateOpen && v.PhaseAt(v.Now, v.Available) != seckill.PhaseEnded
+		return v.Gate != seckill.GateOpen && v.Phase() != seckill.PhaseEnded
 	}, below, limit+1)
 	show := func(v seckill.View) rebuildResponse {
 		return rebuildResponse{
-			GoodsID: v.GoodsID, Title: v.Title, Phase: v.PhaseAt(v.Now, v.Available),
+			GoodsID: v.GoodsID, Title: v.Title, Phase: v.Phase(),
 			Gate: v.Gate.Name(), Epoch: v.Epoch, Available: v.Available,
 		}
 	}

@@ -31,7 +31,7 @@ func (a *api) newSaleResponse(v seckill.View) saleResponse {
 
 		GoodsID: v.GoodsID, Title: v.Title, Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
 		Admission: v.Admission, AccessCode: cmp.Or(v.AccessCode, seckill.NoCodes),
-		Phase: v.PhaseAt(v.Now, v.Available), Available: v.Available, Total: v.Total,
+		Phase: v.Phase(), Available: v.Available, Total: v.Total,
 		StartAt: timestamp(v.StartAt), EndAt: timestamp(v.EndAt), ServerTime: timestamp(v.Now),
 	}
 }
@@ -63,7 +63,7 @@ func (a *api) salesIn(
 		return a.list.Sales(ctx, below, limit)
 	}
 	return a.salesWith(ctx, func(v seckill.View) bool {
-		return v.PhaseAt(v.Now, v.Available) == phase
+		return v.Phase() == phase
 	}, below, limit)
 }
 

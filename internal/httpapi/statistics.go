@@ -58,7 +58,7 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 		shown.Refusals[reason] = f.Rates.Refusals[reason]
 	}
 	if v.Status != seckill.Draft {
-		shown.Phase = v.PhaseAt(v.Now, v.Available)
+		shown.Phase = v.Phase()
 	}
 	for _, s := range []order.Status{
 		order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,

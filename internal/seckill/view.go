@@ -19,6 +19,9 @@ type View struct {
 	Now          time.Time // Redis' clock
 }
 
+// Phase returns the sale's phase at the time of the view.
+func (v View) Phase() Phase { return v.PhaseAt(v.Now, v.Available) }
+
 // PendingAge is the age of the backlog; 0 if no order is pending.
 func (v View) PendingAge() time.Duration {
 	if v.Pending == 0 {

@@ -303,7 +303,7 @@ func (s *Service) gateError(
 	if err != nil {
 		return err
 	}
-	over := v.PhaseAt(v.Now, v.Available) == seckill.PhaseEnded
+	over := v.Phase() == seckill.PhaseEnded
 	switch {
 	case over && (r.StoredPath != "" || v.Retired && !v.Now.Before(r.PathEnd)):
 		return reservation.Verdict{Code: reservation.WrongPath}.Err()

@@ -92,7 +92,7 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 	if err != nil {
 		return v, err
 	}
-	if v.Gate != seckill.GateOpen && v.PhaseAt(v.Now, v.Available) != seckill.PhaseEnded {
+	if v.Gate != seckill.GateOpen && v.Phase() != seckill.PhaseEnded {
 		return v, seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	}
 	return v, v.CheckSelling(v.Now, v.Available)

@@ -88,7 +88,7 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 	if sale.Admission != seckill.ByWaitingRoom {
 		return nil, seckill.NewError(seckill.NotFound, "this sale has no waiting room")
 	}
-	if sale.PhaseAt(sale.Now, sale.Available) == seckill.PhaseEnded {
+	if sale.Phase() == seckill.PhaseEnded {
 		s.known.Delete(goodsID)
 		return s.endedStatus(ctx, sale)
 	}
