@@ -47,19 +47,22 @@ func Check(cfg config.Config) error {
 	)
 }
 
-// Open prepares connections; it contacts no server. outcome counts messages to RabbitMQ, and
-// tracer marks them; both may be nil.
+// Open prepares connections; it contacts no server. It returns the problems of Check. outcome
+// counts messages to RabbitMQ, and tracer marks them; both may be nil.
 func Open(
 	ctx context.Context, cfg config.Config, outcome rabbit.Outcome, tracer order.Tracer,
 	log *slog.Logger,
 ) (*Servers, error) {
+	if err := Check(cfg); err != nil {
+		return nil, err
+	}
 	provider, err := app.NewProvider(cfg)
 	if err != nil {
 		return nil, err
 	}
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), cfg.MySQL.ReadDSN.Reveal())
 	if err != nil {
-		return nil, fmt.Errorf("SECKILL_MYSQL_DSN or SECKILL_MYSQL_READ_DSN: %w", err)
+		return nil, err
 	}
 	newQueues := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
@@ -78,7 +81,7 @@ func Open(
 	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("SECKILL_AMQP_URL: %w", err), store.Close())
+		return nil, errors.Join(err, store.Close())
 	}
 	source, err := rabbit.NewSource(opts)
 	if err != nil {
