@@ -85,8 +85,8 @@ func withExitCode(err error) error {
 	case errors.As(err, &field), reason == seckill.BadRequest:
 		return usage(err)
 	case reason != "" && reason != seckill.Unavailable,
-		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired), errors.Is(err,
-			order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
+		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired),
+		errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
 		return &exitError{err, codeRefused}
 	}
 	return err

@@ -61,8 +61,8 @@ func (c *rebuildCmd) Run(s *session) error {
 	return s.print(rebuilt{done, done.Shut.Seconds()},
 		"goods %d: epoch %d -> %d, gate shut for %s\n"+
 			"%d units available; %d reservations in flight written, %d lost (dead letters)",
-		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(
-			time.Millisecond), done.Available, done.Found, done.Lost)
+		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(time.Millisecond), done.Available,
+		done.Found, done.Lost)
 }
 
 // config returns the settings of a rebuild; unused ones stay at their zero values.

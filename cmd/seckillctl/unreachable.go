@@ -45,9 +45,8 @@ func withServer(err error, flags []*kong.Flag) error {
 	if addr == "" || len(settings) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\nno server answers at %s: start it, or set %s to another%s", err,
-		addr, strings.Join(settings, " or "), standaloneHint(filepath.Join("data",
-			"seckill.db")))
+	return fmt.Errorf("%w\nno server answers at %s: start it, or set %s to another%s", err, addr,
+		strings.Join(settings, " or "), standaloneHint(filepath.Join("data", "seckill.db")))
 }
 
 // unanswered returns the address that did not answer, or the name that has none: that of a

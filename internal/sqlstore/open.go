@@ -113,6 +113,5 @@ func (s *Store) Pool() *sql.DB { return s.pool }
 
 // Close closes all connections.
 func (s *Store) Close() error {
-	return errors.Join(s.pool.Close(), s.schema.Close(),
-		s.replica.close()) // closing twice is harmless
+	return errors.Join(s.pool.Close(), s.schema.Close(), s.replica.close()) // twice is harmless
 }

@@ -93,8 +93,8 @@ func unreachable(ctx context.Context, err error) bool {
 	}
 	var dial *net.OpError
 	var timeout net.Error
-	return errors.As(err,
-		&dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout() ||
+	return errors.As(err, &dial) && dial.Op == "dial" ||
+		errors.As(err, &timeout) && timeout.Timeout() ||
 		errors.Is(err, redis.ErrPoolTimeout)
 }
 

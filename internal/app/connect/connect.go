@@ -134,9 +134,8 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 		PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
 	if cfg.TLS {
-		opts.TLSConfig = &tls.Config{
-			MinVersion: tls.VersionTLS12,
-		} // the server's name is the host of its address
+		// The server's name is the host of its address.
+		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
 		return newCluster(opts)
