@@ -2383,12 +2383,6 @@ type MyPlaceParams struct {
 	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
 }
 
-// PlaceEventsParams defines parameters for PlaceEvents.
-type PlaceEventsParams struct {
-	// Ticket The ticket of the place. A ticket that is not valid counts as none.
-	Ticket *Ticket `form:"ticket,omitempty" json:"ticket,omitempty"`
-}
-
 // DecrStockParams defines parameters for DecrStock.
 type DecrStockParams struct {
 	// GoodsID Needed, here or in the body.
@@ -3035,14 +3029,6 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 	MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PlaceEvents My place in the line, as Server-Sent Events
-	//
-	// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
-	//
-	// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
-	PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DecrStock Buy
 	//
@@ -4204,24 +4190,6 @@ func (c *Client) LeaveWaitingRoom(ctx context.Context, goodsID GoodsIDInPath, re
 // Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 func (c *Client) MyPlace(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMyPlaceRequest(c.Server, goodsID, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PlaceEvents My place in the line, as Server-Sent Events
-//
-// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
-//
-// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
-func (c *Client) PlaceEvents(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPlaceEventsRequest(c.Server, goodsID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6917,67 +6885,6 @@ func NewMyPlaceRequest(server string, goodsID GoodsIDInPath, params *MyPlacePara
 	return req, nil
 }
 
-// NewPlaceEventsRequest constructs an http.Request for the PlaceEvents method
-func NewPlaceEventsRequest(server string, goodsID GoodsIDInPath, params *PlaceEventsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "goodsId", goodsID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/sales/%s/waiting-room/me/events", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Ticket != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ticket", *params.Ticket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewDecrStockRequest constructs an http.Request for the DecrStock method
 func NewDecrStockRequest(server string, randomPath string, params *DecrStockParams) (*http.Request, error) {
 	var err error
@@ -7707,16 +7614,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /sales/{goodsId}/waiting-room/me (the `MyPlace` operationId).
 	MyPlaceWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *MyPlaceParams, reqEditors ...RequestEditorFn) (*MyPlaceResponse, error)
-
-	// PlaceEventsWithResponse My place in the line, as Server-Sent Events
-	//
-	// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-	// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
-	PlaceEventsWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*PlaceEventsResponse, error)
 
 	// DecrStockWithResponse Buy
 	//
@@ -16182,150 +16079,6 @@ func (r MyPlaceResponse) ContentType() string {
 	return ""
 }
 
-// PlaceEventsResponse200Headers the declared response headers of an HTTP 200 response for PlaceEvents
-type PlaceEventsResponse200Headers struct {
-	XRequestID string
-}
-
-// PlaceEventsResponse400Headers the declared response headers of an HTTP 400 response for PlaceEvents
-type PlaceEventsResponse400Headers struct {
-	XRequestID string
-}
-
-// PlaceEventsResponse401Headers the declared response headers of an HTTP 401 response for PlaceEvents
-type PlaceEventsResponse401Headers struct {
-	WWWAuthenticate string
-	XRequestID      string
-}
-
-// PlaceEventsResponse403Headers the declared response headers of an HTTP 403 response for PlaceEvents
-type PlaceEventsResponse403Headers struct {
-	XRequestID string
-}
-
-// PlaceEventsResponse404Headers the declared response headers of an HTTP 404 response for PlaceEvents
-type PlaceEventsResponse404Headers struct {
-	XRequestID string
-}
-
-// PlaceEventsResponse429Headers the declared response headers of an HTTP 429 response for PlaceEvents
-type PlaceEventsResponse429Headers struct {
-	RateLimit       *string
-	RateLimitPolicy *string
-	RetryAfter      int
-	XRequestID      string
-}
-
-// PlaceEventsResponse503Headers the declared response headers of an HTTP 503 response for PlaceEvents
-type PlaceEventsResponse503Headers struct {
-	RetryAfter int
-	XRequestID string
-}
-
-// PlaceEventsResponseDefaultHeaders the declared response headers of an HTTP default response for PlaceEvents
-type PlaceEventsResponseDefaultHeaders struct {
-	XRequestID string
-}
-
-type PlaceEventsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
-	// JSON401 the response for an HTTP 401 `application/json` response
-	JSON401 *Unauthenticated
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
-	// JSON404 the response for an HTTP 404 `application/json` response
-	JSON404 *NotFound
-	// JSON429 the response for an HTTP 429 `application/json` response
-	JSON429 *RateLimited
-	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Unavailable
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Other
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *PlaceEventsResponse200Headers
-	// Headers400 the parsed response headers for an HTTP 400 response
-	Headers400 *PlaceEventsResponse400Headers
-	// Headers401 the parsed response headers for an HTTP 401 response
-	Headers401 *PlaceEventsResponse401Headers
-	// Headers403 the parsed response headers for an HTTP 403 response
-	Headers403 *PlaceEventsResponse403Headers
-	// Headers404 the parsed response headers for an HTTP 404 response
-	Headers404 *PlaceEventsResponse404Headers
-	// Headers429 the parsed response headers for an HTTP 429 response
-	Headers429 *PlaceEventsResponse429Headers
-	// Headers503 the parsed response headers for an HTTP 503 response
-	Headers503 *PlaceEventsResponse503Headers
-	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *PlaceEventsResponseDefaultHeaders
-}
-
-// GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r PlaceEventsResponse) GetJSON400() *BadRequest {
-	return r.JSON400
-}
-
-// GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r PlaceEventsResponse) GetJSON401() *Unauthenticated {
-	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r PlaceEventsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
-}
-
-// GetJSON404 returns the response for an HTTP 404 `application/json` response
-func (r PlaceEventsResponse) GetJSON404() *NotFound {
-	return r.JSON404
-}
-
-// GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r PlaceEventsResponse) GetJSON429() *RateLimited {
-	return r.JSON429
-}
-
-// GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r PlaceEventsResponse) GetJSON503() *Unavailable {
-	return r.JSON503
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r PlaceEventsResponse) GetJSONDefault() *Other {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PlaceEventsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PlaceEventsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PlaceEventsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PlaceEventsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 // DecrStockResponse202Headers the declared response headers of an HTTP 202 response for DecrStock
 type DecrStockResponse202Headers struct {
 	Location   *string
@@ -17503,22 +17256,6 @@ func (c *ClientWithResponses) MyPlaceWithResponse(ctx context.Context, goodsID G
 		return nil, err
 	}
 	return ParseMyPlaceResponse(rsp)
-}
-
-// PlaceEventsWithResponse My place in the line, as Server-Sent Events
-//
-// One `place` event at once and one for each change, at most one a second; its data is the place as JSON. A comment is sent
-// every 15 s. A user may have 5 streams open. A stream lasts at most 30 minutes, and ends with its token.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /sales/{goodsId}/waiting-room/me/events (the `PlaceEvents` operationId).
-func (c *ClientWithResponses) PlaceEventsWithResponse(ctx context.Context, goodsID GoodsIDInPath, params *PlaceEventsParams, reqEditors ...RequestEditorFn) (*PlaceEventsResponse, error) {
-	rsp, err := c.PlaceEvents(ctx, goodsID, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePlaceEventsResponse(rsp)
 }
 
 // DecrStockWithResponse Buy
@@ -27872,192 +27609,6 @@ func ParseMyPlaceResponse(rsp *http.Response) (*MyPlaceResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers MyPlaceResponseDefaultHeaders
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.HeadersDefault = &headers
-	}
-
-	return response, nil
-}
-
-// ParsePlaceEventsResponse parses an HTTP response from a PlaceEventsWithResponse call
-func ParsePlaceEventsResponse(rsp *http.Response) (*PlaceEventsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PlaceEventsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON400 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Unauthenticated
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest NotFound
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON404 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
-		var dest RateLimited
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON429 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Unavailable
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON503 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Other
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers PlaceEventsResponse200Headers
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers200 = &headers
-	case rsp.StatusCode == 400:
-		var headers PlaceEventsResponse400Headers
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers400 = &headers
-	case rsp.StatusCode == 401:
-		var headers PlaceEventsResponse401Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers401 = &headers
-	case rsp.StatusCode == 403:
-		var headers PlaceEventsResponse403Headers
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers403 = &headers
-	case rsp.StatusCode == 404:
-		var headers PlaceEventsResponse404Headers
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers404 = &headers
-	case rsp.StatusCode == 429:
-		var headers PlaceEventsResponse429Headers
-		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.RateLimit = &value
-		}
-		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.RateLimitPolicy = &value
-		}
-		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.RetryAfter = value
-		}
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers429 = &headers
-	case rsp.StatusCode == 503:
-		var headers PlaceEventsResponse503Headers
-		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.RetryAfter = value
-		}
-		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = value
-		}
-		response.Headers503 = &headers
-	case true:
-		var headers PlaceEventsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

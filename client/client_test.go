@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,4 +70,19 @@ func TestClient_SellsBuysAndPays(t *testing.T) {
 	require.NotNil(t, listed.JSON200, "%s", listed.Body)
 	require.Len(t, listed.JSON200.Data.Items, 1)
 	require.Equal(t, order, listed.JSON200.Data.Items[0].OrderSn)
+}
+
+// TestClient_HasNoEventStream checks that no generated call reads a body that has no end.
+func TestClient_HasNoEventStream(t *testing.T) {
+	document, streams := must.Get(apicheck.Load())(t), 0
+	for id, call := range document.Calls() {
+		response := call.Operation.Responses.Status(http.StatusOK)
+		if response == nil || response.Value.Content["text/event-stream"] == nil {
+			continue
+		}
+		streams++
+		_, found := reflect.TypeFor[*client.Client]().MethodByName(strings.ToUpper(id[:1]) + id[1:])
+		require.False(t, found, id)
+	}
+	require.NotZero(t, streams)
 }
