@@ -161,6 +161,16 @@ func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	}
 }
 
+// TestOpenAPI_HasProblemsOfErrorsOnly checks which responses have the form of RFC 9457.
+func TestOpenAPI_HasProblemsOfErrorsOnly(t *testing.T) {
+	for id, call := range must.Get(apicheck.Load())(t).Calls() {
+		for status, response := range call.Operation.Responses.Map() {
+			found := response.Value.Content[problemType] != nil
+			require.Equal(t, status == "default" || status >= "400", found, "%s %s", id, status)
+		}
+	}
+}
+
 // TestOpenAPI_HasAnExampleOfEveryReason checks that an example shows each reason of the contract,
 // in the API's common JSON shape and with the reason's status. Package apicheck validates all
 // examples against their schemas, and all references.
