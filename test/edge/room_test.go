@@ -64,6 +64,19 @@ func TestRoomStatus_QueryReachesTheCacheToo(t *testing.T) {
 	require.EqualValues(t, 1, api.heard.Load())
 }
 
+// TestRoomStatus_HasNoPreconditions checks that the cache ignores preconditions, as the API does.
+func TestRoomStatus_HasNoPreconditions(t *testing.T) {
+	api := newAPI(t)
+	api.says(roomStatus(api))
+	e := start(t, open(api.addr()))
+	for name, value := range map[string]string{
+		"If-Match": `"x"`, "If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT",
+	} {
+		a := e.ask(http.MethodGet, room, name, value)
+		require.Equal(t, "OK", a.Reason, "%s: %d %s", name, a.Status, a.Body)
+	}
+}
+
 // TestRoomStatus_KnowsUnchangedOnes checks that the edge itself answers 304.
 func TestRoomStatus_KnowsUnchangedOnes(t *testing.T) {
 	api := newAPI(t)

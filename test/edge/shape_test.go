@@ -80,6 +80,25 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	shaped(t, a)
 }
 
+// TestEdge_RefusalsOfRequestLinesHaveTheShapeToo checks requests of which nginx reads no URI, or no
+// method or version that it knows.
+func TestEdge_RefusalsOfRequestLinesHaveTheShapeToo(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	for _, line := range []string{
+		"GET /../sales HTTP/1.1", "GET /sales%00 HTTP/1.1", "GET /sales%zz HTTP/1.1",
+		"OPTIONS * HTTP/1.1", "CONNECT edge:80 HTTP/1.1", "get /sales HTTP/1.1",
+		"GET /sales HTTP/2.0", "GET /sales?" + strings.Repeat("x", 9000) + " HTTP/1.1",
+		"\x16\x03\x01",
+	} {
+		a := e.raw(line + "\r\nHost: edge\r\n\r\n")
+		require.Equal(t, []any{400, "BAD_REQUEST"}, []any{a.Status, a.Reason}, "%s: %s", line, a.Body)
+		require.Equal(t, "request", badField(t, a), line)
+		shaped(t, a)
+	}
+	require.Zero(t, api.heard.Load())
+}
+
 // raw sends a request as it is written, because Go's client refuses to send a malformed one.
 func (e *edge) raw(request string) answer {
 	var dialer net.Dialer

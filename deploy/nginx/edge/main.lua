@@ -11,8 +11,11 @@ function M.enter()
   request.identify()
 end
 
--- enter_room is enter for a waiting room. Readings of its status have no key but the server.
+-- enter_room is enter for a waiting room. Readings of its status have no key but the server. The API
+-- ignores the two headers. nginx would answer 412 from its cache, in HTML.
 function M.enter_room()
+  ngx.req.clear_header("If-Match")
+  ngx.req.clear_header("If-Unmodified-Since")
   local method = ngx.var.request_method
   if method ~= "GET" and method ~= "HEAD" then request.identify() end
 end
