@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,7 +21,8 @@ const (
 	FixedWindow
 	// SlidingWindow bounds every interval of length Per. It is exact, as SlidingLog, up to 100
 	// Permits. Above, it adds to an interval's count the last one's, weighted by how much of it is
-	// still less than Per ago: requests at chosen moments can take 2 × Permits - 1.
+	// still less than Per ago: requests at chosen moments can take 2 × Permits - 1. Permits × Per in
+	// ms is at most 2^51.
 	SlidingWindow
 	// SlidingLog records every admission, so that no interval of length Per exceeds Permits. Above
 	// 100 Permits it works in the Memory store alone. It needs memory for each permit.
@@ -35,7 +37,7 @@ type Limit struct {
 	// Per is the interval, 1 ms to 24 h, in whole milliseconds.
 	Per time.Duration
 	// Burst is how many permits a token bucket holds while nobody takes any, 1 to 1e9. 0 means
-	// Permits. The windows have none.
+	// Permits. The windows have none. At the rate, Burst and MaxWait are at most 366 days.
 	Burst int
 	// MaxWait is the longest time that Reserve and Wait wait for permits of a token bucket, up to
 	// 24 h in whole milliseconds. 0 means a minute. A negative value admits nobody in advance.
@@ -59,6 +61,8 @@ func (l Limit) change() (rules.Change, error) {
 		burst = permits
 	}
 	switch {
+	case l.MaxWait > 0 && l.MaxWait%time.Millisecond != 0:
+		return c, errors.New("maxWait: must be in whole milliseconds")
 	case l.MaxWait == 0:
 		wait = defaultMaxWait.Milliseconds()
 	case l.MaxWait < 0:

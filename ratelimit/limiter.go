@@ -65,6 +65,9 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 	for _, option := range options {
 		option(&s)
 	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	if store.client != nil {
 		s.now = nil // Redis' clock decides
 	}

@@ -181,6 +181,25 @@ func TestWait_RefusesAtOnceWhatCannotBeGoodInTime(t *testing.T) {
 	})
 }
 
+// TestMaxWaiters_MoreGetADenial has one caller wait, so the next ones get no permits in advance.
+func TestMaxWaiters_MoreGetADenial(t *testing.T) {
+	l := newLimiter(t, ratelimit.Memory(),
+		ratelimit.Limit{Permits: 1, Per: time.Hour, MaxWait: 24 * time.Hour}, ratelimit.MaxWaiters(1))
+	require.NoError(t, l.Wait(t.Context(), "a", 1))
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() { left <- l.Wait(ctx, "a", 1) }()
+	require.Eventually(t, func() bool {
+		r := must.Get(l.Reserve(t.Context(), "a", 1))(t)
+		r.Cancel()
+		return !r.Allowed
+	}, time.Minute, time.Millisecond)
+	require.ErrorIs(t, l.Wait(t.Context(), "a", 1), ratelimit.ErrLimited)
+	leave()
+	require.ErrorIs(t, <-left, context.Canceled)
+	require.True(t, must.Get(l.Reserve(t.Context(), "a", 1))(t).Allowed)
+}
+
 func TestSetLimit_KeepsPermitsTaken(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
 		l := newLimiter(t, store, hourly(2))
@@ -277,6 +296,16 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 		},
 		"leases": {limit: second, options: []ratelimit.Option{ratelimit.Leases(2000)}, says: "leases"},
 		"name":   {limit: second, options: []ratelimit.Option{ratelimit.Name("a b")}, says: "name"},
+		"fine wait": {
+			limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 1}, says: "maxWait",
+		},
+		"timeout": {limit: second, options: []ratelimit.Option{ratelimit.Timeout(-1)}, says: "timeout"},
+		"waiters": {
+			limit: second, options: []ratelimit.Option{ratelimit.MaxWaiters(-1)}, says: "maxWaiters",
+		},
+		"processes": {
+			limit: second, options: []ratelimit.Option{ratelimit.Processes(-1)}, says: "processes",
+		},
 	} {
 		_, err := ratelimit.New(c.store, c.limit, c.options...)
 		assert.ErrorContains(t, err, c.says, name)

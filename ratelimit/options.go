@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"fmt"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit/rules"
@@ -18,6 +19,18 @@ type settings struct {
 	waiters   int
 	processes int
 	now       func() time.Time
+}
+
+// check names an option that is negative. The limiter's rule checks the others.
+func (s settings) check() error {
+	for name, value := range map[string]int{
+		"timeout": int(s.timeout), "maxWaiters": s.waiters, "processes": s.processes,
+	} {
+		if value < 0 {
+			return fmt.Errorf("ratelimit: %s: must not be negative", name)
+		}
+	}
+	return nil
 }
 
 // Name is the limiter's name in RateLimit headers: a letter and up to 63 letters, digits, _ or -.
