@@ -99,6 +99,13 @@ func TestEdge_RefusalsOfRequestLinesHaveTheShapeToo(t *testing.T) {
 	require.Zero(t, api.heard.Load())
 }
 
+// TestEdge_PassesRequestsWithoutHost checks that the API gets a Host where the client sends none.
+func TestEdge_PassesRequestsWithoutHost(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	require.Equal(t, "OK", e.raw("GET /sales HTTP/1.0\r\n\r\n").Reason)
+}
+
 // raw sends a request as it is written, because Go's client refuses to send a malformed one.
 func (e *edge) raw(request string) answer {
 	var dialer net.Dialer
