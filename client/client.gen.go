@@ -7663,6 +7663,7 @@ type ListAPIKeysResponse503Headers struct {
 
 // ListAPIKeysResponseDefaultHeaders the declared response headers of an HTTP default response for ListAPIKeys
 type ListAPIKeysResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -7828,6 +7829,7 @@ type CreateAPIKeyResponse503Headers struct {
 
 // CreateAPIKeyResponseDefaultHeaders the declared response headers of an HTTP default response for CreateAPIKey
 type CreateAPIKeyResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8001,6 +8003,7 @@ type RevokeAPIKeyResponse503Headers struct {
 
 // RevokeAPIKeyResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeAPIKey
 type RevokeAPIKeyResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8174,6 +8177,7 @@ type ListAuditTrailResponse503Headers struct {
 
 // ListAuditTrailResponseDefaultHeaders the declared response headers of an HTTP default response for ListAuditTrail
 type ListAuditTrailResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8342,6 +8346,7 @@ type ListDeadLettersResponse503Headers struct {
 
 // ListDeadLettersResponseDefaultHeaders the declared response headers of an HTTP default response for ListDeadLetters
 type ListDeadLettersResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8506,6 +8511,7 @@ type DiscardDeadLetterResponse503Headers struct {
 
 // DiscardDeadLetterResponseDefaultHeaders the declared response headers of an HTTP default response for DiscardDeadLetter
 type DiscardDeadLetterResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8663,6 +8669,7 @@ type RequeueDeadLetterResponse503Headers struct {
 
 // RequeueDeadLetterResponseDefaultHeaders the declared response headers of an HTTP default response for RequeueDeadLetter
 type RequeueDeadLetterResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8818,6 +8825,7 @@ type ListEventsResponse503Headers struct {
 
 // ListEventsResponseDefaultHeaders the declared response headers of an HTTP default response for ListEvents
 type ListEventsResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -8969,6 +8977,7 @@ type ListLimitersResponse503Headers struct {
 
 // ListLimitersResponseDefaultHeaders the declared response headers of an HTTP default response for ListLimiters
 type ListLimitersResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -9116,6 +9125,7 @@ type DeleteLimiterResponse503Headers struct {
 
 // DeleteLimiterResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteLimiter
 type DeleteLimiterResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -9250,6 +9260,7 @@ type GetLimiterResponse503Headers struct {
 
 // GetLimiterResponseDefaultHeaders the declared response headers of an HTTP default response for GetLimiter
 type GetLimiterResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -9406,6 +9417,7 @@ type ChangeLimiterResponse503Headers struct {
 
 // ChangeLimiterResponseDefaultHeaders the declared response headers of an HTTP default response for ChangeLimiter
 type ChangeLimiterResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -9562,6 +9574,7 @@ type SetLimiterResponse503Headers struct {
 
 // SetLimiterResponseDefaultHeaders the declared response headers of an HTTP default response for SetLimiter
 type SetLimiterResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -9721,6 +9734,7 @@ type FindOwnOrdersResponse503Headers struct {
 
 // FindOwnOrdersResponseDefaultHeaders the declared response headers of an HTTP default response for FindOwnOrders
 type FindOwnOrdersResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -9869,6 +9883,7 @@ type CancelOrderOfBuyerResponse503Headers struct {
 
 // CancelOrderOfBuyerResponseDefaultHeaders the declared response headers of an HTTP default response for CancelOrderOfBuyer
 type CancelOrderOfBuyerResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -10035,6 +10050,7 @@ type RefundOrderResponse503Headers struct {
 
 // RefundOrderResponseDefaultHeaders the declared response headers of an HTTP default response for RefundOrder
 type RefundOrderResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -10201,6 +10217,7 @@ type RevealOrderResponse503Headers struct {
 
 // RevealOrderResponseDefaultHeaders the declared response headers of an HTTP default response for RevealOrder
 type RevealOrderResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -10367,6 +10384,7 @@ type ShipOrderResponse503Headers struct {
 
 // ShipOrderResponseDefaultHeaders the declared response headers of an HTTP default response for ShipOrder
 type ShipOrderResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -10522,6 +10540,7 @@ type ListRebuildsResponse503Headers struct {
 
 // ListRebuildsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRebuilds
 type ListRebuildsResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -10681,6 +10700,7 @@ type ListRefundsResponse503Headers struct {
 
 // ListRefundsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRefunds
 type ListRefundsResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -10845,6 +10865,7 @@ type RetryRefundResponse503Headers struct {
 
 // RetryRefundResponseDefaultHeaders the declared response headers of an HTTP default response for RetryRefund
 type RetryRefundResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -11024,6 +11045,7 @@ type SettleRefundResponse503Headers struct {
 
 // SettleRefundResponseDefaultHeaders the declared response headers of an HTTP default response for SettleRefund
 type SettleRefundResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -11201,6 +11223,7 @@ type ListOwnSalesResponse503Headers struct {
 
 // ListOwnSalesResponseDefaultHeaders the declared response headers of an HTTP default response for ListOwnSales
 type ListOwnSalesResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -11372,6 +11395,7 @@ type CreateSaleResponse503Headers struct {
 
 // CreateSaleResponseDefaultHeaders the declared response headers of an HTTP default response for CreateSale
 type CreateSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -11565,6 +11589,7 @@ type DeleteSaleResponse503Headers struct {
 
 // DeleteSaleResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteSale
 type DeleteSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -11734,6 +11759,7 @@ type ShowOwnSaleResponse503Headers struct {
 
 // ShowOwnSaleResponseDefaultHeaders the declared response headers of an HTTP default response for ShowOwnSale
 type ShowOwnSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -11895,6 +11921,7 @@ type ChangeSaleResponse503Headers struct {
 
 // ChangeSaleResponseDefaultHeaders the declared response headers of an HTTP default response for ChangeSale
 type ChangeSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -12064,6 +12091,7 @@ type ListAuditResponse503Headers struct {
 
 // ListAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListAudit
 type ListAuditResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -12243,6 +12271,7 @@ type CloseSaleResponse503Headers struct {
 
 // CloseSaleResponseDefaultHeaders the declared response headers of an HTTP default response for CloseSale
 type CloseSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -12409,6 +12438,7 @@ type ExposeSaleResponse503Headers struct {
 
 // ExposeSaleResponseDefaultHeaders the declared response headers of an HTTP default response for ExposeSale
 type ExposeSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -12569,6 +12599,7 @@ type GetFiguresResponse503Headers struct {
 
 // GetFiguresResponseDefaultHeaders the declared response headers of an HTTP default response for GetFigures
 type GetFiguresResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -12742,6 +12773,7 @@ type GetLedgerResponse503Headers struct {
 
 // GetLedgerResponseDefaultHeaders the declared response headers of an HTTP default response for GetLedger
 type GetLedgerResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -12875,7 +12907,8 @@ func (r GetLedgerResponse) ContentType() string {
 
 // ListOrdersOfSaleResponse200Headers the declared response headers of an HTTP 200 response for ListOrdersOfSale
 type ListOrdersOfSaleResponse200Headers struct {
-	XRequestID string
+	ContentDisposition *string
+	XRequestID         string
 }
 
 // ListOrdersOfSaleResponse400Headers the declared response headers of an HTTP 400 response for ListOrdersOfSale
@@ -12915,6 +12948,7 @@ type ListOrdersOfSaleResponse503Headers struct {
 
 // ListOrdersOfSaleResponseDefaultHeaders the declared response headers of an HTTP default response for ListOrdersOfSale
 type ListOrdersOfSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -13061,6 +13095,7 @@ type ListWebhooksResponse503Headers struct {
 
 // ListWebhooksResponseDefaultHeaders the declared response headers of an HTTP default response for ListWebhooks
 type ListWebhooksResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -13227,6 +13262,7 @@ type CreateWebhookResponse503Headers struct {
 
 // CreateWebhookResponseDefaultHeaders the declared response headers of an HTTP default response for CreateWebhook
 type CreateWebhookResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -13400,6 +13436,7 @@ type DeleteWebhookResponse503Headers struct {
 
 // DeleteWebhookResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteWebhook
 type DeleteWebhookResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -13551,6 +13588,7 @@ type GetWebhookResponse503Headers struct {
 
 // GetWebhookResponseDefaultHeaders the declared response headers of an HTTP default response for GetWebhook
 type GetWebhookResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -13724,6 +13762,7 @@ type ChangeWebhookResponse503Headers struct {
 
 // ChangeWebhookResponseDefaultHeaders the declared response headers of an HTTP default response for ChangeWebhook
 type ChangeWebhookResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -13897,6 +13936,7 @@ type ListDeliveriesResponse503Headers struct {
 
 // ListDeliveriesResponseDefaultHeaders the declared response headers of an HTTP default response for ListDeliveries
 type ListDeliveriesResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -14076,6 +14116,7 @@ type RetryDeliveryResponse503Headers struct {
 
 // RetryDeliveryResponseDefaultHeaders the declared response headers of an HTTP default response for RetryDelivery
 type RetryDeliveryResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -14253,6 +14294,7 @@ type ListMyOrdersResponse503Headers struct {
 
 // ListMyOrdersResponseDefaultHeaders the declared response headers of an HTTP default response for ListMyOrders
 type ListMyOrdersResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -14395,6 +14437,7 @@ type FindOrderResponse503Headers struct {
 
 // FindOrderResponseDefaultHeaders the declared response headers of an HTTP default response for FindOrder
 type FindOrderResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -14552,6 +14595,7 @@ type CancelOrderResponse503Headers struct {
 
 // CancelOrderResponseDefaultHeaders the declared response headers of an HTTP default response for CancelOrder
 type CancelOrderResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -14718,6 +14762,7 @@ type PayOrderResponse503Headers struct {
 
 // PayOrderResponseDefaultHeaders the declared response headers of an HTTP default response for PayOrder
 type PayOrderResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -14884,6 +14929,7 @@ type SetShippingResponse503Headers struct {
 
 // SetShippingResponseDefaultHeaders the declared response headers of an HTTP default response for SetShipping
 type SetShippingResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15051,6 +15097,7 @@ type IssuePathResponse503Headers struct {
 
 // IssuePathResponseDefaultHeaders the declared response headers of an HTTP default response for IssuePath
 type IssuePathResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15198,6 +15245,13 @@ type ListSalesResponse200Headers struct {
 	XRequestID   string
 }
 
+// ListSalesResponse304Headers the declared response headers of an HTTP 304 response for ListSales
+type ListSalesResponse304Headers struct {
+	CacheControl *string
+	ETag         *string
+	XRequestID   string
+}
+
 // ListSalesResponse400Headers the declared response headers of an HTTP 400 response for ListSales
 type ListSalesResponse400Headers struct {
 	XRequestID string
@@ -15219,6 +15273,7 @@ type ListSalesResponse503Headers struct {
 
 // ListSalesResponseDefaultHeaders the declared response headers of an HTTP default response for ListSales
 type ListSalesResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15248,6 +15303,8 @@ type ListSalesResponse struct {
 	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListSalesResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *ListSalesResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ListSalesResponse400Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -15325,7 +15382,8 @@ func (r ListSalesResponse) ContentType() string {
 
 // ShowSaleResponse200Headers the declared response headers of an HTTP 200 response for ShowSale
 type ShowSaleResponse200Headers struct {
-	XRequestID string
+	CacheControl *string
+	XRequestID   string
 }
 
 // ShowSaleResponse400Headers the declared response headers of an HTTP 400 response for ShowSale
@@ -15354,6 +15412,7 @@ type ShowSaleResponse503Headers struct {
 
 // ShowSaleResponseDefaultHeaders the declared response headers of an HTTP default response for ShowSale
 type ShowSaleResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15469,8 +15528,16 @@ func (r ShowSaleResponse) ContentType() string {
 
 // ShowWaitingRoomResponse200Headers the declared response headers of an HTTP 200 response for ShowWaitingRoom
 type ShowWaitingRoomResponse200Headers struct {
-	ETag       *string
-	XRequestID string
+	CacheControl *string
+	ETag         *string
+	XRequestID   string
+}
+
+// ShowWaitingRoomResponse304Headers the declared response headers of an HTTP 304 response for ShowWaitingRoom
+type ShowWaitingRoomResponse304Headers struct {
+	CacheControl *string
+	ETag         *string
+	XRequestID   string
 }
 
 // ShowWaitingRoomResponse400Headers the declared response headers of an HTTP 400 response for ShowWaitingRoom
@@ -15499,6 +15566,7 @@ type ShowWaitingRoomResponse503Headers struct {
 
 // ShowWaitingRoomResponseDefaultHeaders the declared response headers of an HTTP default response for ShowWaitingRoom
 type ShowWaitingRoomResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15530,6 +15598,8 @@ type ShowWaitingRoomResponse struct {
 	JSONDefault *Other
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShowWaitingRoomResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *ShowWaitingRoomResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ShowWaitingRoomResponse400Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
@@ -15659,6 +15729,7 @@ type JoinWaitingRoomResponse503Headers struct {
 
 // JoinWaitingRoomResponseDefaultHeaders the declared response headers of an HTTP default response for JoinWaitingRoom
 type JoinWaitingRoomResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15819,6 +15890,7 @@ type LeaveWaitingRoomResponse503Headers struct {
 
 // LeaveWaitingRoomResponseDefaultHeaders the declared response headers of an HTTP default response for LeaveWaitingRoom
 type LeaveWaitingRoomResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -15970,6 +16042,7 @@ type MyPlaceResponse503Headers struct {
 
 // MyPlaceResponseDefaultHeaders the declared response headers of an HTTP default response for MyPlace
 type MyPlaceResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -16127,6 +16200,7 @@ type DecrStockResponse503Headers struct {
 
 // DecrStockResponseDefaultHeaders the declared response headers of an HTTP default response for DecrStock
 type DecrStockResponseDefaultHeaders struct {
+	Allow      *string
 	XRequestID string
 }
 
@@ -17448,6 +17522,13 @@ func ParseListAPIKeysResponse(rsp *http.Response) (*ListAPIKeysResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers ListAPIKeysResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -17659,6 +17740,13 @@ func ParseCreateAPIKeyResponse(rsp *http.Response) (*CreateAPIKeyResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers CreateAPIKeyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -17863,6 +17951,13 @@ func ParseRevokeAPIKeyResponse(rsp *http.Response) (*RevokeAPIKeyResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers RevokeAPIKeyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -18067,6 +18162,13 @@ func ParseListAuditTrailResponse(rsp *http.Response) (*ListAuditTrailResponse, e
 		response.Headers503 = &headers
 	case true:
 		var headers ListAuditTrailResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -18254,6 +18356,13 @@ func ParseListDeadLettersResponse(rsp *http.Response) (*ListDeadLettersResponse,
 		response.Headers503 = &headers
 	case true:
 		var headers ListDeadLettersResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -18447,6 +18556,13 @@ func ParseDiscardDeadLetterResponse(rsp *http.Response) (*DiscardDeadLetterRespo
 		response.Headers503 = &headers
 	case true:
 		var headers DiscardDeadLetterResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -18664,6 +18780,13 @@ func ParseRequeueDeadLetterResponse(rsp *http.Response) (*RequeueDeadLetterRespo
 		response.Headers503 = &headers
 	case true:
 		var headers RequeueDeadLetterResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -18851,6 +18974,13 @@ func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ListEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -19000,6 +19130,13 @@ func ParseListLimitersResponse(rsp *http.Response) (*ListLimitersResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers ListLimitersResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -19155,6 +19292,13 @@ func ParseDeleteLimiterResponse(rsp *http.Response) (*DeleteLimiterResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers DeleteLimiterResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -19321,6 +19465,13 @@ func ParseGetLimiterResponse(rsp *http.Response) (*GetLimiterResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers GetLimiterResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -19487,6 +19638,13 @@ func ParseChangeLimiterResponse(rsp *http.Response) (*ChangeLimiterResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers ChangeLimiterResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -19653,6 +19811,13 @@ func ParseSetLimiterResponse(rsp *http.Response) (*SetLimiterResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers SetLimiterResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -19829,6 +19994,13 @@ func ParseFindOwnOrdersResponse(rsp *http.Response) (*FindOwnOrdersResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers FindOwnOrdersResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -20046,6 +20218,13 @@ func ParseCancelOrderOfBuyerResponse(rsp *http.Response) (*CancelOrderOfBuyerRes
 		response.Headers503 = &headers
 	case true:
 		var headers CancelOrderOfBuyerResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -20263,6 +20442,13 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers RefundOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -20480,6 +20666,13 @@ func ParseRevealOrderResponse(rsp *http.Response) (*RevealOrderResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers RevealOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -20697,6 +20890,13 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ShipOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -20884,6 +21084,13 @@ func ParseListRebuildsResponse(rsp *http.Response) (*ListRebuildsResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers ListRebuildsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -21071,6 +21278,13 @@ func ParseListRefundsResponse(rsp *http.Response) (*ListRefundsResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers ListRefundsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -21275,6 +21489,13 @@ func ParseRetryRefundResponse(rsp *http.Response) (*RetryRefundResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers RetryRefundResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -21503,6 +21724,13 @@ func ParseSettleRefundResponse(rsp *http.Response) (*SettleRefundResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers SettleRefundResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -21690,6 +21918,13 @@ func ParseListOwnSalesResponse(rsp *http.Response) (*ListOwnSalesResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers ListOwnSalesResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -21925,6 +22160,13 @@ func ParseCreateSaleResponse(rsp *http.Response) (*CreateSaleResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers CreateSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -22159,6 +22401,13 @@ func ParseDeleteSaleResponse(rsp *http.Response) (*DeleteSaleResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers DeleteSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -22352,6 +22601,13 @@ func ParseShowOwnSaleResponse(rsp *http.Response) (*ShowOwnSaleResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers ShowOwnSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -22579,6 +22835,13 @@ func ParseChangeSaleResponse(rsp *http.Response) (*ChangeSaleResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ChangeSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -22783,6 +23046,13 @@ func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ListAuditResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -23000,6 +23270,13 @@ func ParseCloseSaleResponse(rsp *http.Response) (*CloseSaleResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers CloseSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -23217,6 +23494,13 @@ func ParseExposeSaleResponse(rsp *http.Response) (*ExposeSaleResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ExposeSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -23421,6 +23705,13 @@ func ParseGetFiguresResponse(rsp *http.Response) (*GetFiguresResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers GetFiguresResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -23625,6 +23916,13 @@ func ParseGetLedgerResponse(rsp *http.Response) (*GetLedgerResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers GetLedgerResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -23716,6 +24014,13 @@ func ParseListOrdersOfSaleResponse(rsp *http.Response) (*ListOrdersOfSaleRespons
 	switch {
 	case rsp.StatusCode == 200:
 		var headers ListOrdersOfSaleResponse200Headers
+		if values := rsp.Header.Values("Content-Disposition"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Content-Disposition", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ContentDisposition = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -23821,6 +24126,13 @@ func ParseListOrdersOfSaleResponse(rsp *http.Response) (*ListOrdersOfSaleRespons
 		response.Headers503 = &headers
 	case true:
 		var headers ListOrdersOfSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -24008,6 +24320,13 @@ func ParseListWebhooksResponse(rsp *http.Response) (*ListWebhooksResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers ListWebhooksResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -24226,6 +24545,13 @@ func ParseCreateWebhookResponse(rsp *http.Response) (*CreateWebhookResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers CreateWebhookResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -24419,6 +24745,13 @@ func ParseDeleteWebhookResponse(rsp *http.Response) (*DeleteWebhookResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers DeleteWebhookResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -24623,6 +24956,13 @@ func ParseGetWebhookResponse(rsp *http.Response) (*GetWebhookResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers GetWebhookResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -24827,6 +25167,13 @@ func ParseChangeWebhookResponse(rsp *http.Response) (*ChangeWebhookResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers ChangeWebhookResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -25031,6 +25378,13 @@ func ParseListDeliveriesResponse(rsp *http.Response) (*ListDeliveriesResponse, e
 		response.Headers503 = &headers
 	case true:
 		var headers ListDeliveriesResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -25259,6 +25613,13 @@ func ParseRetryDeliveryResponse(rsp *http.Response) (*RetryDeliveryResponse, err
 		response.Headers503 = &headers
 	case true:
 		var headers RetryDeliveryResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -25435,6 +25796,13 @@ func ParseListMyOrdersResponse(rsp *http.Response) (*ListMyOrdersResponse, error
 		response.Headers503 = &headers
 	case true:
 		var headers ListMyOrdersResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -25628,6 +25996,13 @@ func ParseFindOrderResponse(rsp *http.Response) (*FindOrderResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers FindOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -25845,6 +26220,13 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers CancelOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26062,6 +26444,13 @@ func ParsePayOrderResponse(rsp *http.Response) (*PayOrderResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers PayOrderResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26279,6 +26668,13 @@ func ParseSetShippingResponse(rsp *http.Response) (*SetShippingResponse, error) 
 		response.Headers503 = &headers
 	case true:
 		var headers SetShippingResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26514,6 +26910,13 @@ func ParseIssuePathResponse(rsp *http.Response) (*IssuePathResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers IssuePathResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26617,6 +27020,30 @@ func ParseListSalesResponse(rsp *http.Response) (*ListSalesResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers ListSalesResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = &value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 400:
 		var headers ListSalesResponse400Headers
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
@@ -26677,6 +27104,13 @@ func ParseListSalesResponse(rsp *http.Response) (*ListSalesResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ListSalesResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26762,6 +27196,13 @@ func ParseShowSaleResponse(rsp *http.Response) (*ShowSaleResponse, error) {
 	switch {
 	case rsp.StatusCode == 200:
 		var headers ShowSaleResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26840,6 +27281,13 @@ func ParseShowSaleResponse(rsp *http.Response) (*ShowSaleResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers ShowSaleResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -26928,6 +27376,13 @@ func ParseShowWaitingRoomResponse(rsp *http.Response) (*ShowWaitingRoomResponse,
 	switch {
 	case rsp.StatusCode == 200:
 		var headers ShowWaitingRoomResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = &value
+		}
 		if values := rsp.Header.Values("ETag"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -26943,6 +27398,30 @@ func ParseShowWaitingRoomResponse(rsp *http.Response) (*ShowWaitingRoomResponse,
 			headers.XRequestID = value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers ShowWaitingRoomResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = &value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 400:
 		var headers ShowWaitingRoomResponse400Headers
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
@@ -27013,6 +27492,13 @@ func ParseShowWaitingRoomResponse(rsp *http.Response) (*ShowWaitingRoomResponse,
 		response.Headers503 = &headers
 	case true:
 		var headers ShowWaitingRoomResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -27223,6 +27709,13 @@ func ParseJoinWaitingRoomResponse(rsp *http.Response) (*JoinWaitingRoomResponse,
 		response.Headers503 = &headers
 	case true:
 		var headers JoinWaitingRoomResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -27416,6 +27909,13 @@ func ParseLeaveWaitingRoomResponse(rsp *http.Response) (*LeaveWaitingRoomRespons
 		response.Headers503 = &headers
 	case true:
 		var headers LeaveWaitingRoomResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -27609,6 +28109,13 @@ func ParseMyPlaceResponse(rsp *http.Response) (*MyPlaceResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers MyPlaceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -27837,6 +28344,13 @@ func ParseDecrStockResponse(rsp *http.Response) (*DecrStockResponse, error) {
 		response.Headers503 = &headers
 	case true:
 		var headers DecrStockResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
 		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -133,6 +133,9 @@ func (d *Document) checkAnswer(x RoundTrip, input *openapi3filter.RequestValidat
 	if found == nil {
 		return fmt.Errorf("the call has no status %d", x.Status)
 	}
+	if err := checkHeaders(found.Value.Headers, x.Answer); err != nil {
+		return err
+	}
 	if x.Method == http.MethodHead || len(found.Value.Content) == 0 {
 		if len(x.Got) > 0 {
 			return fmt.Errorf("the status %d has no body", x.Status)
@@ -154,6 +157,31 @@ func (d *Document) checkAnswer(x RoundTrip, input *openapi3filter.RequestValidat
 		Options: &openapi3filter.Options{ExcludeResponseBody: true},
 	}
 	return openapi3filter.ValidateResponse(context.Background(), headers)
+}
+
+// general returns the headers that the document's description has for all answers, and those of the
+// protocol and of proxies.
+func general(name string) bool {
+	return slices.Contains([]string{
+		"Content-Security-Policy", "Ratelimit", "Ratelimit-Policy", "Referrer-Policy",
+		"X-Content-Type-Options",
+		"Connection", "Content-Length", "Content-Type", "Date", "Server", "X-Accel-Buffering",
+	}, name)
+}
+
+// checkHeaders reports a header that the document does not have.
+func checkHeaders(documented openapi3.Headers, answer http.Header) error {
+	names := map[string]bool{}
+	for name := range documented {
+		names[http.CanonicalHeaderKey(name)] = true
+	}
+	for name, values := range answer {
+		private := name == "Cache-Control" && slices.Equal(values, []string{"no-store"})
+		if !names[name] && !private && !general(name) {
+			return fmt.Errorf("the response has the header %s: %q", name, values)
+		}
+	}
+	return nil
 }
 
 // unknown checks the response to a request that matches no call of the document.

@@ -64,6 +64,7 @@ func TestCheck_AcceptsDocumentedRoundTrips(t *testing.T) {
 			x.Sent = []byte("{")
 		},
 		"sold out":          answered(409, "SOLD_OUT", `{"available":0}`),
+		"not cached":        func(x *RoundTrip) { x.Answer.Set("Cache-Control", "no-store") },
 		"limited by a rule": answered(429, "RATE_LIMITED", `{}`, "Retry-After", "2"),
 		"no such call": func(x *RoundTrip) {
 			asked("GET", "/x/y/z", "")(x)
@@ -97,6 +98,8 @@ func TestCheck_FindsUndocumentedRoundTrips(t *testing.T) {
 		"another media type": func(x *RoundTrip) {
 			x.Answer.Set("Content-Type", "text/html")
 		},
+		"a header":                  func(x *RoundTrip) { x.Answer.Set("X-Other", "1") },
+		"may be cached":             func(x *RoundTrip) { x.Answer.Set("Cache-Control", "no-cache") },
 		"taken, with a wrong field": asked("POST", "/0f/decrStock", `{"goodsId":7,"x":1}`),
 		"taken, with a wrong query": asked("POST", "/0f/decrStock?goodsId=7&x=1", ""),
 		"taken, with a wrong type":  asked("POST", "/0f/decrStock", `{"goodsId":true}`),
