@@ -215,9 +215,13 @@ func TestIdempotencyKey_FirstAnswerStands(t *testing.T) {
 	}
 	require.JSONEq(t, string(first.Data), string(again().Data))
 
+	late := h.does(merchant(), "PATCH", one, `{"endAt":"2999-01-01T00:00:00Z"}`,
+		"Idempotency-Key", "late")
 	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away")
 	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away") // the same response
 	require.JSONEq(t, string(first.Data), string(again().Data))
+	require.JSONEq(t, string(late.Data), string(h.does(merchant(), "PATCH", one,
+		`{"endAt":"2999-01-01T00:00:00Z"}`, "Idempotency-Key", "late").Data))
 	h.refuses("NOT_FOUND", merchant(), "DELETE", one, "")
 	// The key belongs to another request.
 	h.refuses("CONFLICT", merchant(), "DELETE", "/admin/sales/12345", "", "Idempotency-Key", "away")

@@ -85,6 +85,9 @@ func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechan
 		return nil
 	}
 	err := s.syncSale(ctx, goodsID)
+	if errors.Is(err, seckill.ErrNoSuchGoods) {
+		return nil // a repeated change of a draft that was deleted since
+	}
 	if c.ChangesRules() {
 		if err == nil {
 			err = s.requireWhereOpen(ctx, goodsID)
