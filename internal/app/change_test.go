@@ -130,6 +130,48 @@ func TestStockCut_LeftBehindIsFinished(t *testing.T) {
 	}
 }
 
+// TestStockCut_WithAnExternalIDOfAnotherSaleTakesNothing checks that a refused change takes no
+// units from buyers, not even for a moment, and names the field.
+func TestStockCut_WithAnExternalIDOfAnotherSaleTakesNothing(t *testing.T) {
+	h := open(t)
+	h.does(merchant(), "PATCH", "/admin/sales/"+h.draft("1", "1"), `{"externalId":"kettle"}`)
+	goods := h.exposed("10", "1")
+	r := h.refuses("CONFLICT", merchant(), "PATCH", "/admin/sales/"+goods,
+		`{"stockDelta":-10,"externalId":"kettle"}`)
+	require.JSONEq(t, `{"field":"externalId"}`, string(r.Data))
+	n, _, err := h.Store.Unreleased(t.Context(), h.id(goods))
+	require.NoError(t, err)
+	require.Zero(t, n, "a cut was begun")
+	h.exact(goods, 10, 10, 0)
+	h.does(merchant(), "PATCH", "/admin/sales/"+goods, `{"stockDelta":-1,"externalId":"pot"}`)
+	h.exact(goods, 9, 9, 0)
+}
+
+// closedMeanwhile is a database in which a sale is closed while Redis applies a stock cut.
+type closedMeanwhile struct{ inventory.Store }
+
+func (s closedMeanwhile) EndCut(
+	ctx context.Context, c inventory.StockCut, result order.MoveResult, now time.Time,
+) (inventory.StockCut, seckill.Sale, error) {
+	if _, err := s.CloseSale(ctx, c.GoodsID, now); err != nil {
+		return c, seckill.Sale{}, err
+	}
+	return s.Store.EndCut(ctx, c, result, now)
+}
+
+// TestStockCut_OfASaleThatClosesMeanwhileIsRefusedForThat checks that the refusal has the reason
+// for which the cut was undone, and no count of units.
+func TestStockCut_OfASaleThatClosesMeanwhileIsRefusedForThat(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("10", "1")
+	sales := app.NewServices(h.Parts, h.settings).Sales
+	sales.Store = closedMeanwhile{sales.Store}
+	_, err := sales.Change(t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant}, h.id(goods),
+		salechange.Change{StockDelta: -4}, salechange.IdempotencyKey{})
+	require.ErrorContains(t, err, "CONFLICT: the sale is closed")
+	h.exact(goods, 10, 10, 0)
+}
+
 // lostAnswer is a database that commits the first change, and whose answer is lost.
 type lostAnswer struct {
 	inventory.Store

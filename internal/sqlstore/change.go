@@ -48,7 +48,8 @@ func (s *Store) Change(
 	var b inventory.BegunChange
 	write := func(tx *gorm.DB, sale saleRow) (err error) {
 		// Refuse an invalid change before the write to the row of a retired sale.
-		if _, err := c.Apply(sale.sale()); err != nil {
+		after, err := c.Apply(sale.sale())
+		if err != nil {
 			return err
 		}
 		if err := unretire(tx, &sale); err != nil {
@@ -57,6 +58,9 @@ func (s *Store) Change(
 		// Redis may have promised the units to buyers already, so the cut starts there (EndCut).
 		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
 			b.Sale = sale.sale()
+			if err := checkExternalID(tx, sale, rowOfSale(after)); err != nil {
+				return err
+			}
 			b.Cut, err = beginCut(tx, sale, c, once, now)
 			return err
 		}
@@ -145,6 +149,21 @@ func orTaken(err error) error {
 			With("field", "externalId")
 	}
 	return err
+}
+
+// checkExternalID refuses an id that another sale has, before a cut takes units from buyers. The
+// unique index knows the ids of all sales, so the id is written and taken back.
+func checkExternalID(tx *gorm.DB, was, after saleRow) error {
+	if text(was.ExternalID) == text(after.ExternalID) {
+		return nil
+	}
+	for _, id := range []*string{after.ExternalID, was.ExternalID} {
+		q := tx.Model(&saleRow{}).Where("goods_id = ?", was.GoodsID)
+		if err := orTaken(q.Update("external_id", id).Error); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addUnits writes the move that adds units to the sale in Redis.

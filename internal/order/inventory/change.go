@@ -56,7 +56,7 @@ func (s *SaleService) Change(
 		b, err = s.Store.Change(ctx, goodsID, c, key, now)
 		return err
 	})
-	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Detail.Name == "available" {
+	if isStockDeltaError(err) {
 		// MySQL counts pending units as unsold; only Redis has the number of available ones.
 		return sale, s.stockDeltaError(ctx, goodsID)
 	}
@@ -117,7 +117,17 @@ func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, e
 	if c.State == CutDone {
 		return sale, nil
 	}
+	// The sale may refuse the change since the cut began, as where it was closed.
+	_, err = c.Wanted.Apply(sale)
+	if err != nil && !isStockDeltaError(err) {
+		return sale, err
+	}
 	return sale, s.stockDeltaError(ctx, c.GoodsID)
+}
+
+func isStockDeltaError(err error) bool {
+	e, ok := errors.AsType[*seckill.Error](err)
+	return ok && e.Detail.Name == "available"
 }
 
 // stockDeltaError is the Conflict of a cut of more units than are available.
