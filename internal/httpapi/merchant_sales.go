@@ -49,7 +49,8 @@ func (a *api) newDetailsResponse(d seckill.Details) detailsResponse {
 	}
 }
 
-func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
+// newMerchantSaleResponse shows a sale at a moment of the database's clock. This host's may be off.
+func (a *api) newMerchantSaleResponse(s seckill.Sale, now time.Time) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
 		Stock: s.Total, Total: s.Total, Sold: s.Total - s.Stock, Left: s.Stock,
@@ -62,7 +63,7 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 		ExternalID:      s.Details.ExternalID, Metadata: s.Details.Pairs(),
 	}
 	if s.Status == seckill.Exposed {
-		m.Phase = s.PhaseAt(time.Now(), s.Stock)
+		m.Phase = s.PhaseAt(now, s.Stock)
 	}
 	return m
 }
@@ -79,7 +80,7 @@ func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	}
 	s, err := a.Sales.Create(ctx, r.actor, n, once)
 	return response{
-		reason: reasonCreated, data: a.newMerchantSaleResponse(s),
+		reason: reasonCreated, data: a.newMerchantSaleResponse(s, a.Sales.Now(ctx)),
 		location: "/admin/sales/" + strconv.FormatInt(s.GoodsID, 10),
 	}, err
 }
@@ -149,8 +150,9 @@ func (a *api) listMerchantSales(ctx context.Context, r *request) (response, erro
 		return response{}, err
 	}
 	revenue, err := a.Statistics.Revenue(ctx, sales)
+	now := a.Sales.Now(ctx)
 	show := func(s seckill.Sale) merchantSaleResponse {
-		m, amount := a.newMerchantSaleResponse(s), revenue[s.GoodsID]
+		m, amount := a.newMerchantSaleResponse(s, now), revenue[s.GoodsID]
 		m.Revenue = &amount
 		return m
 	}
@@ -169,7 +171,7 @@ func (a *api) withSale(step saleStep) handleFunc {
 			return response{}, err
 		}
 		s, err := step(ctx, r.actor, id)
-		return ok(a.newMerchantSaleResponse(s)), err
+		return ok(a.newMerchantSaleResponse(s, a.Sales.Now(ctx))), err
 	}
 }
 

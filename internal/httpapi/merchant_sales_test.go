@@ -1,13 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
@@ -46,6 +49,32 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 		require.Contains(t, r.Body, `"status":"closed"`)
 	}
 	require.Equal(t, "CONFLICT", h.as(merchant(), "POST", one+"/expose", "").Reason)
+}
+
+// aheadOf is a database whose clock is ahead of this host's.
+type aheadOf struct{ inventory.Store }
+
+func (s aheadOf) Now(ctx context.Context) (time.Time, error) {
+	now, err := s.Store.Now(ctx)
+	return now.Add(2 * time.Hour), err
+}
+
+// TestMerchantSale_HasThePhaseOfTheDatabasesClock checks that a node whose own clock is off shows
+// the right phase.
+func TestMerchantSale_HasThePhaseOfTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	h.Sales.Store = aheadOf{h.Sales.Store}
+	one := "/admin/sales/" + h.draft(sale{
+		"startAt": time.Now().Add(time.Hour), "endAt": time.Now().Add(5 * time.Hour),
+	})
+	for _, r := range []reply{
+		h.as(merchant(), "POST", one+"/expose", ""), h.as(merchant(), "GET", one, ""),
+		h.as(merchant(), "PATCH", one, `{"description":"new"}`),
+		h.as(merchant(), "GET", "/admin/sales", ""),
+	} {
+		require.Contains(t, h.want(200, r).Body, `"phase":"ongoing"`)
+	}
 }
 
 // TestCreateSale_AcceptsAnyTitle checks that the API stores and returns titles with markup or code

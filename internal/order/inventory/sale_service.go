@@ -167,6 +167,15 @@ func (s *SaleService) Close(
 	return sale, nil
 }
 
+// Now returns the time of the database's server, or this host's where it can't be read.
+func (s *SaleService) Now(ctx context.Context) time.Time {
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return time.Now()
+	}
+	return now
+}
+
 // now returns the time of the database's server, which decides when a sale is over.
 func (s *SaleService) now(ctx context.Context) (time.Time, error) {
 	now, err := s.Store.Now(ctx)
