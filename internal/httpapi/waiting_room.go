@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -111,12 +112,17 @@ func newPlaceResponse(p admission.Place) placeResponse {
 	}
 }
 
+const maxTicket = 200 // characters
+
 // withRoom returns the handler of a step of a buyer in a waiting room.
 func (a *api) withRoom(
 	step func(ctx context.Context, goodsID int64, buyerID string, ticket string) (response, error),
 ) handleFunc {
 	return func(ctx context.Context, r *request) (response, error) {
 		ticket := textOr(r.Fields, "ticket")
+		if utf8.RuneCountInString(ticket) > maxTicket {
+			r.Reject("ticket", "must have at most %d characters", maxTicket)
+		}
 		id, err := a.exposedSale(ctx, r)
 		if err != nil {
 			return response{}, err

@@ -80,6 +80,8 @@ func (t *table) codes() {
 		t.bad("code "+v, post("/sales/"+t.goods+"/waiting-room", t.buyer, `{"code":`+v+`}`), "code")
 	}
 	t.bad("code not UTF-8", post("/randomPath?goodsId="+t.goods+"&code=%ff", t.buyer), "code")
+	t.bad("long ticket", post("/sales/"+t.goods+"/waiting-room", t.buyer,
+		`{"ticket":"`+strings.Repeat("1", 201)+`"}`), "ticket")
 	t.bad("two codes", post("/randomPath?goodsId="+t.goods+"&code=x&code=x", t.buyer), "code")
 }
 
