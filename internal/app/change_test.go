@@ -242,6 +242,38 @@ func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	require.Equal(t, salechange.ActDelete, kept[0].Action)
 }
 
+// deletedMeanwhile is a database in which a draft is deleted after it was read.
+type deletedMeanwhile struct{ inventory.Store }
+
+func (s deletedMeanwhile) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
+	sale, err := s.Store.Sale(ctx, goodsID)
+	if err == nil {
+		err = s.DeleteDraft(ctx, goodsID, salechange.IdempotencyKey{}, time.Now())
+	}
+	return sale, err
+}
+
+// TestDraft_DeletedMeanwhileIsNotFound checks the refusal of a call that loses against a deletion.
+func TestDraft_DeletedMeanwhileIsNotFound(t *testing.T) {
+	h := open(t)
+	sales, by := app.NewServices(h.Parts, h.settings).Sales, seckill.Actor{Role: seckill.Operator}
+	sales.Store = deletedMeanwhile{sales.Store}
+	for _, call := range []func(goodsID int64) error{
+		func(id int64) error { _, err := sales.Expose(t.Context(), by, id); return err },
+		func(id int64) error { _, err := sales.Close(t.Context(), by, id); return err },
+		func(id int64) error {
+			_, err := sales.Change(t.Context(), by, id, salechange.Change{StockDelta: 1},
+				salechange.IdempotencyKey{})
+			return err
+		},
+		func(id int64) error {
+			return sales.Delete(t.Context(), by, id, salechange.IdempotencyKey{})
+		},
+	} {
+		require.ErrorContains(t, call(h.id(h.draft("1", "1"))), "NOT_FOUND")
+	}
+}
+
 // TestIdempotencyKey_FirstAnswerStands repeats a request with its key after a later change and
 // after a deletion. The API returns the first response both times.
 func TestIdempotencyKey_FirstAnswerStands(t *testing.T) {

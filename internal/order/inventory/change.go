@@ -61,7 +61,7 @@ func (s *SaleService) Change(
 		return sale, s.stockDeltaError(ctx, goodsID)
 	}
 	if err != nil {
-		return sale, seckill.OrUnavailable(err, "the change's outcome is unknown")
+		return sale, orUnavailable(err, "the change's outcome is unknown")
 	}
 	// The change has begun, so the service finishes it even if the caller stops waiting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*order.RedisDeadline)
@@ -173,10 +173,15 @@ func (s *SaleService) Delete(
 		}
 		return s.Store.DeleteDraft(ctx, goodsID, key, now)
 	})
+	return orUnavailable(err, "the draft could not be deleted")
+}
+
+// orUnavailable is seckill.OrUnavailable, for a draft that may be deleted after Get has found it.
+func orUnavailable(err error, what string) error {
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.NewNoSuchSale()
 	}
-	return seckill.OrUnavailable(err, "the draft could not be deleted")
+	return seckill.OrUnavailable(err, what)
 }
 
 // syncSale writes a sale's fields from MySQL to Redis. The row's version orders concurrent changes.

@@ -134,7 +134,7 @@ func (s *SaleService) Expose(
 		return s.Get(ctx, by, goodsID) // a concurrent call exposed it first
 	}
 	if err != nil {
-		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be exposed")
+		return seckill.Sale{}, orUnavailable(err, "the sale could not be exposed")
 	}
 	s.Log.InfoContext(ctx, "sale exposed", "goods_id", goodsID, "units", opened.Total)
 	return opened, nil
@@ -154,7 +154,7 @@ func (s *SaleService) Close(
 	}
 	sale, err := s.Store.CloseSale(seckill.WithActor(ctx, by), goodsID, now)
 	if err != nil {
-		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
+		return seckill.Sale{}, orUnavailable(err, "the sale could not be closed")
 	}
 	if err = s.syncSale(ctx, goodsID); err == nil {
 		err = s.requireWhereOpen(ctx, goodsID)
