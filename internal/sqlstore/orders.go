@@ -136,7 +136,9 @@ func (s *Store) CountOrders(
 	})
 	counts := make(map[order.Status]stats.Count, len(rows))
 	for _, r := range rows {
-		counts[r.Status] = stats.Count{Orders: r.Orders, Units: r.Units, Amount: r.Units * r.Price}
+		counts[r.Status] = stats.Count{
+			Orders: r.Orders, Units: r.Units, Amount: stats.Amount(r.Units, r.Price),
+		}
 	}
 	return counts, wrapError("count orders", err)
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -75,9 +76,18 @@ func (s *Service) Revenue(ctx context.Context, sales []seckill.Sale) (map[int64]
 	}
 	revenue := make(map[int64]int64, len(sales))
 	for _, sale := range sales { // the price of a sale with orders never changes
-		revenue[sale.GoodsID] = units[sale.GoodsID] * sale.Price
+		revenue[sale.GoodsID] = Amount(units[sale.GoodsID], sale.Price)
 	}
 	return revenue, nil
+}
+
+// Amount is the price of some units. Bounds of stock and price permit more than an int64 has, which
+// is then the answer.
+func Amount(units, price int64) int64 {
+	if price > 0 && units > math.MaxInt64/price {
+		return math.MaxInt64
+	}
+	return units * price
 }
 
 // Statistics reads the figures of a sale that the actor manages.
