@@ -46,6 +46,7 @@ func TestPages_AgreeOnACurrencyOfTheSale(t *testing.T) {
 	mei.sees("#bought", "Ft\u00a0123.45")
 	mei.open("/console?copy=" + made.GoodsID)
 	mei.becomes("filled", `document.getElementById('n-price').value === '123.45'`)
+	mei.sees("label[for=n-price]", "(HUF)")
 	mei.press("#new button[value=draft]")
 	mei.becomes("made", `location.pathname.startsWith('/console/sales/')`)
 	mei.sees("[data-part=price]", "Ft\u00a0123.45")

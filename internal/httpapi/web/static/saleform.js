@@ -22,6 +22,7 @@ function typed(amount, currency) {
 export function fill(form, sale) {
   form.title.value = sale.title;
   form.price.value = typed(sale.price, sale.currency);
+  put(part(form, 'currency'), sale.currency);
   form.stock.value = sale.total;
   form.startAt.value = local(Date.parse(sale.startAt));
   form.endAt.value = local(Date.parse(sale.endAt));
