@@ -96,4 +96,12 @@ func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	require.Equal(t, string(edge[1]), c.Services["api"].Environment["SECKILL_TRUSTED_PROXIES"])
 	subnet := must.Get(netip.ParsePrefix(c.Networks["edge"].Ipam.Config[0].Subnet))(t)
 	require.True(t, subnet.Contains(netip.MustParseAddr(string(edge[1]))))
+
+	// The name "api" has an address on "outside" too, from which the APIs do not trust nginx.
+	upstream := must.Get(os.ReadFile(deployed + "/site/upstream.conf"))(t)
+	name := regexp.MustCompile(`(?m)^ *server ([^:]+):8080 `).FindSubmatch(upstream)
+	require.NotNil(t, name)
+	require.Equal(t, map[string]any{
+		"servers": nil, "outside": nil, "edge": map[string]any{"aliases": []any{string(name[1])}},
+	}, c.Services["api"].Networks)
 }

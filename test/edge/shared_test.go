@@ -246,8 +246,8 @@ func TestSharedLimit_WhileDNSIsSilent(t *testing.T) {
 	text := string(must.Get(os.ReadFile(deployed + "/site/upstream.conf"))(t))
 	api := newAPI(t)
 	for old, replacement := range map[string]string{
-		"resolver 127.0.0.11 ": "resolver " + silent.LocalAddr().String() + " ",
-		"server api:8080 ":     "server " + api.addr() + " ",
+		"resolver 127.0.0.11 ":     "resolver " + silent.LocalAddr().String() + " ",
+		"server api-on-edge:8080 ": "server " + api.addr() + " ",
 	} {
 		require.Contains(t, text, old)
 		text = strings.Replace(text, old, replacement, 1)
