@@ -85,7 +85,7 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 	goods := h.sells(t, sale{title: kettle, price: 1250})
 	api := h.client(t, seckill.Operator, 4)
 	for i, d := range []device{desktop, narrow.at(true)} {
-		settled, again := fmt.Sprintf("pi_settled_%d", i), fmt.Sprintf("pi_again_%d", i)
+		settled, again := fmt.Sprintf("pay_settled_%d", i), fmt.Sprintf("pay_again_%d", i)
 		for _, payment := range []string{settled, again} {
 			h.exec(t, `INSERT INTO payments (payment_id, goods_id, order_sn, amount, state, reason,
 				attempts, received_at, refund_since, refund_tried_at, refund_problem)
@@ -115,7 +115,7 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 		require.Eventually(t, func() bool {
 			var open json.RawMessage
 			require.NoError(t, api.Do(t.Context(), "GET", "/admin/refunds", nil, &open))
-			return !strings.Contains(string(open), "pi_")
+			return !strings.Contains(string(open), "pay_")
 		}, time.Minute, 50*time.Millisecond, "the refunder returns the money")
 		ops.open("/console/operations")
 		ops.sees("#refunds-none", "No refund is waiting.")
