@@ -257,8 +257,8 @@ func (s fixture) TestRelease_CutLeavesPromisedUnits(t *testing.T) {
 	require.Equal(t, order.MoveApplied, cut("e", 1))
 }
 
-// TestRetake_LeavesPromisedUnits checks that an operator who requeues an order takes no unit that an
-// admitted buyer was promised. An order of an older epoch takes its unit.
+// TestRetake_LeavesPromisedUnits checks that an operator who requeues an order takes no unit that
+// an admitted buyer was promised. An order of an older epoch takes its unit.
 func (s fixture) TestRetake_LeavesPromisedUnits(t *testing.T) {
 	s.openRoom(2, 1)
 	s.visit(admission.Join, 1)

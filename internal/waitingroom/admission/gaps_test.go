@@ -49,7 +49,8 @@ func TestStatus_GapsAreNotAhead(t *testing.T) {
 	}
 }
 
-// TestStatus_AdmissionEndsWithTheSale checks that no place promises a purchase after the sale's end.
+// TestStatus_AdmissionEndsWithTheSale checks that no place promises a purchase after the sale's
+// end.
 func TestStatus_AdmissionEndsWithTheSale(t *testing.T) {
 	end := time.Now()
 	of := func(until time.Duration, status seckill.Status, now time.Duration) Place {
