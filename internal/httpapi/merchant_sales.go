@@ -49,7 +49,16 @@ func (a *api) newDetailsResponse(d seckill.Details) detailsResponse {
 	}
 }
 
-// newMerchantSaleResponse shows a sale at a moment of the database's clock. This host's may be off.
+// merchantSale shows a sale at the present moment of the database's clock: this host's may be off.
+// Only an exposed sale has a phase, so any other one, and the answer to an error, needs no clock.
+func (a *api) merchantSale(ctx context.Context, s seckill.Sale) merchantSaleResponse {
+	var now time.Time
+	if s.Status == seckill.Exposed {
+		now = a.Sales.Now(ctx)
+	}
+	return a.newMerchantSaleResponse(s, now)
+}
+
 func (a *api) newMerchantSaleResponse(s seckill.Sale, now time.Time) merchantSaleResponse {
 	m := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
@@ -80,7 +89,7 @@ func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	}
 	s, err := a.Sales.Create(ctx, r.actor, n, once)
 	return response{
-		reason: reasonCreated, data: a.newMerchantSaleResponse(s, a.Sales.Now(ctx)),
+		reason: reasonCreated, data: a.merchantSale(ctx, s),
 		location: "/admin/sales/" + strconv.FormatInt(s.GoodsID, 10),
 	}, err
 }
@@ -171,7 +180,7 @@ func (a *api) withSale(step saleStep) handleFunc {
 			return response{}, err
 		}
 		s, err := step(ctx, r.actor, id)
-		return ok(a.newMerchantSaleResponse(s, a.Sales.Now(ctx))), err
+		return ok(a.merchantSale(ctx, s)), err
 	}
 }
 

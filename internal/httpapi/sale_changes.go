@@ -20,7 +20,7 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	s, err := a.Sales.Change(ctx, r.actor, id, c, once)
-	return ok(a.newMerchantSaleResponse(s, a.Sales.Now(ctx))), err
+	return ok(a.merchantSale(ctx, s)), err
 }
 
 // saleChange takes the fields of a change. A stock change is relative, so that it is safe
