@@ -68,13 +68,14 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 	require.EqualValues(t, 1, v.PerBuyerLimit, "closing brings the whole row")
 }
 
-// TestChange_RulesAreAnsweredOnceBuyersHaveThem checks that a new end, and a new limit, is answered
-// 503 while Redis lacks it, and by an API that talks to another master than the one that may have
-// the sale open. The same key brings it to buyers.
+// TestChange_RulesAreAnsweredOnceBuyersHaveThem checks that a new end, limit or rate is answered 503
+// while Redis lacks it, and by an API that talks to another master than the one that may have the
+// sale open. The same key brings it to buyers.
 func TestChange_RulesAreAnsweredOnceBuyersHaveThem(t *testing.T) {
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 	for name, c := range map[string]salechange.Change{
 		"end": {EndAt: &end}, "limit": {PerBuyerLimit: new(int64(1))},
+		"rate": {Rate: salechange.RateChange{PermitsPerSecond: new(0.5)}},
 	} {
 		t.Run(name, func(t *testing.T) { requireAnsweredOnceBuyersHave(t, c) })
 	}
@@ -86,7 +87,7 @@ func requireAnsweredOnceBuyersHave(t *testing.T, c salechange.Change) {
 		h.t.Helper()
 		must.Get(sales.Change(h.t.Context(), operator, goods, c, key))(h.t)
 		sale := must.Get(h.store.Sale(h.t.Context(), goods))(h.t)
-		require.True(h.t, sale.SameRules(must.Get(h.redis.View(h.t.Context(), goods))(h.t).Sale))
+		require.True(h.t, sale.SameTerms(must.Get(h.redis.View(h.t.Context(), goods))(h.t).Sale))
 	}
 	refused := func(h *fixture, goods int64) {
 		h.t.Helper()
@@ -196,7 +197,7 @@ func TestClose_BeforeRedisIsEmptiedStaysClosed(t *testing.T) {
 			require.NoError(t, h.beginEpoch(goods, func() {}))
 			v = must.Get(h.redis.View(t.Context(), goods))(t)
 			require.Equal(t, seckill.GateOpen, v.Gate)
-			require.True(t, v.SameRules(must.Get(h.store.Sale(t.Context(), goods))(t)))
+			require.True(t, v.SameTerms(must.Get(h.store.Sale(t.Context(), goods))(t)))
 		})
 	}
 }

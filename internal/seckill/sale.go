@@ -85,13 +85,9 @@ func DefaultRate() Rate {
 
 // SameTerms reports whether what a merchant can change is the same, apart from the stock.
 func (s Sale) SameTerms(as Sale) bool {
-	return s.SameRules(as) && s.Title == as.Title && s.Price == as.Price && s.Rate == as.Rate
-}
-
-// SameRules reports whether both sell at the same time, and as many units to a buyer.
-func (s Sale) SameRules(as Sale) bool {
 	return s.Status == as.Status && s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt) &&
-		s.PerBuyerLimit == as.PerBuyerLimit
+		s.PerBuyerLimit == as.PerBuyerLimit && s.Title == as.Title && s.Price == as.Price &&
+		s.Rate == as.Rate
 }
 
 // PhaseAt returns the phase at a moment for available units. The window is [StartAt, EndAt).

@@ -77,9 +77,9 @@ func (s *SaleService) Change(
 }
 
 // reachBuyers brings a change into Redis. The change syncer repeats it if it fails, but a new
-// period or limit is answered only where nothing is sold outside it. Redis refuses every load that
-// lacks the change: merchants who change the stock often must not keep a sale shut that takes long
-// to load.
+// period, limit or rate is answered only where nothing is sold outside it. Redis refuses every load
+// that lacks the change: merchants who change the stock often must not keep a sale shut that takes
+// long to load.
 func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechange.Change) error {
 	if !c.ChangesTerms() {
 		return nil
@@ -88,18 +88,12 @@ func (s *SaleService) reachBuyers(ctx context.Context, goodsID int64, c salechan
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return nil // a repeated change of a draft that was deleted since
 	}
-	if c.ChangesRules() {
-		if err == nil {
-			err = s.requireWhereOpen(ctx, goodsID)
-		}
-		if err != nil {
-			return seckill.NewUnavailable("the change is stored, but buyers may have the old period "+
-				"or limit still; ask again with the same Idempotency-Key", err)
-		}
+	if err == nil {
+		err = s.requireWhereOpen(ctx, goodsID)
 	}
 	if err != nil {
-		s.Log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id",
-			goodsID, "err", err)
+		return seckill.NewUnavailable("the change is stored, but buyers may have the old period, "+
+			"limit or rate still; ask again with the same Idempotency-Key", err)
 	}
 	return nil
 }

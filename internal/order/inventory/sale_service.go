@@ -188,7 +188,7 @@ func (s *SaleService) now(ctx context.Context) (time.Time, error) {
 // errOpenElsewhere means that a rebuild is under way, or that Redis has failed over.
 var errOpenElsewhere = errors.New("another Redis may have the sale open")
 
-// requireWhereOpen requires the master that MySQL has open for a sale to have its period, limit and
+// requireWhereOpen requires the master that MySQL has open for a sale to have its terms and its
 // close, where Redis can fail over. Another one may sell without knowing that it was replaced.
 func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error {
 	if s.Opener.GateLifetime == 0 {
@@ -204,7 +204,7 @@ func (s *SaleService) requireWhereOpen(ctx context.Context, goodsID int64) error
 	}
 	openOn, err := s.Opener.Store.OpenedOn(ctx, goodsID)
 	ofLease := v.Gate == seckill.GateOpen || v.Gate == seckill.GateExpired
-	if err != nil || ofLease && v.Lease == openOn && v.SameRules(sale) {
+	if err != nil || ofLease && v.Lease == openOn && v.SameTerms(sale) {
 		return err
 	}
 	return errOpenElsewhere

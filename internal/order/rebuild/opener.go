@@ -60,7 +60,7 @@ func (o Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, e
 }
 
 // unlessChanged returns the pages of an epoch, or ErrFenced if a merchant has closed the sale or
-// changed its window or limit since the epoch began. Redis stages a first batch before it asks for
+// changed its terms since the epoch began. Redis stages a first batch before it asks for
 // the first page. If Redis was emptied before that batch, it has lost the version of an earlier
 // change, which this check finds. A later change cannot be lost: Redis refuses the load if it lacks
 // the batch or has restarted.
@@ -69,7 +69,7 @@ func (o Opener) unlessChanged(
 ) iter.Seq2[[]order.Held, error] {
 	return func(yield func([]order.Held, error) bool) {
 		now, err := o.Store.Sale(ctx, sale.GoodsID)
-		if err == nil && !now.SameRules(sale) {
+		if err == nil && !now.SameTerms(sale) {
 			err = ErrFenced
 		}
 		if err != nil {

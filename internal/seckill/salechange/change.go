@@ -34,16 +34,10 @@ type RateChange struct {
 	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
 }
 
-// ChangesRules reports whether the sale is to sell at another time, or another number of units to a
-// buyer.
-func (c Change) ChangesRules() bool {
-	return c.StartAt != nil || c.EndAt != nil || c.PerBuyerLimit != nil
-}
-
 // ChangesTerms reports whether a field changes that Redis has of an exposed sale. Stock moves bring
 // the stock there.
 func (c Change) ChangesTerms() bool {
-	return c.ChangesRules() || c.Rate != RateChange{}
+	return c.StartAt != nil || c.EndAt != nil || c.PerBuyerLimit != nil || c.Rate != RateChange{}
 }
 
 // Validate returns a BadRequest for the fields that no sale could accept.
