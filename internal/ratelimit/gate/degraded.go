@@ -77,7 +77,8 @@ func (g *Gate) takeShare(res *Result) {
 func (g *Gate) addDebt(req ratelimit.Request, n int64) {
 	now := g.opts.Now()
 	g.keys.with(req.Key, now, func(k *keyState) {
-		k.setParams(&req.Params)
-		k.addDebt(now, n, g.nodes())
+		if k.setParams(&req.Params) {
+			k.addDebt(now, n, g.nodes())
+		}
 	})
 }

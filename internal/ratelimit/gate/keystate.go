@@ -62,11 +62,18 @@ func (k *keyState) idle(now time.Time) bool {
 		now.After(k.fullAt) && (k.leased == 0 || now.After(k.expires))
 }
 
-// setParams drops what was cached under other parameters.
-func (k *keyState) setParams(p *ratelimit.Params) {
-	if k.params != *p {
-		k.params, k.until, k.leased, k.size, k.owed = *p, time.Time{}, 0, 1, 0
+// setParams drops what was cached under other parameters. While callers with other parameters wait
+// it changes nothing and returns false. Otherwise callers with two limits of one key would drop
+// each other's permits again and again.
+func (k *keyState) setParams(p *ratelimit.Params) bool {
+	if k.params == *p {
+		return true
 	}
+	if k.waiting > 0 {
+		return false
+	}
+	k.params, k.until, k.leased, k.size, k.owed = *p, time.Time{}, 0, 1, 0
+	return true
 }
 
 // addDebt adds n permits that were admitted without Redis; a negative n subtracts refunded ones.

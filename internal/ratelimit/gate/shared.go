@@ -71,17 +71,17 @@ type cached struct {
 // takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
 // one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
 // before, so requests must not be merged. It returns neither for several permits, because the cache
-// has leases and denials of one. A caller stops waiting as soon as it has an answer, because
+// has leases and denials of one. Nor does it for a limit other than that of waiting callers. A
+// caller stops waiting as soon as it has an answer, because
 // callSize counts the waiting callers. Without room for a new key it does nothing.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req *ratelimit.Request, d *ratelimit.Decision, waiting bool,
 ) (c cached) {
 	now := g.opts.Now()
 	c.room = g.keys.with(req.Key, now, func(k *keyState) {
-		if req.N > 1 {
+		if req.N > 1 || !k.setParams(&req.Params) {
 			return
 		}
-		k.setParams(&req.Params)
 		if c.event, c.hit = k.cached(now, req, d); c.hit {
 			if waiting {
 				k.waiting--
@@ -167,8 +167,7 @@ func (g *Gate) takeDirect(
 		switch {
 		case d.Allowed:
 			k.fullAt = now.Add(d.ResetAfter)
-		case req.N == 1:
-			k.setParams(&req.Params)
+		case req.N == 1 && k.setParams(&req.Params):
 			k.update(now, req, d, g.leaseSize(rule, req.Params))
 		}
 	})
