@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"reflect"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -60,8 +61,12 @@ func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) 
 // rate, because burst and wait differ in meaning between algorithms.
 func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
-		ownRate := c.PermitsPerSecond != nil || c.Limit != nil || c.IntervalSeconds != nil
-		if !ownRate && l.PermitsPerSecond > 0 {
+		switch {
+		case c.PermitsPerSecond != nil:
+		case l.PermitsPerSecond == 0:
+			c.Limit = cmp.Or(c.Limit, &l.Limit)
+			c.IntervalSeconds = cmp.Or(c.IntervalSeconds, &l.IntervalSeconds)
+		case c.Limit == nil && c.IntervalSeconds == nil:
 			c.PermitsPerSecond = &l.PermitsPerSecond
 		}
 		return c.WithDefaults()

@@ -211,6 +211,30 @@ rules:
 	require.ErrorContains(t, err, "route")
 }
 
+// TestChange_OfTheAlgorithmKeepsTheRate changes the algorithm of a limit of five in ten seconds.
+func TestChange_OfTheAlgorithmKeepsTheRate(t *testing.T) {
+	limit, interval, rate := int64(7), 2.0, 3.0
+	window, bucket := ratelimit.SlidingWindow, ratelimit.TokenBucket
+	for name, c := range map[string]struct {
+		change  rules.Change
+		permits int64
+		seconds time.Duration
+	}{
+		"a window":         {rules.Change{Algorithm: &window}, 5, 10},
+		"a bucket":         {rules.Change{Algorithm: &bucket}, 1, 2},
+		"another limit":    {rules.Change{Algorithm: &window, Limit: &limit}, 7, 10},
+		"another interval": {rules.Change{Algorithm: &window, IntervalSeconds: &interval}, 5, 2},
+		"a rate":           {rules.Change{Algorithm: &window, PermitsPerSecond: &rate}, 3, 1},
+	} {
+		for _, from := range []ratelimit.Algorithm{ratelimit.FixedWindow, ratelimit.LeakyMeter} {
+			five := ratelimit.Limit{Algorithm: from, Limit: 5, IntervalSeconds: 10, Burst: 1}
+			quota, length := must.Get(c.change.Apply(five).Params())(t).Quota()
+			require.Equal(t, c.permits, quota, "%s from %s", name, from)
+			require.Equal(t, c.seconds*time.Second, length, "%s from %s", name, from)
+		}
+	}
+}
+
 // TestChange_HasTheFieldsOfALimit compares the field names, because Change.Apply copies fields by
 // name. The API and the rules file must also spell them alike.
 func TestChange_HasTheFieldsOfALimit(t *testing.T) {
