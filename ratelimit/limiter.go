@@ -106,8 +106,9 @@ func (s settings) rulebook(store Store, limit Limit) (*rules.Rulebook, error) {
 	})
 }
 
-// SetLimit changes the limit of all keys from now on. Permits that were taken stay taken. Other
-// processes keep their limit.
+// SetLimit changes the limit of all keys from now on. Permits that were taken stay taken, unless the
+// algorithm changes. Above 100 Permits SlidingWindow is another one. Other processes keep their
+// limit.
 func (l *Limiter) SetLimit(limit Limit) error {
 	params, err := limit.params(l.store)
 	if err == nil {
@@ -196,7 +197,11 @@ func reservationOf(res gate.Result, err error) (*Reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reservation{Decision: decisionOf(res.Decision), result: res}, nil
+	r := &Reservation{Decision: decisionOf(res.Decision), result: res}
+	if r.Delay > 0 {
+		r.goodAt = time.Now().Add(r.Delay)
+	}
+	return r, nil
 }
 
 func decisionOf(d core.Decision) Decision {

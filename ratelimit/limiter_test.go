@@ -200,6 +200,22 @@ func TestMaxWaiters_MoreGetADenial(t *testing.T) {
 	require.True(t, must.Get(l.Reserve(t.Context(), "a", 1))(t).Allowed)
 }
 
+// TestReservation_WaitCountsFromTheReservation waits for permits that are good already. Without a
+// sleep Wait does not see that its context has ended.
+func TestReservation_WaitCountsFromTheReservation(t *testing.T) {
+	l := newLimiter(t, ratelimit.Memory(),
+		ratelimit.Limit{Permits: 1, Per: 50 * time.Millisecond, MaxWait: time.Minute})
+	var r *ratelimit.Reservation
+	for r == nil || r.Delay == 0 {
+		r = must.Get(l.Reserve(t.Context(), "k", 1))(t)
+	}
+	time.Sleep(r.Delay)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, r.Wait(ended))
+	require.NoError(t, r.Wait(ended), "again")
+}
+
 func TestSetLimit_KeepsPermitsTaken(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ratelimit.Store) {
 		l := newLimiter(t, store, hourly(2))

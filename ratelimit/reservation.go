@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 )
@@ -11,6 +12,7 @@ import (
 type Reservation struct {
 	Decision
 	result   gate.Result
+	goodAt   time.Time // zero if the permits are good at once
 	returned bool
 }
 
@@ -19,6 +21,9 @@ type Reservation struct {
 func (r *Reservation) Wait(ctx context.Context) error {
 	if r.returned {
 		return ErrLimited
+	}
+	if !r.goodAt.IsZero() {
+		r.result.Decision.Wait = time.Until(r.goodAt)
 	}
 	err := r.result.Wait(ctx)
 	if err != nil {
