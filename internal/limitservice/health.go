@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/cause"
+	"flashsale.dev/seckill/internal/redisstore"
 )
 
 // Health reports whether the node should get requests: until it stops. The state of Redis does not
@@ -30,7 +31,9 @@ const pingDeadline = 800 * time.Millisecond
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()
-	states := map[string]string{"redis": cmp.Or(cause.Of(h.client.Ping(ctx).Err()), "ok")}
+	states := map[string]string{
+		"redis": cmp.Or(cause.Of(redisstore.CheckServer(ctx, h.client)), "ok"),
+	}
 	if h.draining.Load() {
 		states["node"] = "draining"
 	}

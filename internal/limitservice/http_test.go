@@ -136,3 +136,18 @@ func TestHTTP_BadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestReadyz_OneNodeOfAClusterIsNamed checks that the state of Redis, and the log, name the setting
+// where its only address is of a cluster, whose node refuses most keys.
+func TestReadyz_OneNodeOfAClusterIsNamed(t *testing.T) {
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
+	s := start(t, cluster.Nodes[0])
+	const problem = "it is a node of a Redis Cluster: list several in SECKILL_REDIS_ADDRS"
+	var ready answer
+	require.Eventually(t, func() bool { // a busy Redis does not answer in time
+		ready = s.do(t, "GET", "/readyz", "")
+		return assert.ObjectsAreEqual(map[string]any{"redis": problem}, ready.Data["parts"])
+	}, 20*time.Second, 100*time.Millisecond)
+	assert.Equal(t, 200, ready.Status, "each rule's onError decides")
+	assert.Contains(t, s.Log(), problem)
+}

@@ -29,6 +29,9 @@ type UnfitError struct {
 	Remedy  string // for the log
 }
 
+// Cause returns the problem, for the package cause.
+func (e *UnfitError) Cause() string { return e.Problem }
+
 // Error returns the problem, the host and the remedy.
 func (e *UnfitError) Error() string {
 	return fmt.Sprintf("redis at %s is not fit: %s (%s)", e.Host, e.Problem, e.Remedy)
@@ -71,19 +74,12 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	}
 	host, user := identityOf(node)
 	info := node.Info(ctx, "replication")
-	if strings.Contains(info.Val(), "role:slave") {
-		if node != s.client { // the client's map of a cluster is older than a failover
-			return fmt.Errorf("redis at %s is a replica now", host)
-		}
-		return &UnfitError{
-			Problem: "it is a replica and takes no writes", Host: host,
-			Remedy: "name the master in SECKILL_REDIS_ADDRS, or promote this server",
-		}
-	}
 	if node == s.client {
-		if err := checkKind(ctx, node, host); err != nil {
+		if err := checkKind(ctx, node, host, info.Val()); err != nil {
 			return err
 		}
+	} else if isReplica(info.Val()) { // the client's map of a cluster is older than a failover
+		return fmt.Errorf("redis at %s is a replica now", host)
 	}
 	if s.opts.Lease == "" && redis.HasErrorPrefix(info.Err(), "NOPERM") {
 		return &UnfitError{
@@ -101,11 +97,33 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	return nil
 }
 
-// checkKind checks that the only server is neither a sentinel, which holds no keys, nor a node of a
-// cluster. Such a node refuses the sales of its peers, and sells on its own after a failover.
-// Redis reports its kind as redis_mode, Valkey as server_mode.
-func checkKind(ctx context.Context, node redis.UniversalClient, host string) error {
+// CheckServer checks that Redis answers and, where it is one server, that it takes writes of every
+// key. The error is an *UnfitError if it answers and does not.
+func CheckServer(ctx context.Context, client redis.UniversalClient) error {
+	if err := client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ping redis: %w", err)
+	}
+	if _, single := client.(*redis.Client); !single {
+		return nil
+	}
+	host, _ := identityOf(client)
+	return checkKind(ctx, client, host, client.Info(ctx, "replication").Val())
+}
+
+func isReplica(replication string) bool { return strings.Contains(replication, "role:slave") }
+
+// checkKind checks that the only server is no replica, and neither a sentinel, which holds no keys,
+// nor a node of a cluster. Such a node refuses the sales of its peers, and sells on its own after a
+// failover. Redis reports its kind as redis_mode, Valkey as server_mode.
+func checkKind(
+	ctx context.Context, node redis.UniversalClient, host, replication string,
+) error {
 	switch text := node.Info(ctx, "server").Val(); {
+	case isReplica(replication):
+		return &UnfitError{
+			Problem: "it is a replica and takes no writes", Host: host,
+			Remedy: "name the master in SECKILL_REDIS_ADDRS, or promote this server",
+		}
 	case strings.Contains(text, "_mode:sentinel"):
 		return &UnfitError{
 			Problem: "it is a sentinel: set SECKILL_REDIS_SENTINEL_MASTER", Host: host,

@@ -169,7 +169,7 @@ func redisServer(cfg config.Redis, client redis.UniversalClient) server {
 	}
 	return server{
 		setting, credentials, strings.Join(cfg.Addrs, ","),
-		func(ctx context.Context) error { return client.Ping(ctx).Err() },
+		func(ctx context.Context) error { return redisstore.CheckServer(ctx, client) },
 	}
 }
 
