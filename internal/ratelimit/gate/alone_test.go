@@ -13,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -37,41 +38,49 @@ func (m moody) TakeEach(
 // alone in between. Permits from Redis later pay for these admissions. The excess over rate × T
 // never exceeds the burst, the leases and the maximum debt of all nodes.
 func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
-	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
-	for _, nodes := range []int{1, 2, 4} {
-		for _, oneIn := range []int{2, 8} {
-			t.Run(fmt.Sprintf("%d nodes, one calls in %d fails", nodes, oneIn), func(t *testing.T) {
-				moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(
-					rand.NewPCG(2, uint64(nodes)))
-				clock := testclock.New()
-				store := moody{
-					ratelimit.NewMemory(clock.Now),
-					func() bool { return moods.IntN(oneIn) == 0 },
-				}
-				b := book(t, `rules: [{name: r, by: [goods], algorithm: token_bucket,
-					permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
-				gates := make([]*gate.Gate, nodes)
-				for i := range gates {
-					gates[i] = newGate(t, b, store, gate.Options{
-						Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes },
-					})
-				}
-				var good []time.Time
-				for range 40_000 { // twenty seconds of twice the admitted rate
-					if out := decide(t, gates[traffic.IntN(nodes)], "r", goods(1)); out.Allowed {
-						good = append(good, clock.Now().Add(out.Decision.Wait))
-					}
-					clock.Add(500 * us)
-				}
-				slices.SortFunc(good, time.Time.Compare)
-				beyond := mostInAnyWindow(good, rate)
-				t.Logf("%d granted, %.0f beyond rate × T", len(good), beyond)
-				require.LessOrEqual(t, beyond, float64(burst+nodes*leases+owed))
-				require.Greater(t, len(good), 19_000,
-					"the debt cost more than the degraded permits")
-			})
+	for _, permits := range []int64{1, 2} {
+		for _, nodes := range []int{1, 2, 4} {
+			for _, oneIn := range []int{2, 8} {
+				t.Run(fmt.Sprintf("%d at once, %d nodes, one call in %d fails", permits, nodes, oneIn),
+					func(t *testing.T) { requirePaidBack(t, permits, nodes, oneIn) })
+			}
 		}
 	}
+}
+
+func requirePaidBack(t *testing.T, permits int64, nodes, oneIn int) {
+	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
+	moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(
+		rand.NewPCG(2, uint64(nodes)))
+	clock := testclock.New()
+	store := moody{
+		ratelimit.NewMemory(clock.Now), func() bool { return moods.IntN(oneIn) == 0 },
+	}
+	b := book(t, `rules: [{name: r, by: [goods], algorithm: token_bucket,
+		permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
+	gates := make([]*gate.Gate, nodes)
+	for i := range gates {
+		gates[i] = newGate(t, b, store, gate.Options{
+			Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes },
+		})
+	}
+	rule := must.Get(b.Find("r"))(t)
+	var request ratelimit.Request
+	rule.Request(&request, "1", b.Params(rule, "1", nil))
+	request.N = permits
+	var good []time.Time
+	for range 40_000 / permits { // twenty seconds of twice the admitted rate
+		out := must.Get(gates[traffic.IntN(nodes)].Take(t.Context(), rule, request))(t)
+		for range out.Granted {
+			good = append(good, clock.Now().Add(out.Decision.Wait))
+		}
+		clock.Add(time.Duration(permits) * 500 * us)
+	}
+	slices.SortFunc(good, time.Time.Compare)
+	beyond := mostInAnyWindow(good, rate)
+	t.Logf("%d granted, %.0f beyond rate × T", len(good), beyond)
+	require.LessOrEqual(t, beyond, float64(burst+nodes*leases+owed))
+	require.Greater(t, len(good), 19_000, "the debt cost more than the degraded permits")
 }
 
 // TestGate_DegradedRefundReducesTheDebt checks that a refunded permit does not add to the debt.

@@ -152,7 +152,9 @@ func (g *Gate) takeDirect(
 	c := &call{done: make(chan struct{})}
 	g.running.Go(func() {
 		defer close(c.done)
-		d, c.err = g.batcher.take(item{rule.Name, req})
+		if c.err = g.payDebt(rule, req); c.err == nil {
+			d, c.err = g.batcher.take(item{rule.Name, req})
+		}
 	})
 	if err := await(ctx, c, deadline); err != nil {
 		g.running.Go(func() {
@@ -172,6 +174,28 @@ func (g *Gate) takeDirect(
 		}
 	})
 	return d, nil
+}
+
+// payDebt takes the permits of a key's debt. A call for several callers asks for them itself.
+func (g *Gate) payDebt(rule *rules.Compiled, req ratelimit.Request) error {
+	owed := int64(0)
+	g.keys.update(req.Key, func(k *keyState) {
+		if k.params == req.Params {
+			owed = min(k.debt(g.opts.Now()), maxPermits)
+			k.owed -= owed // no other call pays it meanwhile
+		}
+	})
+	if owed == 0 {
+		return nil
+	}
+	req.N, req.Min = owed, 1
+	d, err := g.batcher.take(item{rule.Name, req})
+	g.keys.update(req.Key, func(k *keyState) {
+		if k.params == req.Params {
+			k.owed += owed - d.Granted
+		}
+	})
+	return err
 }
 
 // refundLater does not wait for Redis. It copies what it gets, so that a Result stays off the heap.
