@@ -123,6 +123,33 @@ func TestGuava_ParameterValidation(t *testing.T) {
 	require.Error(t, warming(1, -1, 3).Validate())
 }
 
+// TestGuava_RateBelowOneInAYearIsRefused checks rates that are slower than the largest wait.
+func TestGuava_RateBelowOneInAYearIsRefused(t *testing.T) {
+	for _, limit := range []ratelimit.Limit{bursty(3e-8), warming(3e-8, 10, 3)} {
+		limit.MaxBurstSeconds = 0
+		_, err := limit.Params()
+		require.ErrorContains(t, err, "permitsPerSecond: is less than one in 366 days")
+	}
+}
+
+// TestGuava_WarmingUpRefusesAYear asks a slow limiter for permits that later callers would pay for
+// during more than a year.
+func TestGuava_WarmingUpRefusesAYear(t *testing.T) {
+	for _, rate := range []float64{1, 0.1, 0.00001} {
+		m := ratelimit.NewMemory(testclock.New().Now)
+		take := func(n int64) ratelimit.Decision {
+			request := ratelimit.Request{Key: "k", N: n}
+			request.Params = must.Get(warming(rate, 10, 3).Params())(t)
+			return must.Get(m.TakeEach(t.Context(), request))(t)[0]
+		}
+		require.True(t, take(1_000_000_000).Never)
+		require.True(t, take(300).Allowed)
+		denied := take(1)
+		require.False(t, denied.Allowed)
+		require.Positive(t, denied.RetryAfter)
+	}
+}
+
 func TestGuava_WarmingUp(t *testing.T) {
 	guavaCases{
 		"testWarmUp": {warming(2, 4, 3), `

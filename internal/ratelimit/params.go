@@ -112,10 +112,19 @@ func (l Limit) bucketParams(cost, scale int64) (t Params, err error) {
 	}
 	t.MaxPermits = t.Cap / cost
 	if t.Kind == KindBursty {
-		// Guava charges requests of any size to the next caller. A year is enough.
-		t.MaxPermits = min(MaxTicks, product(maxHorizon.Microseconds(), scale)) / cost
+		t.MaxPermits, err = permitsOfAYear(cost, scale)
 	}
-	return t, nil
+	return t, err
+}
+
+// permitsOfAYear is the largest request of Guava's limiters, which charge requests of any size to
+// the next caller.
+func permitsOfAYear(cost, scale int64) (int64, error) {
+	n := min(MaxTicks, product(maxHorizon.Microseconds(), scale)) / cost
+	if n < 1 {
+		return 0, BadField("permitsPerSecond", "is less than one in 366 days")
+	}
+	return n, nil
 }
 
 // freeAndCap are two levels in ticks: the first up to which a bucket admits without a wait, and its

@@ -55,8 +55,12 @@ func (l Limit) warmupParams(cost, scale int64) (Params, error) {
 	if err != nil {
 		return Params{}, err
 	}
+	most, err := permitsOfAYear(cost, scale)
+	if err != nil {
+		return Params{}, err
+	}
 	return Params{
-		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount,
+		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: min(maxCount, most),
 		limit: unique.Make(l),
 	}, l.checkWait()
 }
