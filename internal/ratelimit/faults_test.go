@@ -170,6 +170,28 @@ func TestLimiter_SwingingClockCreatesFewPermits(t *testing.T) {
 	})
 }
 
+// TestLimiter_KeyOutlivesASwingingClock has a clock that is ahead by more than the bucket's level. In
+// a real Redis a key expires by this clock, so the test deletes it then.
+func TestLimiter_KeyOutlivesASwingingClock(t *testing.T) {
+	const burst, swings, later = 20, 5, 10 * time.Minute // Redis keeps a test's keys so much longer
+	client, clock := newClient(t, servers.Redis(t).Addr()), testclock.New()
+	s := newLimiter(t, redislimit.New(client, clock.Now), "k", tokenBucket(1, burst))
+	n, expiry := 0, clock.Now()
+	for range swings {
+		for _, step := range []time.Duration{50 * time.Second, -50 * time.Second} {
+			clock.Add(step)
+			if clock.Now().After(expiry) {
+				require.NoError(t, client.Del(t.Context(), "k").Err())
+			}
+			n += admittedNow(s)
+			left := must.Get(client.PTTL(t.Context(), "k").Result())(t)
+			expiry = clock.Now().Add(left - later)
+			clock.Add(time.Second)
+		}
+	}
+	require.LessOrEqual(t, n, 2*burst+swings*6, "a few permits for each swing")
+}
+
 // TestLimiter_ChangedLimitRefillsNothing changes the rate or the interval of a drained limiter. The
 // limiter keeps the permits taken.
 func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {

@@ -48,7 +48,8 @@
 --           taken that do not fit into ticks. Older scripts read one large number,
 --           as another scale.
 -- Expiry    the time to full, so that a missing key and a full limiter are the
---           same. Guava's starts empty, and is kept a day longer.
+--           same, after the latest time of a clock that has stepped back. Guava's
+--           starts empty, and is kept a day longer.
 
 local TEST_EXTRA_MS = 600000
 local WAITED = '4503599627370496' -- longer than any wait
@@ -263,7 +264,7 @@ function bucket.store(t, s)
   end
   local drained = min(MAX_TICKS, up(s.taken + s.beyond * t.cost, t.scale))
   return string.format('b %.0f %.0f %.0f%016.0f%016.0f%s %.0f', now + s.d, s.r, t.scale, t.cost, t.free,
-    more, now), max(over(s, 0, t.scale), drained, ahead), t.kind == 'g' and BURSTY_EXTRA_MS or 0
+    more, now), max(over(s, 0, t.scale), drained) + ahead, t.kind == 'g' and BURSTY_EXTRA_MS or 0
 end
 
 local function fitting(t, s, most)
