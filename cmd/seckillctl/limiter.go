@@ -18,7 +18,7 @@ import (
 // audit log has no entry of these changes.
 type limiterCmd struct {
 	Get    getLimiterCmd    `cmd:"" help:"Print the limit of a key, and its usage. Only the API knows a sale's own rate."`
-	Set    setLimiterCmd    `cmd:"" help:"Override fields of a limit, on every node within a second."`
+	Set    setLimiterCmd    `cmd:"" help:"Override fields of a limit, on every node within a second. The others become the rule's, not those of a sale's own rate."`
 	Delete deleteLimiterCmd `cmd:"" help:"Remove an override: the limit of the sale or the rule applies again."`
 }
 
