@@ -9,10 +9,11 @@
 // # Guarantee
 //
 // With TokenBucket, any interval of length T admits at most Burst + Permits × T / Per permits of a
-// key, over all processes together. Redis' clock decides, so the processes' clocks do not matter.
-// Leases may add processes × leases or one burst to an interval, whichever is more, and nothing in
-// the long run. All arithmetic is in whole numbers: no fraction of a permit is lost or granted
-// twice.
+// key, over all processes together. One request for more than Burst permits, which MaxWait admits,
+// gets them at one moment, after it has waited for those above Burst. Redis' clock decides, so the
+// processes' clocks do not matter. Leases may add processes × leases or one burst to an interval,
+// whichever is more, and nothing in the long run. All arithmetic is in whole numbers: no fraction
+// of a permit is lost or granted twice.
 //
 // # Errors
 //

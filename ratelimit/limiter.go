@@ -31,7 +31,8 @@ var (
 type Decision struct {
 	// Allowed: the permits are taken. Those of a Reservation are good once Delay has passed.
 	Allowed bool
-	// Never: no wait helps, because the request exceeds the burst. Implies !Allowed.
+	// Never: no wait helps, because the request exceeds the burst and what accumulates in the wait
+	// that it accepts. Implies !Allowed.
 	Never bool
 	// Delay until the permits are good, 0 except for a Reservation.
 	Delay time.Duration
