@@ -22,7 +22,12 @@ func ceilMillis(d time.Duration) int64 {
 type deniedError struct{ gate.Result }
 
 // Error names the rule.
-func (e *deniedError) Error() string { return fmt.Sprintf("rule %s: limited", e.Rule.Name) }
+func (e *deniedError) Error() string {
+	if e.Unavailable {
+		return fmt.Sprintf("rule %s: redis did not decide in time", e.Rule.Name)
+	}
+	return fmt.Sprintf("rule %s: limited", e.Rule.Name)
+}
 
 // envelope is the form of every answer.
 type envelope struct {
