@@ -74,6 +74,12 @@ func start(t *testing.T, redis *servers.RedisServer) *service {
 	return &service{p, conn, ratelimitv3.NewRateLimitServiceClient(conn)}
 }
 
+// wrote waits until the log has a text, because it arrives through a pipe.
+func (s *service) wrote(t *testing.T, text string) {
+	require.Eventually(t, func() bool { return s.Wrote(text) > 0 }, time.Minute,
+		10*time.Millisecond)
+}
+
 // descriptor makes a descriptor of "key=value" entries.
 func descriptor(entries ...string) *descriptorv3.RateLimitDescriptor {
 	d := &descriptorv3.RateLimitDescriptor{}
