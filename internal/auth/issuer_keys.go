@@ -37,6 +37,7 @@ const (
 var (
 	errNoKey    = errors.New("no key of the issuer verifies the signature")
 	errNoKeySet = errors.New("the answer is not a set of keys")
+	errCritical = errors.New("no critical extension is supported") // RFC 7515, 4.1.11
 )
 
 // algorithms are those that an issuer may sign with. HS256 is missing: its secret would be public.
@@ -80,6 +81,10 @@ func (k *issuerKeys) VerifySignature(_ context.Context, token string) ([]byte, e
 		return nil, err
 	}
 	head := signed.Signatures[0].Header
+	// The library accepts an empty list, and the extension b64, which no JWT may have.
+	if _, critical := head.ExtraHeaders["crit"]; critical {
+		return nil, errCritical
+	}
 	if head.KeyID != "" && !k.ring.Load().has(head.KeyID) {
 		k.renew()
 	}

@@ -46,6 +46,8 @@ type issuerFixture struct {
 
 	clock *testclock.Clock
 
+	headers map[jose.HeaderKey]any // of tokens, beside the usual ones
+
 	mu   sync.Mutex
 	keys []jose.JSONWebKey // with private keys; guarded by mu
 	body func() any        // replaces the answer with the keys; nil: it does not; guarded by mu
@@ -177,7 +179,7 @@ func (f *issuerFixture) signWith(key jose.JSONWebKey, change map[string]any) str
 	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
 	signer := must.Get(jose.NewSigner(jose.SigningKey{
 		Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key,
-	}, nil))(f.t)
+	}, &jose.SignerOptions{ExtraHeaders: f.headers}))(f.t)
 	signed := must.Get(signer.Sign(must.Get(json.Marshal(claims))(f.t)))(f.t)
 	return must.Get(signed.CompactSerialize())(f.t)
 }
@@ -270,6 +272,22 @@ func TestIssuer_RefusesForgedSignatures(t *testing.T) {
 	} {
 		f.refused(token, seckill.Unauthenticated, name)
 	}
+}
+
+// TestIssuer_RefusesCriticalExtensions checks RFC 7515, 4.1.11, as of our own tokens.
+func TestIssuer_RefusesCriticalExtensions(t *testing.T) {
+	t.Parallel()
+	f := newIssuerFixture(t, "role")
+	f.mu.Lock()
+	key := f.keys[0]
+	f.mu.Unlock()
+	for _, names := range [][]string{{"exp"}, {"https://x.example/u"}, {}, {"b64"}} {
+		f.headers = map[jose.HeaderKey]any{"crit": names}
+		f.refused(f.signWith(key, nil), seckill.Unauthenticated, strings.Join(names, " "))
+	}
+	f.headers = map[jose.HeaderKey]any{"x": "y"}
+	_, err := f.tokens.Verify(f.signWith(key, nil))
+	require.NoError(t, err, "a header that is unknown and not critical")
 }
 
 func TestIssuer_RoleFromClaim(t *testing.T) {
