@@ -2700,7 +2700,7 @@ type ClientInterface interface {
 	// SettleRefundWithBody Record that the buyer has the money in another way
 	//
 	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-	// may be in progress; repeat the call after some seconds.
+	// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2710,7 +2710,7 @@ type ClientInterface interface {
 	// SettleRefund Record that the buyer has the money in another way
 	//
 	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-	// may be in progress; repeat the call after some seconds.
+	// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3490,7 +3490,7 @@ func (c *Client) RetryRefund(ctx context.Context, paymentID string, reqEditors .
 // SettleRefundWithBody Record that the buyer has the money in another way
 //
 // The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-// may be in progress; repeat the call after some seconds.
+// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3510,7 +3510,7 @@ func (c *Client) SettleRefundWithBody(ctx context.Context, paymentID string, con
 // SettleRefund Record that the buyer has the money in another way
 //
 // The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-// may be in progress; repeat the call after some seconds.
+// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7237,7 +7237,7 @@ type ClientWithResponsesInterface interface {
 	// SettleRefundWithBodyWithResponse Record that the buyer has the money in another way
 	//
 	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-	// may be in progress; repeat the call after some seconds.
+	// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7247,7 +7247,7 @@ type ClientWithResponsesInterface interface {
 	// SettleRefundWithResponse Record that the buyer has the money in another way
 	//
 	// The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-	// may be in progress; repeat the call after some seconds.
+	// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16726,7 +16726,7 @@ func (c *ClientWithResponses) RetryRefundWithResponse(ctx context.Context, payme
 // SettleRefundWithBodyWithResponse Record that the buyer has the money in another way
 //
 // The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-// may be in progress; repeat the call after some seconds.
+// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16742,7 +16742,7 @@ func (c *ClientWithResponses) SettleRefundWithBodyWithResponse(ctx context.Conte
 // SettleRefundWithResponse Record that the buyer has the money in another way
 //
 // The service does not try again. The audit log of the sale records who says so, and the note. `CONFLICT`: an attempt
-// may be in progress; repeat the call after some seconds.
+// may be in progress; repeat the call after some seconds. Asked again: 200, and the first note stays.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

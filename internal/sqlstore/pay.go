@@ -34,6 +34,7 @@ type paymentRow struct {
 	RefundSince   *int64
 	RefundTriedAt *int64
 	RefundProblem string
+	SettledAt     *int64 // of a refunded payment: an operator returned the money in another way
 }
 
 // TableName implements GORM's Tabler.

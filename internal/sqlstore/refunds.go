@@ -81,15 +81,17 @@ func (s *Store) OpenRefunds(
 	return list("list refunds", q.Order("payment_id").Limit(limit), paymentRow.refund)
 }
 
-// OpenRefund returns a payment that is not refunded yet, or payment.ErrNoSuchRefund.
+// OpenRefund returns a payment that is not refunded yet, or that an operator has settled. Otherwise
+// it returns payment.ErrNoSuchRefund.
 func (s *Store) OpenRefund(ctx context.Context, paymentID string) (payment.Refund, error) {
 	row, err := takeRefund(s.read(ctx), paymentID)
 	return row.refund(), wrapError("find a refund", err)
 }
 
 func takeRefund(q *gorm.DB, paymentID string) (paymentRow, error) {
-	return take[paymentRow](q.Where("payment_id = ? AND state = ?", paymentID, payment.Refunding),
-		payment.ErrNoSuchRefund)
+	return take[paymentRow](
+		q.Where("payment_id = ? AND (state = ? OR settled_at IS NOT NULL)", paymentID,
+			payment.Refunding), payment.ErrNoSuchRefund)
 }
 
 // CountStoppedRefunds counts the refunds that wait for an operator.
@@ -106,6 +108,9 @@ func (s *Store) RetryRefund(
 ) (payment.Refund, error) {
 	return s.changeRefund(ctx, paymentID, salechange.ActRetryRefund, "", now,
 		func(tx *gorm.DB, row *paymentRow) error {
+			if row.SettledAt != nil {
+				return payment.ErrNoSuchRefund
+			}
 			row.Attempts, row.RefundAt, row.RefundSince = 0, millis(now), nil
 			return updateOne(tx.Exec(`UPDATE payments
 				SET attempts = 0, refund_at = ?, refund_since = NULL
@@ -114,7 +119,8 @@ func (s *Store) RetryRefund(
 		})
 }
 
-// SettleRefund marks a payment as refunded, and records who says so and why.
+// SettleRefund marks a payment as refunded, and records who says so and why. It does not change a
+// settled one again.
 func (s *Store) SettleRefund(
 	ctx context.Context, paymentID, note string, now time.Time,
 ) (payment.Refund, error) {
@@ -142,6 +148,9 @@ func (s *Store) changeRefund(
 		row, err := takeRefund(locked(tx), paymentID)
 		if err != nil {
 			return none, err
+		}
+		if row.SettledAt != nil && action == salechange.ActSettleRefund { // asked again
+			return row.refund(), nil
 		}
 		e := orderEntry(tx, action, row.GoodsID, row.OrderSn, now)
 		e.Became["paymentId"] = row.PaymentID

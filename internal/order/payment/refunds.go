@@ -13,7 +13,7 @@ func (s *Service) Refunds(ctx context.Context, after string, limit int) ([]Refun
 	return found, query.ChangeError(err)
 }
 
-// FindRefund returns a refund that is not made yet, or ErrNoSuchRefund.
+// FindRefund returns a refund that is not made yet or is settled, or ErrNoSuchRefund.
 func (s *Service) FindRefund(ctx context.Context, paymentID string) (Refund, error) {
 	found, err := s.store.OpenRefund(ctx, paymentID)
 	return found, query.ChangeError(err)
@@ -32,7 +32,7 @@ func (s *Service) RetryRefund(
 }
 
 // SettleRefund records for an operator that the buyer has the money in another way. The refunder
-// does not try again.
+// does not try again. Asked again, it returns the same refund.
 func (s *Service) SettleRefund(
 	ctx context.Context, by seckill.Actor, paymentID, note string,
 ) (Refund, error) {

@@ -51,14 +51,15 @@ type Store interface {
 	MarkRefunded(ctx context.Context, p Payment, claimed time.Time) error
 	// OpenRefunds lists payments that are not refunded yet, with ids after an id.
 	OpenRefunds(ctx context.Context, after string, limit int) ([]Refund, error)
-	// OpenRefund returns a payment that is not refunded yet, or ErrNoSuchRefund.
+	// OpenRefund returns a payment that is not refunded yet, or one that SettleRefund has settled.
+	// Otherwise it returns ErrNoSuchRefund.
 	OpenRefund(ctx context.Context, paymentID string) (Refund, error)
 	// RetryRefund makes a refund due at now, with a new period, for the context's actor. It returns
 	// ErrNoSuchRefund if the payment is not to be refunded.
 	RetryRefund(ctx context.Context, paymentID string, now time.Time) (Refund, error)
-	// SettleRefund records, for the context's actor, that the money was returned in another way. It
-	// returns ErrNoSuchRefund as RetryRefund does, and a Conflict while an attempt may be in
-	// progress.
+	// SettleRefund records, for the context's actor, that the money was returned in another way. A
+	// settled refund stays as it is. It returns ErrNoSuchRefund as RetryRefund does, and a Conflict
+	// while an attempt may be in progress.
 	SettleRefund(ctx context.Context, paymentID, note string, now time.Time) (Refund, error)
 	// CancelReturned cancels the paid order whose payment was returned at the provider, and records
 	// the payment as refunded for a reason. A payment that is to be refunded is refunded then, with
