@@ -29,17 +29,21 @@ func TraceID(ctx context.Context) string {
 }
 
 // Logger returns a logger that writes records of at least a level to w. The format "text" writes
-// key=value pairs, any other JSON. Times are UTC.
+// key=value pairs, any other JSON. Times are UTC, and durations have units.
 func Logger(w io.Writer, level slog.Level, format string) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: inUTC}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	if format == "text" {
 		return slog.New(traced{slog.NewTextHandler(w, opts)})
 	}
 	return slog.New(traced{slog.NewJSONHandler(w, opts)})
 }
 
-// inUTC converts the time of a record, so that logs of several machines sort by text.
-func inUTC(groups []string, a slog.Attr) slog.Attr {
+// readable converts the time of a record to UTC, so that logs of several machines sort by text. It
+// converts durations to text such as 1.5s, because JSON would have nanoseconds.
+func readable(groups []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
 	if len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime {
 		a.Value = slog.TimeValue(a.Value.Time().UTC())
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,4 +21,13 @@ func TestLogger_RecordsContainTheRequestID(t *testing.T) {
 		require.NotContains(t, b.String(), "too low", format)
 	}
 	require.Empty(t, RequestID(context.Background()))
+}
+
+// TestLogger_DurationsHaveUnits checks both formats: a handler of JSON writes nanoseconds.
+func TestLogger_DurationsHaveUnits(t *testing.T) {
+	for format, want := range map[string]string{"json": `"in":"1.5s"`, "text": "in=1.5s"} {
+		var b bytes.Buffer
+		Logger(&b, slog.LevelInfo, format).Info("retrying", "in", 1500*time.Millisecond)
+		require.Contains(t, b.String(), want)
+	}
 }
