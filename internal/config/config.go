@@ -180,7 +180,7 @@ type Limiter struct {
 
 // Webhook holds what limits the webhooks of merchants.
 type Webhook struct {
-	Allow []string `env:"SECKILL_WEBHOOK_ALLOW" in:"api consumer standalone" unit:"comma list of hosts, addresses or CIDRs" help:"private hosts and networks that webhooks may be sent to, also by http; without it only public addresses by https; the same on every node"`
+	Allow []string `env:"SECKILL_WEBHOOK_ALLOW" in:"api consumer standalone" unit:"comma list of hosts, addresses or CIDRs" help:"private hosts and networks that webhooks may be sent to; a URL may use http if its host is named, or is an address in a named network; without it only public addresses by https; the same on every node"`
 }
 
 // Process holds a program's logging, operations address and shutdown.
