@@ -145,11 +145,21 @@ func (c *migrateCmd) Run(s *session) error {
 		if err := c.await(s.ctx, store); err != nil {
 			return err
 		}
-		if err := store.Migrate(s.ctx); err != nil {
+		if err := store.MigrateWith(s.ctx, c.reportWait(s, store.Addr())); err != nil {
 			return err
 		}
 		return s.print(map[string]bool{"migrated": true}, "the database is migrated")
 	})
+}
+
+// reportWait returns what reports a wait for the lock. A migration that was killed holds it until
+// the server has finished its statement.
+func (c *migrateCmd) reportWait(s *session, addr string) func(holder int64) {
+	return func(holder int64) {
+		fmt.Fprintf(s.stderr, "another migration of the database at %s is running, or one that was "+
+			"killed still runs its last statement: waiting for connection %d (SHOW PROCESSLIST "+
+			"shows it; KILL %[2]d ends it)\n", addr, holder)
+	}
 }
 
 // await waits until the database replies. A migration has no deadline of its own, because its steps

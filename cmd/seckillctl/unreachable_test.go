@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"database/sql"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -91,6 +93,29 @@ func TestMigrate_UserWithoutCreateGetsTheRemedy(t *testing.T) {
 	err := run(t.Context(), []string{"migrate", "--mysql-dsn", cfg.FormatDSN()}, nil, io.Discard,
 		io.Discard)
 	require.ErrorContains(t, err, "the user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right")
+}
+
+// TestMigrate_WaitForTheLockIsReported holds the lock as another migration does.
+func TestMigrate_WaitForTheLockIsReported(t *testing.T) {
+	dsn := servers.MariaDB(t).NewDatabase(t)
+	db := must.Get(sql.Open("mysql", dsn))(t)
+	defer db.Close()
+	conn := must.Get(db.Conn(t.Context()))(t)
+	defer conn.Close()
+	var held bool
+	var id int64
+	require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT GET_LOCK(CONCAT('seckill-migrate-',
+		LEFT(SHA2(DATABASE(), 256), 32)), 1), CONNECTION_ID()`).Scan(&held, &id))
+	require.True(t, held)
+	read, write := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(t.Context(), []string{"migrate", "--mysql-dsn", dsn}, nil, io.Discard, write)
+	}()
+	line := must.Get(bufio.NewReader(read).ReadString('\n'))(t)
+	require.Contains(t, line, fmt.Sprintf("waiting for connection %d ", id))
+	must.Get(conn.ExecContext(t.Context(), "DO RELEASE_ALL_LOCKS()"))(t)
+	require.NoError(t, <-ended)
 }
 
 func TestRedisAddrs_WrongOneIsNamedWithoutItsPassword(t *testing.T) {

@@ -12,12 +12,16 @@ import (
 )
 
 // Migrate brings the schema up to date. On MySQL and MariaDB concurrent callers take turns.
-func (s *Store) Migrate(ctx context.Context) error {
+func (s *Store) Migrate(ctx context.Context) error { return s.MigrateWith(ctx, func(int64) {}) }
+
+// MigrateWith is Migrate that calls waits once if another connection has held the lock for some
+// seconds, with that connection's id.
+func (s *Store) MigrateWith(ctx context.Context, waits func(holder int64)) error {
 	p, err := s.provider()
 	if err != nil {
 		return err
 	}
-	unlock, err := s.lockSchema(ctx)
+	unlock, err := s.lockSchema(ctx, waits)
 	if err != nil {
 		return err
 	}
@@ -60,12 +64,23 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return p, nil
 }
 
+// lockName is the lock's name: a hash of the database's, because the lock belongs to the server and
+// its name has at most 64 characters. It uses SHA2 because MySQL 9 has no MD5.
+const lockName = "CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32))"
+
+// The seconds that a caller waits for the lock, before it reports the wait and altogether.
+const (
+	lockNotice   = 3
+	lockPatience = 86400
+)
+
 // lockSchema waits for the migration lock of MySQL and MariaDB until ctx ends, or for a day.
 // Goose's own locker would not do: goose first reads its table without the lock, and fails where
-// another process has created it and not filled it yet. Lock names belong to the server and have at
-// most 64 characters. The name therefore holds a hash of the database's name, by SHA2 because MySQL
-// 9 has no MD5. The lock ends with its connection.
-func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
+// another process has created it and not filled it yet. The lock ends with its connection. A server
+// notices the death of a client only after the statement that it runs.
+func (s *Store) lockSchema(
+	ctx context.Context, waits func(holder int64),
+) (unlock func(), err error) {
 	if isSQLite(s.db) {
 		return func() {}, nil
 	}
@@ -74,8 +89,19 @@ func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}
 	var held sql.NullBool
-	err = conn.QueryRowContext(ctx, `SELECT GET_LOCK(
-		CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32)), 86400)`).Scan(&held)
+	lock := func(seconds int) error {
+		return conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", ?)", seconds).Scan(&held)
+	}
+	if err = lock(lockNotice); err == nil && held.Valid && !held.Bool {
+		var holder sql.NullInt64 // NULL: it has just ended
+		err = conn.QueryRowContext(ctx, "SELECT IS_USED_LOCK("+lockName+")").Scan(&holder)
+		if holder.Valid {
+			waits(holder.Int64)
+		}
+		if err == nil {
+			err = lock(lockPatience)
+		}
+	}
 	if err == nil && !held.Bool {
 		err = errors.New("the lock is not held")
 	}
