@@ -48,12 +48,12 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	g.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, othersDeadline)
 		defer cancel()
-		mysqlState = stateOf(h.parts.Store.CheckReadiness(ctx))
+		mysqlState = h.stateOf("mysql", h.parts.Store.CheckReadiness(ctx))
 		return nil
 	})
 	_ = g.Wait() // no function returns an error
 	states := map[string]string{
-		"redis": redisState, "mysql": mysqlState, "rabbitmq": stateOf(h.parts.Queue.DownReason()),
+		"redis": redisState, "mysql": mysqlState, "rabbitmq": cmp.Or(cause.Of(h.parts.Queue.DownReason()), "ok"),
 	}
 	if h.draining.Load() {
 		states["node"] = "draining"
@@ -71,7 +71,7 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	unfit, ok := errors.AsType[*redisstore.UnfitError](err)
 	if !ok {
 		h.logged.Store("")
-		return stateOf(err), err == nil
+		return h.stateOf("redis", err), err == nil
 	}
 	if h.logged.Swap(unfit.Error()) != unfit.Error() { // once, not at each probe
 		h.parts.Log.ErrorContext(ctx, "the node is not ready", "err", unfit)
@@ -79,5 +79,13 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	return unfit.Problem, false
 }
 
-// stateOf returns the cause of an error without addresses and users, which errors contain.
-func stateOf(err error) string { return cmp.Or(cause.Of(err), "ok") }
+// stateOf returns the cause of an error without addresses and users, which errors contain. It logs
+// an error without a cause of its own; the publisher logs RabbitMQ's. The record has no request's
+// id, because equal ones are logged once in some seconds.
+func (h *Health) stateOf(server string, err error) string {
+	state := cause.Of(err)
+	if state == cause.Other {
+		h.parts.Log.Warn("a server is not usable", "server", server, "err", err)
+	}
+	return cmp.Or(state, "ok")
+}

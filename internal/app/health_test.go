@@ -3,9 +3,11 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,4 +122,18 @@ func TestHealth_DatabaseWithoutMigrationsIsNotOK(t *testing.T) {
 	require.NoError(t, parts.Store.Migrate(t.Context()))
 	_, answered = health.Ready(t.Context())
 	require.Equal(t, "ok", answered["mysql"])
+}
+
+// TestHealth_LogsAnErrorWithoutACause checks the promise of "fails: see the log".
+func TestHealth_LogsAnErrorWithoutACause(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	store := must.Get(sqlstore.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "s.db"), ""))(t)
+	require.NoError(t, store.Close())
+	var log strings.Builder
+	parts := h.Parts
+	parts.Store, parts.Log = store, slog.New(slog.NewTextHandler(&log, nil))
+	_, answered := app.NewHealth(parts).Ready(t.Context())
+	require.Equal(t, cause.Other, answered["mysql"])
+	require.Contains(t, log.String(), "server=mysql")
+	require.Contains(t, log.String(), "database is closed")
 }
