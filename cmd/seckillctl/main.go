@@ -179,7 +179,9 @@ func (c *migrateCmd) await(ctx context.Context, store *sqlstore.Store) error {
 		case waiting.Err() != nil:
 			return last
 		}
-		last = err
+		if end, _ := waiting.Deadline(); time.Now().Before(end) { // else the end cut it short
+			last = err
+		}
 		time.Sleep(200 * time.Millisecond)
 	}
 }
