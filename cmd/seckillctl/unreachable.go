@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -40,13 +41,21 @@ func withServer(err error, flags []*kong.Flag) error {
 			"that this machine trusts (SSL_CERT_FILE names another)", err,
 			strings.Join(settingsOf("", flags), " or "))
 	}
+	if known := cause.Of(err); known == cause.NoTLS || known == cause.NeedsTLS {
+		return fmt.Errorf("%w\nthe server %s: correct %s", err, known,
+			strings.Join(settingsOf("", flags), " or "))
+	}
 	addr := unanswered(err, flags)
 	settings := settingsOf(addr, flags)
 	if addr == "" || len(settings) == 0 {
 		return err
 	}
+	hint := standaloneHint(filepath.Join("data", "seckill.db"))
+	if errors.Is(err, io.EOF) { // a Redis that requires TLS ends the connection
+		hint = ", or set SECKILL_REDIS_TLS (--redis-tls) if it requires TLS" + hint
+	}
 	return fmt.Errorf("%w\nno server answers at %s: start it, or set %s to another%s", err, addr,
-		strings.Join(settings, " or "), standaloneHint(filepath.Join("data", "seckill.db")))
+		strings.Join(settings, " or "), hint)
 }
 
 // unanswered returns the address that did not answer, or the name that has none: that of a
@@ -62,7 +71,7 @@ func unanswered(err error, flags []*kong.Flag) string {
 		return failed.Addr.String()
 	case errors.Is(err, mysql.ErrInvalidConn):
 		return sqlstore.AddrOf(targetOf("mysql-dsn", flags))
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
 		return targetOf("redis-addrs", flags)
 	}
 	return ""

@@ -69,6 +69,28 @@ func TestSilentServer_IsNamedWithItsSetting(t *testing.T) {
 		"SECKILL_REDIS_ADDRS (--redis-addrs)")
 }
 
+// TestPlainText_ToTLSIsNamedWithItsSetting uses a server that ends connections without TLS, as Redis
+// does.
+func TestPlainText_ToTLSIsNamedWithItsSetting(t *testing.T) {
+	server := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer server.Close()
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1000))
+			_ = conn.Close()
+		}
+	}()
+	addr := server.Addr().String()
+	err := run(t.Context(), []string{"limiter", "get", "randomPath", "7", "--redis-addrs", addr}, nil,
+		io.Discard, io.Discard)
+	require.ErrorContains(t, err, "no server answers at "+addr)
+	require.ErrorContains(t, err, "SECKILL_REDIS_TLS (--redis-tls)")
+}
+
 // TestForeignCertificate_IsNamedWithItsSetting uses a certificate that this machine does not trust.
 func TestForeignCertificate_IsNamedWithItsSetting(t *testing.T) {
 	server := httptest.NewTLSServer(nil)

@@ -4,6 +4,7 @@
 package cause
 
 import (
+	"crypto/tls"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -22,6 +23,9 @@ const (
 	NoDatabase  = "no such database"
 	NotMigrated = "not migrated"
 	ReadOnly    = "read-only"
+	Untrusted   = "its certificate is not valid"
+	NoTLS       = "has no TLS"
+	NeedsTLS    = "requires TLS"
 	Other       = "fails: see the log"
 )
 
@@ -44,6 +48,7 @@ func With(err error, cause string) error { return &withCause{err, cause} }
 func Of(err error) string {
 	added := (interface{ Cause() string })(nil)
 	timeout, network := net.Error(nil), (*net.OpError)(nil)
+	untrusted, noTLS := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
 	switch e, ok := errors.AsType[*mysql.MySQLError](err); {
 	case err == nil:
 		return ""
@@ -55,6 +60,10 @@ func Of(err error) string {
 		return Refused
 	case redis.HasErrorPrefix(err, "READONLY"):
 		return ReadOnly
+	case errors.As(err, &untrusted):
+		return Untrusted
+	case errors.As(err, &noTLS) || errors.Is(err, mysql.ErrNoTLS):
+		return NoTLS
 	case errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, redis.ErrPoolTimeout):
 		return Silent
 	case errors.As(err, &network) && network.Op == "remote error": // an alert of TLS: it answers
@@ -77,6 +86,8 @@ func ofMySQL(number uint16) string {
 		return NotMigrated
 	case 1290, 1792, 1836:
 		return ReadOnly
+	case 3159:
+		return NeedsTLS
 	}
 	return Other
 }

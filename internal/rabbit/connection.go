@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -73,6 +74,10 @@ func withCause(err error) error {
 		return cause.With(err, cause.Refused)
 	case ok && closed.Code == amqp.NotAllowed:
 		return cause.With(err, "refuses the virtual host")
+	}
+	// The reader got bytes that are no frame, such as an alert of TLS.
+	if ok && closed.Code == amqp.FrameError && strings.HasPrefix(closed.Reason, "Exception (501)") {
+		return cause.With(err, "speaks no AMQP; if it requires TLS, write amqps://")
 	}
 	return err
 }

@@ -162,7 +162,9 @@ type server struct {
 
 // redisServer describes Redis.
 func redisServer(cfg config.Redis, client redis.UniversalClient) server {
-	setting, credentials := "SECKILL_REDIS_ADDRS", "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD"
+	// Without TLS a Redis that requires it ends the connection, and the reverse is silence.
+	setting := "SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS"
+	credentials := "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD"
 	if cfg.SentinelMaster != "" { // sentinels answer nil for a name that they do not know
 		setting += ", SECKILL_REDIS_SENTINEL_MASTER"
 		credentials += ", SECKILL_REDIS_SENTINEL_PASSWORD"
@@ -199,7 +201,7 @@ func probe(ctx context.Context, log *slog.Logger, servers ...server) error {
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
 		if err := s.ask(asking); err != nil && ctx.Err() == nil {
 			problem, setting := s.problem(err)
-			log.Warn(problem, "setting", setting, "host", s.host, "err", err)
+			log.Warn(problem, "setting", setting, "host", s.host, "cause", cause.Of(err), "err", err)
 		}
 		cancel()
 	}
@@ -213,6 +215,11 @@ func (s server) problem(err error) (problem, setting string) {
 		return "the database is not migrated", s.setting
 	case cause.Refused:
 		return "the server refuses the user or the password: correct the setting", s.credentials
+	case cause.Untrusted:
+		return "the server's certificate is not valid: renew it, name the host that it is for, or " +
+			"trust its authority (SSL_CERT_FILE)", s.setting
+	case cause.NoTLS, cause.NeedsTLS:
+		return "the server and the setting differ in TLS: correct the setting", s.setting
 	case cause.Unreachable, cause.Silent:
 		return "a server does not answer: start it, or correct its setting", s.setting
 	}

@@ -42,7 +42,9 @@ func TestProbe_NamesSettingAndHostOfEachServer(t *testing.T) {
 		}
 		settings = append(settings, warning.Setting)
 	}
-	require.Equal(t, []string{"SECKILL_REDIS_ADDRS", "SECKILL_MYSQL_DSN", "SECKILL_AMQP_URL"}, settings)
+	require.Equal(t, []string{
+		"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS", "SECKILL_MYSQL_DSN", "SECKILL_AMQP_URL",
+	}, settings)
 }
 
 // TestProbe_EmptyDatabaseIsNotMigrated checks that the warning names the host and the command.
@@ -115,7 +117,7 @@ func TestProbe_UnknownSentinelMasterNamesItsSetting(t *testing.T) {
 	require.NoError(t, ProbeRedis(cfg, client,
 		slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
 	require.Contains(t, log.String(),
-		`"setting":"SECKILL_REDIS_ADDRS, SECKILL_REDIS_SENTINEL_MASTER"`)
+		`"setting":"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS, SECKILL_REDIS_SENTINEL_MASTER"`)
 }
 
 // TestCheck_ShowsNoPartOfAPassword uses passwords that end where a URL's host begins.

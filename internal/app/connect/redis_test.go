@@ -1,20 +1,28 @@
 package connect
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -105,4 +113,62 @@ func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
 	stranger := RedisOf(guesses)
 	defer stranger.Close()
 	require.Error(t, stranger.Ping(t.Context()).Err())
+}
+
+// TestProbe_NamesWhatIsWrongWithTLS asks a server whose certificate is for another host, one without
+// TLS, and one that refuses plain AMQP with an alert of TLS, as RabbitMQ does. It comes after the
+// test that sets SSL_CERT_FILE, because a process reads the certificates once.
+func TestProbe_NamesWhatIsWrongWithTLS(t *testing.T) {
+	encrypted, plain := httptest.NewTLSServer(nil), httptest.NewServer(nil)
+	defer encrypted.Close()
+	defer plain.Close()
+	alerts := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	defer alerts.Close()
+	go func() {
+		for conn, err := alerts.Accept(); err == nil; conn, err = alerts.Accept() {
+			_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 70, 0})
+		}
+	}()
+	redisLog := func(addr string) string {
+		var log strings.Builder
+		cfg := config.Redis{Addrs: []string{addr}, TLS: true}
+		client := RedisOf(cfg)
+		defer client.Close()
+		require.NoError(t, ProbeRedis(cfg, client,
+			slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
+		return log.String()
+	}
+	amqpLog := func(url string) string {
+		var log strings.Builder
+		p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{url}}))(t)
+		ctx, stop := context.WithCancel(t.Context())
+		running := make(chan error, 1)
+		go func() { running <- p.Run(ctx) }()
+		require.NoError(t, probe(ctx, slog.New(slog.NewJSONHandler(&log, nil)), server{
+			"SECKILL_AMQP_URL", "", p.Hosts(),
+			func(ctx context.Context) error { return app.AwaitUp(ctx, p) },
+		}))
+		stop()
+		require.NoError(t, <-running)
+		return log.String()
+	}
+	// On a busy machine a handshake may exceed its deadline.
+	logs := func(ask func(string) string, address string, wants ...string) {
+		t.Helper()
+		var line string
+		for range 10 {
+			line = ask(address)
+			if !slices.ContainsFunc(wants, func(w string) bool { return !strings.Contains(line, w) }) {
+				return
+			}
+		}
+		require.Fail(t, "another warning", "%s\nwants %v", line, wants)
+	}
+	_, port, _ := net.SplitHostPort(encrypted.Listener.Addr().String())
+	untrusted := "localhost:" + port // the certificate is for 127.0.0.1
+	invalid := []string{`"host":"` + untrusted, `"cause":"` + cause.Untrusted, "SSL_CERT_FILE"}
+	logs(redisLog, untrusted, append(invalid, `"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS"`)...)
+	logs(amqpLog, "amqps://"+untrusted, append(invalid, `"SECKILL_AMQP_URL"`)...)
+	logs(redisLog, plain.Listener.Addr().String(), cause.NoTLS)
+	logs(amqpLog, "amqp://"+alerts.Addr().String(), "amqps://")
 }
