@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
+	"regexp"
 	"sync"
 	"time"
 )
@@ -14,6 +15,10 @@ const (
 	// maxRepeats bounds the warnings that are remembered. Others are written each time.
 	maxRepeats = 1000
 )
+
+// passing matches what differs between equal errors: the time in that of an expired certificate, and
+// the port of a connection's own end.
+var passing = regexp.MustCompile(`current time \S+|:\d+->`)
 
 // repeats writes a warning or an error once in repeatPause while it stays the same: its message and
 // all its attributes. A dozen workers retry several times a second while a server is down. The next
@@ -76,7 +81,7 @@ func (h repeats) WithGroup(name string) slog.Handler {
 
 // allow reports whether a record of a moment is to be written, and how many equal ones were not.
 func (w *written) allow(text string, now time.Time) (dropped int, ok bool) {
-	key := maphash.String(w.seed, text)
+	key := maphash.String(w.seed, passing.ReplaceAllLiteralString(text, ""))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last, known := w.records[key]
