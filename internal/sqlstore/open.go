@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/cause"
 )
 
@@ -28,6 +29,8 @@ type Store struct {
 	optimism optimism
 	slots    saleSlots
 	lastRows *lru.Cache[int64, saleRow] // by goods id, see writeOptimistically
+	// batches merges the transactions of batches; nil on MySQL. See transact.
+	batches *batcher.Batcher[struct{}, func(*gorm.DB) error, error]
 }
 
 // Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	gormsqlite "github.com/glebarez/sqlite"
+
+	"flashsale.dev/seckill/internal/batcher"
 )
 
 // sqliteParams make SQLite durable and free of lock upgrades. Each commit syncs the write-ahead
@@ -30,6 +32,7 @@ func openSQLite(ctx context.Context, dsn string) (*Store, error) {
 	store, err := newStore(pool, &gormsqlite.Dialector{Conn: pool})
 	if err == nil {
 		store.addr = file
+		store.batches = batcher.New(sharedBatches, store.shareTransaction)
 	}
 	return store, err
 }

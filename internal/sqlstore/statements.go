@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -22,15 +23,62 @@ func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx
 func inTx[T any](
 	ctx context.Context, s *Store, op string, steps func(tx *gorm.DB) (T, error),
 ) (result T, err error) {
-	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) (err error) {
-		result, err = steps(tx)
+	var got T // a caller whose context ends does not read it
+	err = s.transact(ctx, op, func(tx *gorm.DB) (err error) {
+		got, err = steps(tx)
 		return err
 	})
 	if err != nil {
-		var none T // the transaction was rolled back, so there is no result
-		return none, wrapError(op, err)
+		return result, wrapError(op, err) // the transaction was rolled back
 	}
-	return result, nil
+	return got, nil
+}
+
+// transact runs steps in one transaction. On SQLite, batches of orders that are written at the same
+// time share one: each commit syncs the file, and buyers wait for that.
+func (s *Store) transact(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
+	if s.batches == nil || op != opWriteBatch {
+		return s.db.WithContext(ctx).Transaction(steps)
+	}
+	refused, err := s.batches.Do(ctx, struct{}{}, steps)
+	return cmp.Or(err, refused)
+}
+
+// sharedBatches bounds the batches of one transaction.
+const sharedBatches = 64
+
+// leavesOthers reports whether an error has undone no more than its own statement in SQLite.
+func leavesOthers(err error) bool {
+	return errors.Is(err, errNotNew) || errors.Is(err, order.ErrSwapMissed) || isDuplicate(err) ||
+		isAnswer(err) || isDataError(err)
+}
+
+// shareTransaction runs the steps of several callers in one transaction, each in a savepoint. An
+// error that may have undone the steps of others fails all of them.
+func (s *Store) shareTransaction(
+	ctx context.Context, _ struct{}, all []func(tx *gorm.DB) error,
+) ([]error, error) {
+	refused := make([]error, len(all))
+	return refused, s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		for i, steps := range all {
+			if err := tx.Exec("SAVEPOINT batch").Error; err != nil {
+				return err
+			}
+			refused[i] = steps(tx)
+			if refused[i] != nil {
+				if !leavesOthers(refused[i]) {
+					return refused[i]
+				}
+				if err := tx.Exec("ROLLBACK TO batch").Error; err != nil {
+					return err
+				}
+			}
+			if err := tx.Exec("RELEASE batch").Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // inTx is inTx for steps without a result.

@@ -12,7 +12,7 @@ import (
 )
 
 // Consumer reads every shard's stream and passes its messages to the writer in batches. It
-// acknowledges a batch after the commit. A crash in between leads to a redelivery, and the writer
+// acknowledges a message after the commit. A crash in between leads to a redelivery, and the writer
 // recognises the orders that are already written.
 type Consumer struct {
 	*Writer
@@ -67,20 +67,17 @@ func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) 
 		}
 		c.Log.DebugContext(ctx, "writing a batch",
 			"shard", shard, "messages", len(batch), "orders", countOrders(batch))
-		if err := c.write(ctx, batch); err != nil {
-			return err
-		}
-		if err := stream.Ack(batch[len(batch)-1].Tag); err != nil {
+		if err := c.write(ctx, batch, stream); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write writes a batch as one span that is linked to the trace of each message.
-func (c *Consumer) write(ctx context.Context, batch []received) error {
+// write writes and acknowledges a batch as one span that is linked to the trace of each message.
+func (c *Consumer) write(ctx context.Context, batch []received, stream order.Stream) error {
 	ctx, end := order.StartSpan(ctx, c.Tracer, "write a batch", marksOf(batch)...)
-	err := c.Write(ctx, batch)
+	err := c.Write(ctx, batch, func(n int) error { return stream.Ack(batch[n-1].Tag) })
 	end(err)
 	return err
 }

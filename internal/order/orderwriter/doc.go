@@ -1,9 +1,9 @@
 // Package orderwriter consumes order messages and writes them to MySQL.
 //
 // A Consumer collects deliveries into batches. The Writer groups a batch by goods and writes each
-// goods in one transaction. It inserts the rows and lowers the stock by a versioned
-// compare-and-swap. After the commit it settles the orders in Redis, and only then the Consumer
-// acknowledges the messages. A crash at any point repeats messages, and repeated messages are
+// goods in one transaction, for several goods at a time. It inserts the rows and lowers the stock
+// by a versioned compare-and-swap. After the commit it settles the orders in Redis, and only then
+// acknowledges their messages. A crash at any point repeats messages, and repeated messages are
 // recognised by their order number.
 //
 // The Writer retries infrastructure errors in a new transaction until they end. It isolates an

@@ -8,6 +8,7 @@ import (
 // sorted is a batch by goods.
 type sorted struct {
 	goods    []int64 // in the order of their first line
+	before   []int   // messages at the batch's start that need no more than the goods before each
 	lines    map[int64][]sourcedLine
 	barriers []goodsBarrier
 	dead     []order.DeadLetter // lines and messages that break a rule
@@ -27,7 +28,11 @@ type sourcedLine struct {
 // sort groups a batch by goods, because one transaction locks one goods row.
 func (w *Writer) sort(batch []received) sorted {
 	s := sorted{lines: make(map[int64][]sourcedLine)}
-	for _, r := range batch {
+	done := 0 // messages before the first barrier, which the writer records last
+	for i, r := range batch {
+		if len(s.barriers) == 0 {
+			done = i
+		}
 		switch {
 		case r.err != nil:
 			s.dead = append(s.dead,
@@ -35,15 +40,16 @@ func (w *Writer) sort(batch []received) sorted {
 		case r.message.Barrier != nil:
 			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
 		default:
-			w.sortLines(&s, r)
+			w.sortLines(&s, r, done)
 		}
 	}
 	return s
 }
 
 // sortLines adds the lines of one message. An invalid line becomes a dead letter, and the valid
-// lines of its message are written.
-func (w *Writer) sortLines(s *sorted, r received) {
+// lines of its message are written. done is the number of messages at the batch's start that the
+// goods before them complete.
+func (w *Writer) sortLines(s *sorted, r received, done int) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {
 		n, err := w.Keys.Verify(l.OrderSn, l.BuyerID)
@@ -54,7 +60,7 @@ func (w *Writer) sortLines(s *sorted, r received) {
 			continue
 		}
 		if _, known := s.lines[goods]; !known {
-			s.goods = append(s.goods, goods)
+			s.goods, s.before = append(s.goods, goods), append(s.before, done)
 		}
 		l.Epoch = max(l.Epoch, n.Epoch) // earlier releases wrote it into the number
 		s.lines[goods] = append(s.lines[goods], sourcedLine{l, r.DeliveryInfo})

@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Metrics receives the results of transactions.
@@ -71,19 +72,19 @@ type Writer struct {
 	Log            *slog.Logger
 }
 
-// Write writes a batch of deliveries to MySQL. It fails only if ctx ends first. The consumer must
-// then acknowledge no message of the batch.
-func (w *Writer) Write(ctx context.Context, batch []received) error {
+// Write writes a batch of deliveries to MySQL. It calls ack whenever the number of messages at the
+// batch's start that are written has grown, with that number. Publishers that wait for an
+// acknowledgement wait for no sale behind theirs. Write fails only if ctx ends first or ack fails.
+// The messages that are not acknowledged are redelivered.
+func (w *Writer) Write(ctx context.Context, batch []received, ack func(n int) error) error {
 	work := w.sort(batch)
 	for _, d := range work.dead {
 		if err := w.addDeadLetter(ctx, d); err != nil {
 			return err
 		}
 	}
-	for _, goods := range work.goods {
-		if err := w.writeLines(ctx, goods, work.lines[goods]); err != nil {
-			return err
-		}
+	if err := w.writeGoods(ctx, work, ack); err != nil {
+		return err
 	}
 	for _, b := range work.barriers {
 		record := func() error {
@@ -97,7 +98,24 @@ func (w *Writer) Write(ctx context.Context, batch []received) error {
 			return err
 		}
 	}
-	return nil
+	return ack(len(batch))
+}
+
+// writeGoods writes the lines of a batch, for several goods at a time, because each waits for a
+// commit and for Redis.
+func (w *Writer) writeGoods(ctx context.Context, work sorted, ack func(n int) error) error {
+	p := progress{ack: ack, before: work.before, written: make([]bool, len(work.goods))}
+	places := make([]int, len(work.goods))
+	for i := range places {
+		places[i] = i
+	}
+	workers.Each(ctx, places, func(ctx context.Context, i int) {
+		p.end(i, w.writeLines(ctx, work.goods[i], work.lines[work.goods[i]]))
+	})
+	if p.err == nil && p.next < len(places) {
+		return ctx.Err()
+	}
+	return p.err
 }
 
 // writeLines commits order lines of one goods, all in one transaction if possible.
