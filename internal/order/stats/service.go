@@ -98,7 +98,7 @@ func (s *Service) Statistics(
 	if err != nil {
 		return Statistics{}, err
 	}
-	f := Statistics{View: seckill.View{Sale: sale, Available: sale.Stock, Now: time.Now().UTC()}}
+	f := Statistics{View: seckill.View{Sale: sale, Available: sale.Stock, Now: s.sales.Now(ctx)}}
 	if sale.Status != seckill.Draft { // a draft is not in Redis
 		if f.View, err = s.reader.Sale(ctx, goodsID); err != nil {
 			return f, err

@@ -123,7 +123,7 @@ func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.
 		reads.Go(func() { views[i], errs[i] = c.Sale(ctx, sale.GoodsID) })
 	}
 	reads.Wait()
-	err = fillFromStore(views, errs, sales)
+	err = c.reader.fillFromStore(ctx, views, errs, sales)
 	for i, sale := range sales {
 		views[i].Details = sale.Details
 	}
@@ -132,7 +132,9 @@ func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.
 
 // fillFromStore replaces views that failed by MySQL's rows. It returns an error if every view
 // failed, or one failed with anything but Unavailable.
-func fillFromStore(views []seckill.View, errs []error, sales []seckill.Sale) error {
+func (r *SaleReader) fillFromStore(
+	ctx context.Context, views []seckill.View, errs []error, sales []seckill.Sale,
+) error {
 	missing := 0
 	for i, err := range errs {
 		if err == nil {
@@ -142,7 +144,9 @@ func fillFromStore(views []seckill.View, errs []error, sales []seckill.Sale) err
 		if missing == len(sales) || seckill.ReasonOf(err) != seckill.Unavailable {
 			return err
 		}
-		views[i] = storedView(sales[i])
+		if views[i], err = r.storedView(ctx, sales[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -23,7 +23,10 @@ type partialRedis struct {
 	down map[int64]bool
 }
 
-var errNoAnswer = errors.New("no answer")
+var (
+	errNoAnswer  = errors.New("no answer")
+	databaseTime = time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
+)
 
 func (h partialRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
 	if h.down[goodsID] {
@@ -35,6 +38,9 @@ func (h partialRedis) View(_ context.Context, goodsID int64) (seckill.View, erro
 func (h partialRedis) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
 	return seckill.Sale{GoodsID: goodsID, Total: 10, Stock: 7}, nil
 }
+
+// Now is a clock that differs from this host's.
+func (h partialRedis) Now(context.Context) (time.Time, error) { return databaseTime, nil }
 
 func (h partialRedis) ExposedSales(
 	ctx context.Context, _ int64, _ int,
@@ -57,6 +63,7 @@ func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 		require.Equal(t, want, views[i].Available)
 	}
 	require.Equal(t, seckill.GateMissing, views[1].Gate, "the catalog reads the sale from MySQL")
+	require.Equal(t, databaseTime, views[1].Now)
 
 	h.down[0], h.down[2] = true, true
 	_, err := sales.Sales(t.Context(), 0, 3)

@@ -41,6 +41,11 @@ func (d *drafts) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
 	return sale, err
 }
 
+// Now is an hour behind this host's clock.
+func (d *drafts) Now(context.Context) (time.Time, error) {
+	return time.Now().Add(-time.Hour), nil
+}
+
 func (d *drafts) EndRest(context.Context, int64) error {
 	d.restsEnded.Add(1)
 	return nil
@@ -133,4 +138,15 @@ func TestSaleReader_BoundsTheMissingSales(t *testing.T) {
 	before := d.queries.Load()
 	_, _ = reader.Sale(t.Context(), 100)
 	require.Equal(t, before+1, d.queries.Load())
+}
+
+// TestSaleReader_LostSaleHasTheDatabasesTime reads a sale that Redis has lost, on a host whose
+// clock is an hour ahead of the database's. A buyer who reads "ended" gives up.
+func TestSaleReader_LostSaleHasTheDatabasesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drafts{reading: func() {}}
+		d.exposed.Store(true)
+		v := must.Get(catalog.NewSaleReader(d, d).Sale(t.Context(), 42))(t)
+		require.Equal(t, time.Now().Add(-time.Hour), v.Now)
+	})
 }

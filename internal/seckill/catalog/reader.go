@@ -28,6 +28,9 @@ type SaleStore interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// ExposedSales lists exposed sales, newest first, below a goods id (0: from the top).
 	ExposedSales(ctx context.Context, below int64, limit int) ([]seckill.Sale, error)
+	// Now returns the time of the database's server. It decides on the phase of a sale that Redis
+	// has not, because a node's clock may be wrong.
+	Now(ctx context.Context) (time.Time, error)
 }
 
 // SaleReader reads the current state of sales. Concurrent callers of one sale share one call to
@@ -136,13 +139,17 @@ func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.Vie
 	case err != nil:
 		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)
 	}
-	return storedView(sale), nil
+	return r.storedView(ctx, sale)
 }
 
 // storedView is the view of a sale of which Redis has no state.
-func storedView(sale seckill.Sale) seckill.View {
-	return seckill.View{
-		Sale: sale, Gate: seckill.GateMissing, Now: time.Now().UTC(),
-		Available: sale.Stock, Sold: sale.Total - sale.Stock,
+func (r *SaleReader) storedView(ctx context.Context, sale seckill.Sale) (seckill.View, error) {
+	now, err := r.store.Now(ctx)
+	if err != nil {
+		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)
 	}
+	return seckill.View{
+		Sale: sale, Gate: seckill.GateMissing, Now: now,
+		Available: sale.Stock, Sold: sale.Total - sale.Stock,
+	}, nil
 }
