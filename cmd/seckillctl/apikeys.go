@@ -23,7 +23,7 @@ func anOperator() seckill.Actor { return seckill.Actor{Role: seckill.Operator} }
 // withKeys opens the database and calls work with its API keys.
 func (d database) withKeys(s *session, work func(*apikey.Service) error) error {
 	return d.with(s, func(store *sqlstore.Store) error {
-		return work(&apikey.Service{Store: store, Now: time.Now})
+		return work(&apikey.Service{Store: store})
 	})
 }
 

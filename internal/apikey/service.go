@@ -29,14 +29,13 @@ type Store interface {
 	// RevokeAPIKey revokes a key, for the context's actor. A key that is revoked keeps its time and
 	// its revoker.
 	RevokeAPIKey(ctx context.Context, id, by string, now time.Time) error
+	// Now returns the time of the database's server.
+	Now(ctx context.Context) (time.Time, error)
 }
 
 // Service makes, lists and revokes keys for merchants and operators. Callers refuse other roles and
 // callers who use a key themselves.
-type Service struct {
-	Store Store
-	Now   func() time.Time
-}
+type Service struct{ Store Store }
 
 // NewKey describes a key to make.
 type NewKey struct {
@@ -89,11 +88,15 @@ func (s *Service) Create(
 		return Key{}, "", seckill.NewError(seckill.Conflict,
 			"the merchant has %d keys; revoke one first", MaxKeys)
 	}
+	now, err := s.Store.Now(ctx)
+	if err != nil {
+		return Key{}, "", unreachable(err)
+	}
 	id, text := newSecret()
 	_, secret, _ := parse(text)
 	k = Key{
 		ID: id, MerchantID: n.MerchantID, Name: n.Name, Scopes: inOrder(n.Scopes),
-		Hash: hashOf(secret), CreatedBy: by.ID, CreatedAt: s.Now().UTC().Truncate(time.Millisecond),
+		Hash: hashOf(secret), CreatedBy: by.ID, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return k, text, unreachable(s.Store.AddAPIKey(seckill.WithActor(ctx, by), k))
 }
@@ -128,7 +131,11 @@ func (s *Service) Revoke(ctx context.Context, by seckill.Actor, id string) (Key,
 	case !by.MayManage(k.MerchantID):
 		return Key{}, seckill.NewError(seckill.Forbidden, "this is another merchant's key")
 	}
-	if err := s.Store.RevokeAPIKey(seckill.WithActor(ctx, by), id, by.ID, s.Now()); err != nil {
+	now, err := s.Store.Now(ctx)
+	if err == nil {
+		err = s.Store.RevokeAPIKey(seckill.WithActor(ctx, by), id, by.ID, now)
+	}
+	if err != nil {
 		return Key{}, unreachable(err)
 	}
 	return s.Find(ctx, id)

@@ -3,7 +3,6 @@ package apikey
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,9 +14,7 @@ import (
 func TestService_IsUnavailableWithoutItsStore(t *testing.T) {
 	ctx, by := t.Context(), seckill.Actor{ID: "70", Role: seckill.Merchant}
 	id, _ := newSecret()
-	s := &Service{
-		Store: &memory{keys: map[string]Key{}, err: errors.New("the database is down")}, Now: time.Now,
-	}
+	s := &Service{&memory{keys: map[string]Key{}, err: errors.New("the database is down")}}
 	_, _, created := s.Create(ctx, by, NewKey{MerchantID: by.ID, Name: "n", Scopes: Scopes()})
 	_, listed := s.List(ctx, by, "", "", 10)
 	_, revoked := s.Revoke(ctx, by, id)

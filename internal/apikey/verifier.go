@@ -36,6 +36,8 @@ type Reader interface {
 	APIKeysByID(ctx context.Context, ids []string) ([]Key, error)
 	// UseAPIKeys sets the time of the last use of keys, except for those with a later time.
 	UseAPIKeys(ctx context.Context, ids []string, at time.Time) error
+	// Now returns the time of the database's server.
+	Now(ctx context.Context) (time.Time, error)
 }
 
 // found is what a read returned for one id. Its key is nil where none exists.
@@ -55,7 +57,7 @@ type Verifier struct {
 	batches        *batcher.Batcher[struct{}, string, found]
 
 	mu   sync.Mutex
-	used map[string]bool // ids of keys whose use Run writes next; only existing keys
+	used map[string]time.Time // recorded use of the keys that were used; only existing keys
 }
 
 // NewVerifier returns a verifier. Run must run beside it.
@@ -69,7 +71,8 @@ func NewVerifier(store Reader, now func() time.Time, log *slog.Logger) (*Verifie
 		return nil, fmt.Errorf("API key cache: %w", err)
 	}
 	v := &Verifier{
-		store: store, now: now, log: log, known: known, unknown: unknown, used: map[string]bool{},
+		store: store, now: now, log: log, known: known, unknown: unknown,
+		used: map[string]time.Time{},
 	}
 	v.batches = batcher.New(lookups, v.read)
 	return v, nil
@@ -162,14 +165,11 @@ func (v *Verifier) read(ctx context.Context, _ struct{}, ids []string) ([]found,
 	return answers, nil
 }
 
-// noteUse remembers the use of a key whose recorded use is old.
+// noteUse remembers the use of a key.
 func (v *Verifier) noteUse(k *Key) {
-	if v.now().Sub(k.LastUsedAt) < usePrecision {
-		return
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.used[k.ID] = true
+	v.used[k.ID] = k.LastUsedAt
 }
 
 // Run writes the uses of keys until ctx ends. A stop loses the uses of the last seconds.
@@ -177,24 +177,32 @@ func (v *Verifier) Run(ctx context.Context) error {
 	return workers.Every(ctx, useInterval, v.writeUses)
 }
 
-// writeUses writes the uses since the last call. Failed ones are dropped: the next use of the key
-// notes it again.
+// writeUses writes the uses since the last call of keys whose recorded use is old. Failed ones are
+// dropped: the next use of the key notes it again.
 func (v *Verifier) writeUses(ctx context.Context) {
 	v.mu.Lock()
 	used := v.used
-	v.used = map[string]bool{}
+	v.used = map[string]time.Time{}
 	v.mu.Unlock()
-	ids := make([]string, 0, len(used))
-	for id := range used {
-		ids = append(ids, id)
+	if len(used) == 0 {
+		return
 	}
-	slices.Sort(ids) // so that nodes lock the rows in one order
 	ctx, cancel := context.WithTimeout(ctx, useTimeout)
 	defer cancel()
-	for part := range slices.Chunk(ids, lookups) {
-		if err := v.store.UseAPIKeys(ctx, part, v.now()); err != nil {
-			v.log.WarnContext(ctx, "cannot write the last use of API keys", "err", err)
-			return
+	now, err := v.store.Now(ctx)
+	ids := make([]string, 0, len(used))
+	for id, recorded := range used {
+		if now.Sub(recorded) >= usePrecision {
+			ids = append(ids, id)
 		}
+	}
+	slices.Sort(ids) // so that nodes lock the rows in one order
+	for part := range slices.Chunk(ids, lookups) {
+		if err == nil {
+			err = v.store.UseAPIKeys(ctx, part, now)
+		}
+	}
+	if err != nil {
+		v.log.WarnContext(ctx, "cannot write the last use of API keys", "err", err)
 	}
 }

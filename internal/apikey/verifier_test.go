@@ -78,6 +78,11 @@ func (m *memory) RevokeAPIKey(_ context.Context, id, by string, now time.Time) e
 	return m.err
 }
 
+// Now is an hour ahead of this host's clock.
+func (m *memory) Now(context.Context) (time.Time, error) {
+	return time.Now().Add(time.Hour), m.err
+}
+
 func (m *memory) UseAPIKeys(_ context.Context, ids []string, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +99,7 @@ func newFixture(t *testing.T) (*memory, *Service, *Verifier, *bytes.Buffer) {
 	t.Helper()
 	m, log := &memory{keys: map[string]Key{}}, &bytes.Buffer{}
 	v := must.Get(NewVerifier(m, time.Now, slog.New(slog.NewTextHandler(log, nil))))(t)
-	return m, &Service{Store: m, Now: time.Now}, v, log
+	return m, &Service{Store: m}, v, log
 }
 
 func merchant() seckill.Actor { return seckill.Actor{ID: "70", Role: seckill.Merchant} }
@@ -365,4 +370,20 @@ func TestRevoke_Refuses(t *testing.T) {
 	require.Equal(t, seckill.Forbidden, seckill.ReasonOf(err))
 	_, err = s.List(t.Context(), other, "70", "", 9)
 	require.Equal(t, seckill.Forbidden, seckill.ReasonOf(err))
+}
+
+// TestKeys_HaveTheDatabasesTimes makes, uses and revokes a key on a host whose clock is an hour
+// behind the database's.
+func TestKeys_HaveTheDatabasesTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, s, v, _ := newFixture(t)
+		k, text := make1(t, s)
+		must.Get(v.Verify(t.Context(), text))(t)
+		v.writeUses(t.Context())
+		k = must.Get(s.Revoke(t.Context(), merchant(), k.ID))(t)
+		now := must.Get(m.Now(t.Context()))(t)
+		for _, at := range []time.Time{k.CreatedAt, k.LastUsedAt, k.RevokedAt} {
+			require.WithinDuration(t, now, at, time.Second)
+		}
+	})
 }

@@ -120,7 +120,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Shipping: &shipping.Service{
 			Orders: services.Orders, Store: p.Store, Sealer: auth.Addresses{Keys: phones},
 		},
-		APIKeys: &apikey.Service{Store: p.Store, Now: time.Now}, KeyVerifier: keys,
+		APIKeys: &apikey.Service{Store: p.Store}, KeyVerifier: keys,
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
 		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,

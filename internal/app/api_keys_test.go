@@ -26,7 +26,7 @@ type madeKey struct {
 
 // newKey makes a key of a merchant, as an operator.
 func (h *fixture) newKey(merchantID string, scopes ...apikey.Scope) madeKey {
-	service := apikey.Service{Store: h.Store, Now: time.Now}
+	service := apikey.Service{Store: h.Store}
 	k, text, err := service.Create(h.t.Context(), operator(),
 		apikey.NewKey{MerchantID: merchantID, Name: "stock system", Scopes: scopes})
 	require.NoError(h.t, err)

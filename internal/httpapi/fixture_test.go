@@ -94,7 +94,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 		Endpoints: &webhook.Service{
 			Store: up.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: allow, Log: log,
 		},
-		APIKeys:     &apikey.Service{Store: up.Store, Now: time.Now},
+		APIKeys:     &apikey.Service{Store: up.Store},
 		KeyVerifier: must.Get(apikey.NewVerifier(up.Store, time.Now, log))(t),
 		Events:      &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics:  s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -14,9 +15,17 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// storeAt is a store with a fixed clock.
+type storeAt struct {
+	*Store
+	now time.Time
+}
+
+func (s storeAt) Now(context.Context) (time.Time, error) { return s.now, nil }
+
 func (h fixture) addAPIKey(merchantID, name string, now time.Time) apikey.Key {
 	h.t.Helper()
-	service := apikey.Service{Store: h.Store, Now: func() time.Time { return now }}
+	service := apikey.Service{Store: storeAt{h.Store, now}}
 	k, _, err := service.Create(h.t.Context(), seckill.Actor{ID: "1", Role: seckill.Operator},
 		apikey.NewKey{MerchantID: merchantID, Name: name, Scopes: apikey.Scopes()})
 	require.NoError(h.t, err)
