@@ -337,7 +337,7 @@ func (a *api) asset(_ context.Context, r *request) (response, error) {
 		body := found.Body
 		if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
-			body = found.Gzip
+			body = found.Gzip()
 		}
 		c.Data(http.StatusOK, found.Type, body)
 	}}, nil

@@ -12,13 +12,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Asset is a file that a page loads.
 type Asset struct {
 	Type string // media type
 	Body []byte
-	Gzip []byte // Body, compressed
+	Gzip func() []byte // returns Body compressed, by the first call
 }
 
 // assets are all files under one version. Modules import each other by relative addresses, so a
@@ -72,10 +73,7 @@ func loadAssets(byPage map[string]map[Lang]Words, brand Brand) (*assets, error) 
 				[]byte(";\nexport default "), text, []byte(";\n"))
 		}
 	}
-	a, err := pack(bodies)
-	if err != nil {
-		return nil, err
-	}
+	a := pack(bodies)
 	a.modules = modules
 	return a, nil
 }
@@ -99,21 +97,20 @@ func withoutComments(source []byte) []byte {
 	return out.Bytes()
 }
 
-// pack compresses the files and derives their common version from all names and bodies.
-func pack(bodies map[string][]byte) (*assets, error) {
+// pack derives the common version of the files from all names and bodies.
+func pack(bodies map[string][]byte) *assets {
 	sum := sha256.New()
 	a := &assets{byName: make(map[string]Asset)}
 	for _, name := range slices.Sorted(maps.Keys(bodies)) {
 		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(bodies[name])) // a hash never fails
 		_, _ = sum.Write(bodies[name])
-		zipped, err := compress(bodies[name])
-		if err != nil {
-			return nil, fmt.Errorf("assets: compress %s: %w", name, err)
+		a.byName[name] = Asset{
+			Type: mediaType(name), Body: bodies[name],
+			Gzip: sync.OnceValue(func() []byte { return compress(bodies[name]) }),
 		}
-		a.byName[name] = Asset{Type: mediaType(name), Body: bodies[name], Gzip: zipped}
 	}
 	a.version = hex.EncodeToString(sum.Sum(nil)[:8])
-	return a, nil
+	return a
 }
 
 // mediaType returns the Content-Type, which browsers need because of nosniff. The tables of package
@@ -137,17 +134,13 @@ func mediaType(name string) string {
 	}
 }
 
-func compress(body []byte) ([]byte, error) {
+// compress ignores errors: the level is valid, and a write to memory never fails.
+func compress(body []byte) []byte {
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(body); err != nil {
-		return nil, err
-	}
-	err = w.Close() // writes the trailer
-	return out.Bytes(), err
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	_, _ = w.Write(body)
+	_ = w.Close() // writes the trailer
+	return out.Bytes()
 }
 
 // modulesOf returns a script and all scripts that it imports.
