@@ -20,6 +20,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
@@ -62,13 +63,23 @@ var secret = []byte("a secret that only the tests know, long enough")
 
 // openIdle starts a fixture without workers.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
-	h := &fixture{t: t, bank: &bank{}, data: t.TempDir()}
+	b := &bank{}
+	h := openPaidBy(t, paymentTimeout, b)
+	h.bank = b
+	return h
+}
+
+// openPaidBy starts a fixture without workers, with a payment provider.
+func openPaidBy(
+	t *testing.T, paymentTimeout time.Duration, provider payment.Provider,
+) *fixture {
+	h := &fixture{t: t, data: t.TempDir()}
 	files := t.TempDir()
 	h.log = must.Get(os.Create(filepath.Join(files, "log")))(t)
 	h.messages = must.Get(os.Create(filepath.Join(files, "messages")))(t)
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	up := must.Get(embedded.Start(t.Context(), h.data, 0, log))(t)
-	up.Provider, up.Queue = h.bank, &spiedOn{up.Queue, h.messages}
+	up.Provider, up.Queue = provider, &spiedOn{up.Queue, h.messages}
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second,
 		PaymentTimeout: paymentTimeout, BatchSize: 500,

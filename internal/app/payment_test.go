@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
@@ -126,11 +125,7 @@ func (notifyingBank) Event(
 
 func TestPaymentWebhook_ProviderWithoutPages(t *testing.T) {
 	t.Parallel()
-	h := openIdle(t, 15*time.Minute)
-	h.Provider = notifyingBank{h.bank}
-	h.api = must.Get(app.NewAPI(h.Parts, h.settings,
-		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)
-	h.server.Config.Handler = h.api.Handler
+	h := openPaidBy(t, 15*time.Minute, notifyingBank{&bank{}})
 	h.work()
 	goods := h.exposed("5", "1")
 	sn := h.buys(buyer(1), goods, "1")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/paymentprovider/stripepay"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/fakestripe"
@@ -25,14 +24,10 @@ type stripeFixture struct {
 func openStripe(t *testing.T, paymentTimeout time.Duration) *stripeFixture {
 	t.Parallel()
 	s := fakestripe.Start(t)
-	h := openIdle(t, paymentTimeout)
-	h.Provider = must.Get(stripepay.New(stripepay.Options{
+	h := openPaidBy(t, paymentTimeout, must.Get(stripepay.New(stripepay.Options{
 		Key: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret, URL: s.URL,
 		PublicURL: "https://sale.example", Currency: "EUR", Now: time.Now,
-	}))(t)
-	h.api = must.Get(app.NewAPI(h.Parts, h.settings,
-		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)
-	h.server.Config.Handler = h.api.Handler
+	}))(t))
 	h.work()
 	return &stripeFixture{h, s}
 }
