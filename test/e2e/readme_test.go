@@ -19,16 +19,15 @@ import (
 // quickStart is the first command of README.md.
 var quickStart = regexp.MustCompile("\n## Quick start\n[^`]*```sh\n(.*)\n```\n")
 
-// TestREADME_QuickStartSellsExactlyItsUnits runs the command on another port, until the end.
+// TestREADME_QuickStartSellsExactlyItsUnits runs the command on another port, until the end. It has
+// only words, which no shell treats in its own way.
 func TestREADME_QuickStartSellsExactlyItsUnits(t *testing.T) {
 	command := quickStart.FindStringSubmatch(readme(t))[1]
-	require.Regexp(t, `^go run .*/standalone -demo$`, command)
-	for _, program := range shells() {
-		out := inShell(t, program, command+" -exit -addr 127.0.0.1:0 -data "+t.TempDir())
-		require.Contains(t, out, "PASS: 5000 buyers, 500 orders accepted, all 11 rules hold")
-		require.Contains(t, out, "total 500 = available 0 + pending 0 + sold 500; "+
-			"database: stock 0, active 500; balanced: true")
-	}
+	require.Regexp(t, `^go run [-a-z ./]+/standalone -demo$`, command)
+	out := inShell(t, shells()[0], command+" -exit -addr 127.0.0.1:0 -data "+t.TempDir())
+	require.Contains(t, out, "PASS: 5000 buyers, 500 orders accepted, all 11 rules hold")
+	require.Contains(t, out, "total 500 = available 0 + pending 0 + sold 500; "+
+		"database: stock 0, active 500; balanced: true")
 }
 
 // curlBlock is the shell block below README.md's heading "Buy something with curl".
