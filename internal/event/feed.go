@@ -37,7 +37,7 @@ func (f *Feed) Items(ctx context.Context, filter Filter, limit int) ([]Item, err
 	}
 	items := make([]Item, len(events))
 	for i, e := range events {
-		items[i] = NewItem(e, f.Currency)
+		items[i] = newItem(e, f.Currency)
 	}
 	return items, nil
 }

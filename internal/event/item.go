@@ -36,14 +36,15 @@ type Data struct {
 // TimeFormat is the form of all times.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
-// NewItem returns the item of an event. currency is that of sales without one of their own.
-func NewItem(e Event, currency string) Item {
+// newItem returns the item of an event. currency is that of sales without one of their own.
+func newItem(e Event, currency string) Item {
 	item := Item{
 		ID: strconv.FormatInt(e.Position, 10), Type: e.Type, Timestamp: FormatTime(e.At),
 		GoodsID: strconv.FormatInt(e.Sale.GoodsID, 10), OrderSn: e.Order.OrderSn,
 		Data: Data{
 			Status: e.status(), Title: e.Sale.Title, ExternalID: e.Sale.Details.ExternalID,
 			Currency: cmp.Or(e.Sale.Details.Currency, currency),
+			BuyerID:  e.Order.BuyerID, // a tombstone may have none
 		},
 	}
 	if e.Order.OrderSn == "" {
@@ -51,9 +52,6 @@ func NewItem(e Event, currency string) Item {
 		return item
 	}
 	item.Data.Quantity, item.Data.Amount = &e.Order.Quantity, &e.Order.Amount
-	if e.Order.BuyerID != "" { // a tombstone may have none
-		item.Data.BuyerID = e.Order.BuyerID
-	}
 	if e.Type == OrderFailed {
 		item.Data.FailureReason = e.Order.FailureReason
 	}

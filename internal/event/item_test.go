@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -14,9 +15,14 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestNewItem_HasTheStatusOfItsType checks every field of an item, and that an event shows the
+// stored is a store of events.
+type stored []event.Event
+
+func (s stored) Events(context.Context, event.Filter, int) ([]event.Event, error) { return s, nil }
+
+// TestFeed_ItemHasTheStatusOfItsType checks every field of an item, and that an event shows the
 // status after it and not the order's present one.
-func TestNewItem_HasTheStatusOfItsType(t *testing.T) {
+func TestFeed_ItemHasTheStatusOfItsType(t *testing.T) {
 	sale := seckill.Sale{
 		GoodsID: 5, Title: "A phone", Total: 9, Details: seckill.Details{ExternalID: "SKU-7"},
 	}
@@ -53,5 +59,7 @@ func requireItem(t *testing.T, e event.Event, rest string) {
 	t.Helper()
 	want := `{"id":"3","type":"` + string(e.Type) + `","timestamp":"2026-11-11T11:00:03.007Z",` +
 		rest + `}`
-	require.Equal(t, want, string(must.Get(json.Marshal(event.NewItem(e, "CNY")))(t)))
+	feed := event.Feed{Store: stored{e}, Currency: "CNY"}
+	items := must.Get(feed.Items(t.Context(), event.Filter{}, 1))(t)
+	require.Equal(t, "["+want+"]", string(must.Get(json.Marshal(items))(t)))
 }
