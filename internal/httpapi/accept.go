@@ -5,14 +5,16 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/gin-gonic/gin"
 )
 
-// prefers reports whether a caller's Accept names a media type and prefers it to another one, which
-// the caller gets otherwise (RFC 9110, 12.5.1). Of two that have the same quality the caller
-// prefers the first.
-func prefers(h http.Header, wanted, other string) bool {
-	best, others, named, first := 0.0, 0.0, false, false
-	precision := 0 // of the range that matches the other type
+// prefers reports whether a caller's Accept names a media type and prefers it to JSON, which the
+// caller gets otherwise (RFC 9110, 12.5.1). Of two that have the same quality the caller prefers
+// the first.
+func prefers(h http.Header, wanted string) bool {
+	best, json, named, first := 0.0, 0.0, false, false
+	precision := 0 // of the range that matches JSON
 	for item := range strings.SplitSeq(strings.Join(h["Accept"], ","), ",") {
 		media, args, err := mime.ParseMediaType(item)
 		if err != nil {
@@ -22,22 +24,21 @@ func prefers(h http.Header, wanted, other string) bool {
 		if media == wanted {
 			best, named, first = q, true, precision < exactRange
 		}
-		if p := precisionOf(media, other); p > precision {
-			others, precision = q, p
+		if p := precisionOf(media); p > precision {
+			json, precision = q, p
 		}
 	}
-	return named && best > 0 && (best > others || best == others && first)
+	return named && best > 0 && (best > json || best == json && first)
 }
 
 const exactRange = 3
 
-// precisionOf returns how precisely a media range names a type; 0 where it does not match.
-func precisionOf(media, of string) int {
-	kind, _, _ := strings.Cut(of, "/")
+// precisionOf returns how precisely a media range names JSON; 0 where it does not match.
+func precisionOf(media string) int {
 	switch media {
-	case of:
+	case gin.MIMEJSON:
 		return exactRange
-	case kind + "/*":
+	case "application/*":
 		return 2
 	case "*/*":
 		return 1

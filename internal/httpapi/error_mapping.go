@@ -52,7 +52,7 @@ const problemType = "application/problem+json"
 // prefersProblem reports whether the caller prefers an error in the form of RFC 9457.
 func prefersProblem(c *gin.Context) bool {
 	h := c.Request.Header
-	return h["Accept"] != nil && prefers(h, problemType, gin.MIMEJSON)
+	return h["Accept"] != nil && prefers(h, problemType)
 }
 
 // problem is an error in the form of RFC 9457, with the envelope's members as extensions. Its type

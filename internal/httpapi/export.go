@@ -22,7 +22,7 @@ const exportPage = 500
 func wantsCSV(r *request) bool {
 	format := r.OneOf("format", "", "csv", "json")
 	return format == "csv" ||
-		format == "" && prefers(r.header, "text/csv", gin.MIMEJSON)
+		format == "" && prefers(r.header, "text/csv")
 }
 
 // exportOrders streams a sale's orders, newest first. It is the shipping list, so names and phone
