@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -124,10 +125,7 @@ func (s *floorShop) write(c *gin.Context, status int, body string) {
 }
 
 func (s *floorShop) writeAs(c *gin.Context, header http.Header, status int, body string) {
-	h := c.Writer.Header()
-	for name, values := range header {
-		h[name] = values
-	}
+	maps.Copy(c.Writer.Header(), header)
 	c.Data(status, "application/json; charset=utf-8", []byte(body))
 }
 

@@ -187,10 +187,7 @@ func (s *Server) call(method string, parts []string, form url.Values) (int, Obje
 
 // expanded returns a session with its payment in place of the payment's id.
 func (s *Server) expanded(session Object) Object {
-	out := Object{}
-	for k, v := range session {
-		out[k] = v
-	}
+	out := maps.Clone(session)
 	if id, ok := session["payment_intent"].(string); ok {
 		out["payment_intent"] = s.intents[id]
 	}
@@ -374,13 +371,8 @@ func (s *Server) take(session Object) {
 func (s *Server) PayOther(session string, changes Object) (other string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	copied := Object{}
-	for k, v := range s.sessions[session] {
-		copied[k] = v
-	}
-	for k, v := range changes {
-		copied[k] = v
-	}
+	copied := maps.Clone(s.sessions[session])
+	maps.Copy(copied, changes)
 	copied["id"] = s.id("cs_test")
 	s.sessions[copied["id"].(string)] = copied
 	s.take(copied)
@@ -440,14 +432,9 @@ func (s *Server) Money(orderSn string) (kept int64, open int) {
 // Webhook returns a signed event about a session, in its present state or with changed fields.
 func (s *Server) Webhook(kind, session string, changes Object) (body, header string) {
 	s.mu.Lock()
-	object := Object{}
-	for k, v := range s.sessions[session] {
-		object[k] = v
-	}
+	object := maps.Clone(s.sessions[session])
 	s.mu.Unlock()
-	for k, v := range changes {
-		object[k] = v
-	}
+	maps.Copy(object, changes)
 	return s.Event(kind, object)
 }
 

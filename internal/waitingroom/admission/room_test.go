@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -194,9 +195,7 @@ func TestRoom_LossOfRedisKeepsEveryPlace(t *testing.T) {
 				}, time.Minute, time.Millisecond)
 			})
 			lose := h.snapshot()
-			for b, p := range h.joinAll(101, 150) { // nobody saves these
-				places[b] = p
-			}
+			maps.Copy(places, h.joinAll(101, 150)) // nobody saves these
 			if !lagging {
 				lose = func() { require.NoError(t, h.client.FlushAll(t.Context()).Err()) }
 			}
@@ -269,9 +268,7 @@ func TestRoom_GapsCountAsNobody(t *testing.T) {
 	})
 	lose()
 	h.admit(time.Hour, func() {
-		for b, p := range h.joinAll(21, 30) {
-			places[b] = p
-		}
+		maps.Copy(places, h.joinAll(21, 30))
 		status := must.Get(h.newNode().Status(t.Context(), h.id))(t)
 		require.EqualValues(t, []int64{30, 10_010},
 			[]int64{status.Counted(status.Joined), status.Joined})
