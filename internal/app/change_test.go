@@ -40,7 +40,7 @@ func TestSaleChange_AppliesWhileItSells(t *testing.T) {
 	h.exact(goods, 3, 0, 3)
 	require.Equal(t, "SOLD_OUT", h.tries(buyer(2), goods, "1").Reason)
 
-	r = h.does(merchant(), "PATCH", one,
+	h.does(merchant(), "PATCH", one,
 		`{"endAt":"`+time.Now().Add(-time.Second).UTC().Format(time.RFC3339)+`"}`)
 	require.Equal(t, "ENDED", h.tries(buyer(2), goods, "1").Reason)
 	h.refuses("CONFLICT", merchant(), "PATCH", one, `{"title":"x"}`)

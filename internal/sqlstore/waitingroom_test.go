@@ -14,9 +14,9 @@ import (
 )
 
 // withRoom exposes a sale that has a waiting room.
-func (h fixture) withRoom(units int64) seckill.Sale {
+func (h fixture) withRoom() seckill.Sale {
 	h.t.Helper()
-	sale := newSale(units, 1).Draft("1", today)
+	sale := newSale(5, 1).Draft("1", today)
 	sale.Admission = seckill.ByWaitingRoom
 	must.Get(h.CreateSale(h.t.Context(), sale, noKey))(h.t)
 	return h.beginEpoch(sale.GoodsID)
@@ -24,7 +24,7 @@ func (h fixture) withRoom(units int64) seckill.Sale {
 
 // TestWaitingRoom_ExistsFromExposureOn checks that exposing a sale draws its seed once.
 func (h fixture) TestWaitingRoom_ExistsFromExposureOn(t *testing.T) {
-	sale := h.withRoom(5)
+	sale := h.withRoom()
 	require.Equal(t, seckill.ByWaitingRoom, sale.Admission)
 	room := must.Get(h.WaitingRoom(t.Context(), sale.GoodsID))(t)
 	require.Len(t, must.Get(hex.DecodeString(room.Seed))(t), sha256.Size)
@@ -38,7 +38,7 @@ func (h fixture) TestWaitingRoom_ExistsFromExposureOn(t *testing.T) {
 // TestGrantNumbers_GrantsNoNumberTwice lets several masters ask at once. The ranges of different
 // masters never overlap, and every number below a master's range that nobody has is in a gap.
 func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
-	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	ctx, id := t.Context(), h.withRoom().GoodsID
 	grant := func(lease string, handedOut, above int64) admission.Record {
 		return must.Get(h.GrantNumbers(ctx, id, admission.Grant{
 			Lease: lease, Joined: handedOut, Above: above, Numbers: 100,
@@ -70,7 +70,7 @@ func (h fixture) TestGrantNumbers_GrantsNoNumberTwice(t *testing.T) {
 // TestGrantNumbers_WholeRoomContinues checks that the next lease of a room that Redis has whole
 // gets no gap, and that a room which is another lease's gets one.
 func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
-	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	ctx, id := t.Context(), h.withRoom().GoodsID
 	replace := func(lease, replaces string, joined int64) admission.Record {
 		return must.Get(h.GrantNumbers(ctx, id, admission.Grant{
 			Lease: lease, Replaces: replaces, Joined: joined, Numbers: 100,
@@ -91,7 +91,7 @@ func (h fixture) TestGrantNumbers_WholeRoomContinues(t *testing.T) {
 // TestSaveRoom_NeverGoesBack checks that an admitter that was asleep, or that serves a master which
 // was replaced, changes nothing.
 func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
-	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	ctx, id := t.Context(), h.withRoom().GoodsID
 	must.Get(h.GrantNumbers(ctx, id, admission.Grant{Lease: "a", Numbers: 100}))(t)
 	later := admission.Record{
 		Joined: 50, Admitted: 9, Turns: []admission.Turn{"7 900", "b1 30"}, Calls: 8, Digest: "d50",
@@ -107,7 +107,7 @@ func (h fixture) TestSaveRoom_NeverGoesBack(t *testing.T) {
 
 // TestDraw_HappensOnce checks that the first draw of the last master counts.
 func (h fixture) TestDraw_HappensOnce(t *testing.T) {
-	ctx, id := t.Context(), h.withRoom(5).GoodsID
+	ctx, id := t.Context(), h.withRoom().GoodsID
 	must.Get(h.GrantNumbers(ctx, id, admission.Grant{Lease: "a", Numbers: 100}))(t)
 	require.EqualValues(t, admission.NotDrawn,
 		must.Get(h.Draw(ctx, id, "b", 7, "x"))(t).DrawSize, "a master that was replaced")
@@ -119,7 +119,7 @@ func (h fixture) TestDraw_HappensOnce(t *testing.T) {
 
 // TestHeldUnits_CountsUnpaidOrders checks the units that may return, and until when.
 func (h fixture) TestHeldUnits_CountsUnpaidOrders(t *testing.T) {
-	sale := h.withRoom(5)
+	sale := h.withRoom()
 	held := func() admission.Held { return must.Get(h.HeldUnits(t.Context(), sale.GoodsID))(t) }
 	require.Equal(t, admission.Held{Stock: 5}, held())
 	sns := []string{h.writeOrder(sale, 1), h.writeOrder(sale, 2)}

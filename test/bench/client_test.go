@@ -18,13 +18,11 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// play sends n requests over the given number of connections and returns the time it took. Any
-// status but the wanted one is an error.
-func play(
-	b *testing.B, addr string, connections, n, want int, request func(i int) []byte,
-) time.Duration {
+// play sends n requests over the given number of connections. Any status but the wanted one is an
+// error.
+func play(b *testing.B, addr string, connections, n, want int, request func(i int) []byte) {
 	b.Helper()
-	return crowd(b, addr, connections, n, func(c *client, i int) error {
+	crowd(b, addr, connections, n, func(c *client, i int) error {
 		return c.ask(request(i), want)
 	})
 }

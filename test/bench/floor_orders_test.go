@@ -108,7 +108,7 @@ func (o *floorOrders) send(batch []waitingOrder) (*amqp.DeferredConfirmation, er
 	for i, w := range batch {
 		group[i].OrderLine = w.line
 	}
-	_, body, err := o.redis.takeGroup(context.Background(), group)
+	body, err := o.redis.takeGroup(context.Background(), group)
 	if err != nil {
 		return nil, err
 	}

@@ -172,12 +172,12 @@ redis.call('HSET', KEYS[3], unpack(ARGV, 3 + 2 * n))
 return redis.call('XADD', KEYS[4], '*', 'b', ARGV[2])`)
 
 func (s bareStore) take(ctx context.Context, group group) error {
-	_, _, err := s.takeGroup(ctx, group)
+	_, err := s.takeGroup(ctx, group)
 	return err
 }
 
-// takeGroup returns the outbox entry's id and its body: a line of tab-separated fields an order.
-func (s bareStore) takeGroup(ctx context.Context, group group) (id string, body []byte, err error) {
+// takeGroup returns the outbox entry's body: a line of tab-separated fields an order.
+func (s bareStore) takeGroup(ctx context.Context, group group) (body []byte, err error) {
 	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), strconv.FormatInt(time.Now().UnixMilli(), 10)
 	args := make([]any, 2+4*len(group))
 	buyers, pending := args[2:2+2*len(group)], args[2+2*len(group):]
@@ -193,6 +193,5 @@ func (s bareStore) takeGroup(ctx context.Context, group group) (id string, body 
 	}
 	args[0], args[1] = len(group), body
 	keys := []string{key, key + ":buyers", key + ":pending", key + ":outbox"}
-	id, err = s.script.Run(ctx, s.client, keys, args...).Text()
-	return id, body, err
+	return body, s.script.Run(ctx, s.client, keys, args...).Err()
 }

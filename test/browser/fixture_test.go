@@ -60,12 +60,10 @@ func (h fixture) visits(t testing.TB) *visitor {
 // exec changes rows of the database, beside the programs, and returns their number.
 func (h fixture) exec(t testing.TB, statement string, args ...any) int64 {
 	t.Helper()
-	driver, dsn := "mysql", ""
-	if h.installation == nil {
-		driver = sqlite.DriverName
-		dsn = filepath.Join(h.data, "seckill.db") + "?_pragma=busy_timeout(60000)"
-	} else {
-		dsn = h.installation.DSN
+	file := filepath.Join(h.data, "seckill.db")
+	driver, dsn := sqlite.DriverName, file+"?_pragma=busy_timeout(60000)"
+	if h.installation != nil {
+		driver, dsn = "mysql", h.installation.DSN
 	}
 	db := must.Get(sql.Open(driver, dsn))(t)
 	defer db.Close()

@@ -66,7 +66,7 @@ func managesOrders(t *testing.T, h fixture, d device, first int64) {
 	mei := visit(t, h.base, d)
 	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
 	mei.findsOrder(shipped)
-	mei.ships(shipped)
+	mei.ships()
 	mei.reveals(h, goods, shipped)
 	mei.ends(dropped, "cancel", "The order is cancelled.", "Cancelled")
 	mei.ends(returned, "refund", "The order is refunded.", "Refunded")
@@ -109,7 +109,7 @@ func (v *visitor) findsOrder(sn string) {
 }
 
 // ships records a shipment, after one without a carrier.
-func (v *visitor) ships(sn string) {
+func (v *visitor) ships() {
 	v.t.Helper()
 	v.press("[data-open=ship]")
 	v.press("#ship button[value=yes]")

@@ -90,7 +90,7 @@ func execute(t *testing.T, f fault, seed uint64) {
 	r.AimRabbit(t, r.goods)
 	go func() {
 		defer close(r.ended)
-		report, err = buyers.Run(t.Context(), r.plan(t, f))
+		report, err = buyers.Run(t.Context(), r.plan(f))
 	}()
 	f.inject(t, r)
 	t.Logf("%d of %d units were promised when the fault ended", r.promised.Load(), r.units)
@@ -130,7 +130,7 @@ func (r *run) createSale(t *testing.T, f fault) {
 	}
 }
 
-func (r *run) plan(t *testing.T, f fault) buyers.Plan {
+func (r *run) plan(f fault) buyers.Plan {
 	spread := max(6*time.Second, f.spread)
 	if *namesFlag == "" {
 		spread = min(spread, 8*time.Second) // keeps a plain go test short

@@ -250,17 +250,17 @@ func keptTables() []string {
 func (s *soak) requireNoGrowth(t *testing.T) {
 	n := len(s.samples)
 	early, late := s.samples[n/6:n/6+n/12+1], s.samples[n-n/12-1:]
-	atMost := func(what string, of func(sample) float64, factor, more float64) {
+	atMost := func(what string, of func(sample) float64, more float64) {
 		before, after := median(early, of), median(late, of)
 		fmt.Printf("soak: %s: %.0f early, %.0f at the end\n", what, before, after)
-		require.LessOrEqual(t, after, factor*before+more, what)
+		require.LessOrEqual(t, after, 1.5*before+more, what)
 	}
-	atMost("goroutines", func(s sample) float64 { return s.goroutines }, 1.5, 100)
-	atMost("MB of the programs", func(s sample) float64 { return s.memory }, 1.5, 60)
-	atMost("keys in Redis", func(s sample) float64 { return float64(s.redisKeys) }, 1.5, 200)
+	atMost("goroutines", func(s sample) float64 { return s.goroutines }, 100)
+	atMost("MB of the programs", func(s sample) float64 { return s.memory }, 60)
+	atMost("keys in Redis", func(s sample) float64 { return float64(s.redisKeys) }, 200)
 	for table := range s.samples[n-1].rows {
 		if !slices.Contains(keptTables(), table) {
-			atMost("rows of "+table, func(s sample) float64 { return float64(s.rows[table]) }, 1.5, 100)
+			atMost("rows of "+table, func(s sample) float64 { return float64(s.rows[table]) }, 100)
 		}
 	}
 }

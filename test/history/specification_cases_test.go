@@ -29,7 +29,7 @@ func buys(order, buyer, units int) request {
 	return request{Kind: reserve, Order: order, Buyer: buyer, Units: units}
 }
 
-func on(k kind, order int) request { return request{Kind: k, Order: order, Units: 1} }
+func on(k kind) request { return request{Kind: k, Units: 1} }
 
 func promised(order int) answer { return answer{Reason: queued, Order: order} }
 
@@ -49,15 +49,15 @@ func TestSpecification_ExplainsLegalHistories(t *testing.T) {
 	missing := answer{Reason: "NOT_FOUND"}
 	first := then(nil, buys(0, 0, 1), promised(0))
 	both := then(first, buys(1, 1, 1), promised(1))
-	paying, cancelling := then(first, on(pay, 0), done), then(first, on(cancel, 0), done)
+	paying, cancelling := then(first, on(pay), done), then(first, on(cancel), done)
 	open := []porcupine.Operation{at(1, never, buys(0, 0, 1), answer{})}
-	released := append(slices.Clone(cancelling), at(3, 4, on(release, 0), answer{}))
-	adding := then(nil, on(add, 0), done)
-	arrives := append(slices.Clone(adding), at(1, 2, on(arrive, 0), answer{}))
-	closed, end := then(nil, on(closing, 0), done), then(first, on(closing, 0), done)
-	again, cutting := then(first, buys(0, 0, 1), promised(0)), then(nil, on(cut, 0), done)
-	read := then(first, on(status, 0), reads("created"))
-	last, drained := on(ledger, 0), request{Kind: status, Drained: true}
+	released := append(slices.Clone(cancelling), at(3, 4, on(release), answer{}))
+	adding := then(nil, on(add), done)
+	arrives := append(slices.Clone(adding), at(1, 2, on(arrive), answer{}))
+	closed, end := then(nil, on(closing), done), then(first, on(closing), done)
+	again, cutting := then(first, buys(0, 0, 1), promised(0)), then(nil, on(cut), done)
+	read := then(first, on(status), reads("created"))
+	last, drained := on(ledger), request{Kind: status, Drained: true}
 	overdue := request{Kind: reserve, Units: 1, Overdue: true}
 	for name, c := range map[string]struct {
 		before       []porcupine.Operation
@@ -76,24 +76,24 @@ func TestSpecification_ExplainsLegalHistories(t *testing.T) {
 		"repeated, units":       {again, last, balance(2, 1), balance(2, 0)},
 		"unknown and taken":     {open, last, balance(2, 1), balance(2, 0)},
 		"unknown and not taken": {open, last, balance(2, 2), balance(2, 0)},
-		"cancelled":             {cancelling, on(cancel, 0), done, refused},
-		"paid":                  {paying, on(pay, 0), done, refused},
-		"cancel of paid":        {paying, on(cancel, 0), refused, done},
-		"pay of cancelled":      {cancelling, on(pay, 0), refused, done},
+		"cancelled":             {cancelling, on(cancel), done, refused},
+		"paid":                  {paying, on(pay), done, refused},
+		"cancel of paid":        {paying, on(cancel), refused, done},
+		"pay of cancelled":      {cancelling, on(pay), refused, done},
 		"released":              {released, last, balance(2, 2), balance(2, 1)},
-		"queued":                {first, on(pay, 0), refused, none},
-		"created":               {read, on(pay, 0), done, refused},
-		"created, read again":   {read, on(status, 0), reads("created"), reads("queued")},
-		"promised, read":        {first, on(status, 0), reads("queued"), reads("failed")},
+		"queued":                {first, on(pay), refused, none},
+		"created":               {read, on(pay), done, refused},
+		"created, read again":   {read, on(status), reads("created"), reads("queued")},
+		"promised, read":        {first, on(status), reads("queued"), reads("failed")},
 		"promised, drained":     {first, drained, reads("created"), reads("queued")},
-		"promised, found":       {first, on(status, 0), reads("created"), missing},
+		"promised, found":       {first, on(status), reads("created"), missing},
 		"closed":                {closed, buys(0, 0, 1), answer{Reason: ended}, promised(0)},
 		"closed, repeated":      {end, buys(0, 0, 1), promised(0), answer{Reason: ended}},
 		"not closed":            {nil, buys(0, 0, 1), promised(0), answer{Reason: ended}},
-		"closed, change":        {closed, on(add, 0), refused, done},
+		"closed, change":        {closed, on(add), refused, done},
 		"added":                 {arrives, last, balance(3, 3), balance(2, 2)},
 		"cut":                   {cutting, last, balance(1, 1), balance(2, 1)},
-		"cut of sold units":     {both, on(cut, 0), refused, done},
+		"cut of sold units":     {both, on(cut), refused, done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := func(out answer) bool {
@@ -110,22 +110,22 @@ func TestSpecification_ExplainsLegalHistories(t *testing.T) {
 func TestSpecification_AllowsForConcurrency(t *testing.T) {
 	done := answer{Reason: ok}
 	first := then(nil, buys(0, 0, 1), promised(0))
-	cancelling := append(then(first, on(cancel, 0), done), at(3, 10, on(release, 0), answer{}))
+	cancelling := append(then(first, on(cancel), done), at(3, 10, on(release), answer{}))
 	for name, c := range map[string]struct {
 		before []porcupine.Operation // until time 10
 		in     request
 		out    answer
 	}{
 		"sold before the close": {
-			[]porcupine.Operation{at(1, 10, on(closing, 0), done)}, buys(0, 0, 1), promised(0),
+			[]porcupine.Operation{at(1, 10, on(closing), done)}, buys(0, 0, 1), promised(0),
 		},
 		"read before an arrival": {
-			append(then(nil, on(add, 0), done), at(1, 10, on(arrive, 0), answer{})),
-			on(ledger, 0), balance(2, 2),
+			append(then(nil, on(add), done), at(1, 10, on(arrive), answer{})),
+			on(ledger), balance(2, 2),
 		},
-		"read before a release": {cancelling, on(ledger, 0), balance(2, 1)},
+		"read before a release": {cancelling, on(ledger), balance(2, 1)},
 		"read before a cut": {
-			[]porcupine.Operation{at(1, 10, on(cut, 0), done)}, on(ledger, 0), balance(2, 2),
+			[]porcupine.Operation{at(1, 10, on(cut), done)}, on(ledger), balance(2, 2),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

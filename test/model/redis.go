@@ -227,9 +227,9 @@ func (k *keys) reserve(s *server, l line) {
 }
 
 // settle is settle.lua.
-func (s *server) settle(goods int, sns []int) bool {
+func (s *server) settle(goods int, sns []int) {
 	if !s.answers() {
-		return false
+		return
 	}
 	k := s.goods[goods]
 	for _, sn := range sns {
@@ -241,7 +241,6 @@ func (s *server) settle(goods int, sns []int) bool {
 		delete(k.pending, sn)
 		k.pend, k.sold = k.pend-p.q, k.sold+p.q
 	}
-	return true
 }
 
 // adopt is adopt.lua, which returns the units that each order has now. It takes them only behind an

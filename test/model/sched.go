@@ -34,7 +34,7 @@ func (h *host) ticks(n int) int { return n + n*h.drift/100 }
 type killed struct{}
 
 // spawn starts a proc after a delay in ticks.
-func (w *world) spawn(h *host, delay int, body func(*proc)) *proc {
+func (w *world) spawn(h *host, delay int, body func(*proc)) {
 	p := &proc{w: w, host: h, wake: w.now + delay}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
@@ -48,7 +48,6 @@ func (w *world) spawn(h *host, delay int, body func(*proc)) *proc {
 		body(p)
 	})
 	w.procs = append(w.procs, p)
-	return p
 }
 
 // step separates two atomic steps; now and then it takes some ticks.

@@ -16,11 +16,11 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func providerAt(t *testing.T, url, currency string) *Provider {
+func providerAt(t *testing.T, url string) *Provider {
 	t.Helper()
 	return must.Get(New(Options{
 		Key: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret, URL: url,
-		PublicURL: "https://sale.example/", Currency: currency, Now: time.Now,
+		PublicURL: "https://sale.example/", Currency: "EUR", Now: time.Now,
 	}))(t)
 }
 
@@ -58,7 +58,7 @@ func TestProvider_CallsMatchStripesSpecification(t *testing.T) {
 // TestOpen_RepeatedCallReturnsTheSameSession repeats a call, and begins another attempt.
 func TestOpen_RepeatedCallReturnsTheSameSession(t *testing.T) {
 	s := fakestripe.Start(t)
-	stripe := providerAt(t, s.URL, "EUR")
+	stripe := providerAt(t, s.URL)
 	o, c := example(1999)
 	first := must.Get(stripe.Open(t.Context(), o, c))(t)
 	require.Equal(t, first, must.Get(stripe.Open(t.Context(), o, c))(t))
@@ -86,7 +86,7 @@ func TestOpen_RepeatedCallReturnsTheSameSession(t *testing.T) {
 // and a key with other parameters, but no server that is away.
 func TestOpen_RefusalsAreDefinite(t *testing.T) {
 	s := fakestripe.Start(t)
-	stripe := providerAt(t, s.URL, "EUR")
+	stripe := providerAt(t, s.URL)
 	o, c := example(1999)
 	old := c
 	old.BegunAt = c.BegunAt.Add(-time.Hour)
@@ -107,7 +107,7 @@ func TestOpen_RefusalsAreDefinite(t *testing.T) {
 // answer the same error to the same key for a day.
 func TestOpen_ErrorOfStripeEndsTheAttempt(t *testing.T) {
 	s := fakestripe.Start(t)
-	stripe := providerAt(t, s.URL, "EUR")
+	stripe := providerAt(t, s.URL)
 	o, c := example(1999)
 	s.Break("POST /v1/checkout/sessions", 1)
 	_, err := stripe.Open(t.Context(), o, c)
@@ -122,7 +122,7 @@ func TestOpen_ErrorOfStripeEndsTheAttempt(t *testing.T) {
 // return the money at once.
 func TestRefund_RepeatsAfterFailures(t *testing.T) {
 	s := fakestripe.Start(t)
-	stripe := providerAt(t, s.URL, "EUR")
+	stripe := providerAt(t, s.URL)
 	o, c := example(1999)
 	opened := must.Get(stripe.Open(t.Context(), o, c))(t)
 	must.Get(s.Pay(opened.URL))(t)
