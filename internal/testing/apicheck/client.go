@@ -6,19 +6,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 )
-
-// loaded caches the document for all tests of a process. Parsing it is slow, and the document does
-// not change.
-var loaded = sync.OnceValues(Load) //nolint:gochecknoglobals // a cache of what does not change
 
 // Client returns an HTTP client that sends requests as the given client does. It fails the test on
 // every round trip that the document does not contain. It is safe for concurrent use.
 func Client(t testing.TB, client *http.Client) *http.Client {
 	t.Helper()
-	d, err := loaded()
+	d, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}

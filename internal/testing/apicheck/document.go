@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
@@ -29,9 +30,13 @@ type call struct {
 	item     *openapi3.PathItem
 }
 
-// Load reads api/openapi.yaml and validates it: its structure, its references and each example
-// against its schema.
-func Load() (*Document, error) {
+// Load returns the document of api/openapi.yaml. All tests of a process share it, because load is
+// slow.
+var Load = sync.OnceValues(load) //nolint:gochecknoglobals // a cache of what does not change
+
+// load reads and validates the document: its structure, its references and each example against its
+// schema.
+func load() (*Document, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
 		return nil, fmt.Errorf("read openapi.yaml: %w", err)
