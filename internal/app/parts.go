@@ -138,7 +138,7 @@ func NewServices(p Parts, s Settings) Services {
 	sales := &inventory.SaleService{
 		Stores: releaser.Stores, Opener: p.opener(s),
 		Ledgers:   reconcile.LedgerReader{Store: p.Store, Redis: p.RedisStore},
-		CheckRate: CheckRate, Exposed: reader.Exposed,
+		CheckRate: checkRate, Exposed: reader.Exposed,
 	}
 	orders := query.NewService(query.Deps{
 		Store: p.Store, Redis: p.RedisStore, Reader: reader, Sales: sales, Keys: keys,

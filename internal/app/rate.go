@@ -18,8 +18,8 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// CheckRate returns a BadRequest that names the field of a sale's rate that no limiter accepts.
-func CheckRate(r seckill.Rate) error {
+// checkRate returns a BadRequest that names the field of a sale's rate that no limiter accepts.
+func checkRate(r seckill.Rate) error {
 	params, err := httpapi.LimitOfRate(r).Params()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
 		return seckill.NewFieldError("rate."+field.Field, "%s", field.Problem)

@@ -12,9 +12,9 @@ import (
 const (
 	MaxURL              = 2000 // bytes
 	MaxBatch            = 500  // events in one request
-	DefaultBatch        = 100
+	defaultBatch        = 100
 	MaxPerSecond        = 100 // requests
-	DefaultPerSecond    = 10
+	defaultPerSecond    = 10
 	MaxEndpoints        = 20 // of one owner
 	SecretOverlap       = 24 * time.Hour
 	secretBytes         = 32

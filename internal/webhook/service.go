@@ -79,7 +79,7 @@ func (s *Service) Create(
 	}
 	e := Endpoint{
 		ID: newID(), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
-		MaxBatch: DefaultBatch, MaxPerSecond: DefaultPerSecond, Enabled: true,
+		MaxBatch: defaultBatch, MaxPerSecond: defaultPerSecond, Enabled: true,
 		CreatedAt: now, UpdatedAt: now, DueAt: now,
 	}
 	secret := newSecret()

@@ -20,8 +20,8 @@ type Catalog struct {
 }
 
 const (
-	// DetailsTTL is the age at which a sale's details are read again from MySQL.
-	DetailsTTL = 5 * time.Second
+	// detailsTTL is the age at which a sale's details are read again from MySQL.
+	detailsTTL = 5 * time.Second
 	// maxDetails bounds the sales whose details a node keeps. Each has a few KB at most.
 	maxDetails = 5000
 )
@@ -30,7 +30,7 @@ const (
 func NewCatalog(reader *SaleReader, keys *ordersn.Keys) *Catalog {
 	return &Catalog{reader: reader, keys: keys, details: ttlcache.New[int64, seckill.Details](
 		ttlcache.Options{
-			TTL: DetailsTTL, MaxEntries: maxDetails, LoadTimeout: readDeadline, Now: time.Now,
+			TTL: detailsTTL, MaxEntries: maxDetails, LoadTimeout: readDeadline, Now: time.Now,
 		},
 	)}
 }
