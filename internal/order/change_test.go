@@ -69,8 +69,8 @@ func TestChange_OlderThanCloseDoesNotReopen(t *testing.T) {
 }
 
 // TestChange_RulesAreAnsweredOnceBuyersHaveThem checks that a new end, limit or rate is answered 503
-// while Redis lacks it, and by an API that talks to another master than the one that may have the
-// sale open. The same key brings it to buyers.
+// while Redis lacks it. An API that talks to another master than the one that may have the sale open
+// answers 503, too. The same key brings it to buyers.
 func TestChange_RulesAreAnsweredOnceBuyersHaveThem(t *testing.T) {
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 	for name, c := range map[string]salechange.Change{

@@ -40,9 +40,9 @@ func (e *UnfitError) Error() string {
 // masterTimeout bounds the check of one master; all are checked concurrently.
 const masterTimeout = 400 * time.Millisecond
 
-// CheckReadiness checks that Redis answers, that it is no replica, that a single address is neither
-// of a sentinel nor of a cluster, that it lets the scripts read INFO, and that its eviction policy
-// is noeviction. A server that evicts keys loses reservations and oversells. A server that hides
+// CheckReadiness checks that Redis answers and is no replica, and that it lets the scripts read
+// INFO. A single address must be neither of a sentinel nor of a cluster. The eviction policy must
+// be noeviction: a server that evicts keys loses reservations and oversells. A server that hides
 // its policy (embedded, managed) is accepted. Of a cluster one answering master is enough, and each
 // master that answers must be fit. Otherwise the error is an *UnfitError.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {

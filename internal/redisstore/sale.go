@@ -159,8 +159,8 @@ const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the holdings page by page, then one script replaces the state. It
 // opens the gate unless Redis can fail over. It leaves the sale unchanged and returns false where
-// the gate is open, where Redis has this epoch, a newer epoch or a newer version of the sale, or
-// where Redis has lost staged holdings or restarted since the first.
+// the gate is open, or where Redis has this epoch, a newer epoch or a newer version of the sale. It
+// does so too where Redis has lost staged holdings or restarted since the first.
 func (s *Store) Load(
 	ctx context.Context, sale seckill.Sale, pages iter.Seq2[[]order.Held, error],
 ) (bool, error) {

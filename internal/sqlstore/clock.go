@@ -16,8 +16,9 @@ const clockLife = 10 * time.Second
 // set back since. Such a row would otherwise wait until the clock has reached its time again.
 const clockStep = 10 * time.Second
 
-// notLater selects the rows whose time in a column is at a moment or before it, or after it by more
-// than clockStep and the longest time for which rows of the column wait on purpose.
+// notLater selects the rows whose time in a column is at a moment or before it. It also selects
+// those that are later by more than clockStep and longest: the clock was set back since. longest is
+// how long rows of the column wait on purpose.
 func notLater(q *gorm.DB, column string, moment time.Time, longest time.Duration) *gorm.DB {
 	return q.Where("("+column+" <= ? OR "+column+" > ?)", moment.UnixMilli(),
 		moment.Add(longest+clockStep).UnixMilli())

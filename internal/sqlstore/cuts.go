@@ -153,8 +153,8 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 	return take[cutRow](q.Where("goods_id = ? AND id = ?", goodsID, id), errNoCut)
 }
 
-// OpenCuts lists at most limit open cuts that were begun at a moment or earlier, or before the
-// server's clock was set back, oldest first, with ids after the given one (empty: from the oldest).
+// OpenCuts lists at most limit open cuts, oldest first, with ids after the given one (empty: from
+// the oldest). They were begun at a moment or earlier, or before the server's clock was set back.
 func (s *Store) OpenCuts(
 	ctx context.Context, before time.Time, after string, limit int,
 ) ([]inventory.StockCut, error) {

@@ -10,9 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestOpening_EndsBeforeTheNextEpoch checks the record of an opening: only the newest token and the
-// present epoch may make one, a rebuild ends it and keeps its lease until the next epoch begins,
-// and no epoch begins before it has ended.
+// TestOpening_EndsBeforeTheNextEpoch checks the record of an opening. Only the newest token and the
+// present epoch may make one. A rebuild ends it and keeps its lease until the next epoch begins. No
+// epoch begins before it has ended.
 func (h fixture) TestOpening_EndsBeforeTheNextEpoch(t *testing.T) {
 	sale := h.exposed(10, 5)
 	open := func() []rebuild.OpenSale { return must.Get(h.OpenOn(t.Context(), "one", today))(t) }

@@ -92,8 +92,8 @@ func (s *Store) ReturnUnits(
 	})
 }
 
-// RestoreOrder turns a failed order into a created one, with holdings and stock, and deletes its
-// dead letter and the scheduled move, in one transaction with its entry in the audit log. Of an
+// RestoreOrder turns a failed order into a created one, with holdings and stock. The same
+// transaction deletes its dead letter and the scheduled move, and writes the audit log. Of an
 // active order, which another call has restored, it only deletes both; undo may then have no id.
 // The error is Conflict where stock or limit do not allow it, or the order has ended since. It is
 // order.ErrNoSuchDeadLetter for a failed order whose dead letter was discarded. It is

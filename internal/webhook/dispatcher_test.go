@@ -156,9 +156,8 @@ func TestDispatcher_ClockSetBack(t *testing.T) {
 	require.Equal(t, 3, attemptsAfter(time.Minute))
 }
 
-// TestDispatcher_DeadAfterADay checks that each delivery is dead after a day of its own, that dead
-// ones are sent again on demand with one attempt, and that the endpoint is disabled after five
-// days.
+// TestDispatcher_DeadAfterADay checks that each delivery is dead after a day of its own. Dead ones
+// are sent again on demand with one attempt, and the endpoint is disabled after five days.
 func TestDispatcher_DeadAfterADay(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
@@ -320,8 +319,8 @@ func TestDispatcher_StopsAfterTheAttempt(t *testing.T) {
 }
 
 // TestDispatcher_KilledAfterTheRequest checks that a delivery whose outcome was not stored is sent
-// again with the same id and body when the lease has ended, and that a dispatcher whose lease is
-// lost stores nothing.
+// again with the same id and body when the lease has ended. A dispatcher whose lease is lost stores
+// nothing.
 func TestDispatcher_KilledAfterTheRequest(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
@@ -388,8 +387,8 @@ func TestDispatcher_RotatedSecretsOverlap(t *testing.T) {
 }
 
 // TestDispatcher_RotationWhoseAnswersGotLost checks that requests verify with the receiver's secret
-// although two rotations did not reach it, with the secrets of the last two rotations, and with no
-// former one after a day.
+// although two rotations did not reach it. They also verify with the secrets of the last two
+// rotations. No former secret verifies after a day.
 func TestDispatcher_RotationWhoseAnswersGotLost(t *testing.T) {
 	f := newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC()

@@ -93,9 +93,10 @@ func (s *Service) Discard(ctx context.Context, by seckill.Actor, id string) erro
 }
 
 // Requeue reserves a failed order's units again and writes the order as created, for an operator.
-// It returns Conflict if too few units are left, if the buyer has reached the limit, if the order
-// was written and has ended, or if the dead letter holds no valid order. Concurrent and repeated
-// calls write the order once. After a crash the planned return releases the units back (ADR 0031).
+// It returns Conflict if too few units are left or the buyer has reached the limit. So it does if
+// the order was written and has ended, or the dead letter has no valid order. Concurrent and
+// repeated calls write the order once. After a crash the planned return releases the units back
+// (ADR 0031).
 func (s *Service) Requeue(
 	ctx context.Context, by seckill.Actor, id string,
 ) (order.Order, error) {

@@ -87,8 +87,7 @@ func (l *lostSales) run(t *testing.T, most int) {
 }
 
 // TestWorker_LostSalesWaitTogether checks that lost sales wait at the same time, although fewer
-// work at a time, and that too many sales that are over do not keep out the newest, which sells
-// now.
+// work at a time. Too many sales that are over do not keep out the newest, which sells now.
 func TestWorker_LostSalesWaitTogether(t *testing.T) {
 	now := time.Now()
 	l := &lostSales{}

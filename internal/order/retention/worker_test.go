@@ -82,9 +82,9 @@ func TestWorker_TombstonesSaleBySale(t *testing.T) {
 	require.Equal(t, []int64{0, 0, 0, 1, 2, 0}, s.above)
 }
 
-// TestWorker_KindsTakeTurns checks that a round deletes all old rows in batches, that a backlog of
-// one kind delays no other, that a failing kind is called once, and how old the rows of each kind
-// are by the database's clock.
+// TestWorker_KindsTakeTurns checks that a round deletes all old rows in batches. A backlog of one
+// kind delays no other, and a failing kind is called once. It also checks how old the rows of each
+// kind are by the database's clock.
 func TestWorker_KindsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeStore{
