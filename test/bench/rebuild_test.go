@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"flag"
 	"runtime"
 	"sync"
 	"testing"
@@ -18,12 +17,10 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var rebuildOrders = flag.Int("bench.rebuild-orders", 60_000,
-	"orders of the sale that TestRebuild_MemoryDoesNotGrowWithOrders opens")
-
-// mostHeapMB is less than a tenth of what 400,000 orders take in memory, and a third of what the
-// orders of a plain run take.
-const mostHeapMB = 16
+const (
+	rebuildOrders = 60_000
+	mostHeapMB    = 16 // a third of what these orders take in memory
+)
 
 // TestRebuild_MemoryDoesNotGrowWithOrders opens an epoch of a sale with many orders. The heap of
 // this process, without garbage, may grow by what a few pages of orders take. The longest that
@@ -34,7 +31,7 @@ func TestRebuild_MemoryDoesNotGrowWithOrders(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	require.NoError(t, store.Migrate(t.Context()))
 	sale := newDBSale(t, store, rawPool(t, dsn))
-	sale.fill(t, *rebuildOrders)
+	sale.fill(t, rebuildOrders)
 	client := connect.RedisOf(config.Redis{Addrs: []string{servers.Redis(t).Addr()}})
 	t.Cleanup(func() { _ = client.Close() })
 	opener := rebuild.Opener{
@@ -59,9 +56,9 @@ func TestRebuild_MemoryDoesNotGrowWithOrders(t *testing.T) {
 	both.Wait()
 	require.NoError(t, err)
 	view := must.Get(redisstore.New(client, redisstore.Options{}).View(t.Context(), opened.GoodsID))(t)
-	require.EqualValues(t, *rebuildOrders, view.Sold, "Redis has every order")
+	require.EqualValues(t, rebuildOrders, view.Sold, "Redis has every order")
 	t.Logf("%d orders: %s, the heap grew by %.1f MB, another writer of the row waited %s at most",
-		*rebuildOrders, took.Round(time.Millisecond), heap-before, wait.Round(time.Millisecond))
+		rebuildOrders, took.Round(time.Millisecond), heap-before, wait.Round(time.Millisecond))
 	require.Less(t, heap-before, float64(mostHeapMB))
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,20 +15,10 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// exportRows is the number of exported orders: SECKILL_TEST_EXPORT_ROWS, or a number that suits a
-// CI run.
-func exportRows(t *testing.T) int {
-	text := os.Getenv("SECKILL_TEST_EXPORT_ROWS")
-	if text == "" {
-		return 50_000
-	}
-	return must.Get(strconv.Atoi(text))(t)
-}
-
 // exportMemory exports a small sale, and one with ten times as many orders. Each row must arrive.
 // The memory of the API process must not grow with the number of rows.
 func exportMemory(t *testing.T, r *installation.Installation) {
-	rows := exportRows(t)
+	const rows = 50_000
 	few, many := r.PutUp(t, 1, 1), r.PutUp(t, 1, 1)
 	fillOrders(t, r, few, rows/10)
 	fillOrders(t, r, many, rows)

@@ -15,7 +15,6 @@ var (
 	seedFlag   = flag.Uint64("faults.seed", 1, "the first seed")
 	seedsFlag  = flag.Uint64("faults.seeds", 1, "number of seeds for each fault")
 	unitsFlag  = flag.Int64("faults.units", 400, "units on sale")
-	salesFlag  = flag.Int("faults.sales", 30, "more sales beside it, of redis-killed-many-sales")
 	buyersFlag = flag.Int("faults.buyers", 1200, "buyers")
 	outFlag    = flag.String("faults.out", "", "file to which a line for each run is added")
 	onFlag     = flag.String("faults.on", "",
