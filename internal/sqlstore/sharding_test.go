@@ -99,7 +99,8 @@ func (r *recorder) requireShardKeys(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"Addr", "CheckReadiness", "CheckSchema", "Close", "Migrate", "Now", "Ping", "Pool",
+		"Addr", "CheckReadiness", "CheckSchema", "Close", "Migrate", "MigrateWith", "Now", "Ping",
+		"Pool",
 	}, uncalled)
 	for method, texts := range r.texts {
 		_, all := crossShardMethods()[method]
