@@ -216,7 +216,7 @@ func anotherTabIsBuying(t *testing.T, h fixture) {
 	hold := fmt.Sprintf(`new Promise((held) => navigator.locks.request('buy-%s', () =>
 		new Promise((release) => { window.release = release; held(); })))`, goods)
 	v := h.buyer(t, 124, "")
-	v.open("/")
+	v.open("/s/" + h.sells(t, sale{title: "Another thing"})) // which continues no attempt at this one
 	v.run(hold)
 	second := v.secondTab()
 	second.open("/s/" + goods)
