@@ -77,11 +77,11 @@ type cached struct {
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req *ratelimit.Request, d *ratelimit.Decision, waiting bool,
 ) (c cached) {
-	now := g.opts.Now()
-	c.room = g.keys.with(req.Key, now, func(k *keyState) {
+	c.room = g.keys.with(req.Key, g.opts.Now(), func(k *keyState) {
 		if req.N > 1 || !k.setParams(&req.Params) {
 			return
 		}
+		now := g.opts.Now() // not before the permits that another caller has just brought
 		if c.event, c.hit = k.cached(now, req, d); c.hit {
 			if waiting {
 				k.waiting--
