@@ -18,11 +18,11 @@
 //
 // # Digest
 //
-// The digest is a chain over the groups in which buyers joined: Chain(previous digest, line), with
-// "" before the first group. A line is the joins of one group in the order of their numbers:
-// "buyer:number", separated by spaces. The script that assigns numbers computes it with
-// redis.sha1hex, the only hash that Redis' Lua has, once per group. So it costs 40 bytes and one
-// hash per group.
+// The digest is a chain over the groups in which buyers joined: sha1hex(previous digest .. line),
+// with "" before the first group. A line is the joins of one group in the order of their numbers:
+// "buyer:number", separated by spaces. scripts/lua/join.lua, which assigns the numbers, computes
+// it. SHA-1 is the only hash that Redis' Lua has. So the digest costs 40 bytes and one hash per
+// group.
 //
 // It is a chain because a change of any join changes all later digests. Hashes of single joins that
 // are added or XORed are weaker: a caller who chooses many joins can solve for the result that they

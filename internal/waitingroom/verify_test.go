@@ -1,6 +1,7 @@
 package waitingroom
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ import (
 // publishedDraw returns a published draw and the places of all its numbers and two later ones.
 func publishedDraw(seed Seed, size uint32) (Published, []Place) {
 	p := Published{
-		Commitment: seed.Commitment(), Seed: seed.Hex(), Digest: Chain("", "7:1"), Size: size,
+		Commitment: seed.Commitment(), Seed: seed.Hex(), Digest: strings.Repeat("7", 40), Size: size,
 	}
 	d := NewDraw(seed, []byte(p.Digest), size)
 	var places []Place
@@ -61,7 +62,7 @@ func TestVerify_FindsNumbersThatDoNotExist(t *testing.T) {
 func TestVerify_FindsAnotherDigestOrSize(t *testing.T) {
 	p, places := publishedDraw(seedOf(1), 1000)
 	other := p
-	other.Digest = Chain("", "8:1")
+	other.Digest = strings.Repeat("8", 40)
 	wrong, err := Verify(other, places)
 	require.NoError(t, err)
 	require.Greater(t, len(wrong), 900)

@@ -111,7 +111,7 @@ func (v drawPage) computesOthers() {
 	for i, size := range []uint32{1, 2, 256, 257, 20_000, 1_000_000, 4294967295} {
 		var seed waitingroom.Seed
 		seed[0], seed[31] = byte(i), 255
-		digest := waitingroom.Chain("", fmt.Sprint("a:", i))
+		digest := fmt.Sprintf("%040x", i)
 		v.fill("#d-seed", seed.Hex())
 		v.fill("#d-commitment", strings.ToUpper(seed.Commitment())) // as somebody may have noted it
 		v.fill("#d-digest", digest)

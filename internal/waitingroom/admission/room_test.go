@@ -2,12 +2,14 @@ package admission_test
 
 import (
 	"context"
+	"crypto/sha1"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -313,6 +315,27 @@ func TestRoom_RebuildSkipsNoNumber(t *testing.T) {
 		require.Equal(t, first[3].Number, h.join(3, "").Number)
 		require.Empty(t, h.state().Gaps)
 	})
+}
+
+// TestRoom_DigestIsAChainOfTheJoins checks the digest against its definition in package
+// waitingroom, over groups of one and of several buyers.
+func TestRoom_DigestIsAChainOfTheJoins(t *testing.T) {
+	h := open(t, 10, time.Hour)
+	must.Get(h.service.Status(t.Context(), h.id))(t) // makes the room ready
+	digest, number := "", 0
+	for _, buyers := range [][]string{{"7"}, {"8", "user-9"}, {"a", "b", "c"}} {
+		var group []admission.Visit
+		var joins []string
+		for _, buyer := range buyers {
+			number++
+			group = append(group, admission.Visit{BuyerID: buyer})
+			joins = append(joins, fmt.Sprintf("%s:%d", buyer, number))
+		}
+		_, _, err := h.redis.Join(t.Context(), h.id, admission.Join, group)
+		require.NoError(t, err)
+		digest = fmt.Sprintf("%x", sha1.Sum([]byte(digest+strings.Join(joins, " "))))
+		require.Equal(t, digest, h.state().Digest)
+	}
 }
 
 // TestService_RoomNeedsNoAdmitter checks that buyers join as soon as a sale is exposed, and that a
