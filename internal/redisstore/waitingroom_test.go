@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/roommodel"
 	"flashsale.dev/seckill/internal/waitingroom"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
 )
@@ -330,7 +331,7 @@ func (s fixture) TestAdmit_ConcurrentAdmittersCallNobodyTwice(t *testing.T) {
 	}
 }
 
-// TestAdmit_AgreesWithAdvance holds the script's rule against the one in Go, for random rooms.
+// TestAdmit_AgreesWithAdvance holds the script's rule against the model, for random rooms.
 func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -351,11 +352,11 @@ func (s fixture) TestAdmit_AgreesWithAdvance(t *testing.T) {
 		after := must.Get(s.Admit(t.Context(), goods, admission.Call{
 			Numbers: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Life: aTurn, Rate: rate,
 		}))(t)
-		want := waitingroom.Advance(waitingroom.Room{
+		want := roommodel.Room{
+			Room:    waitingroom.Room{PermitsPerSecond: rate.PermitsPerSecond},
 			StartAt: before.Now.Add(-time.Hour), EndAt: before.Now.Add(time.Hour),
-			PermitsPerSecond: rate.PermitsPerSecond, PerBuyerLimit: limit, Joined: before.Joined,
-			Available: units,
-		}, before.Now)
+			PerBuyerLimit: limit, Joined: before.Joined, Available: units,
+		}.Advance(before.Now)
 		require.Equal(t, want, after.Admitted, "%d units of %d, %+v", units, limit, before)
 	}
 }

@@ -1,6 +1,6 @@
-// Package waitingroom has the rules of a waiting room as pure functions: the draw, the tickets, the
-// digest of all who joined, and the arithmetic of the watermark. It reads no clock and contacts no
-// server.
+// Package waitingroom has what a waiting room computes: the draw, the tickets, and when the rate
+// calls a position. It reads no clock and contacts no server. Package roommodel of the tests has
+// the rule by which the watermark moves.
 //
 // # Numbers and positions
 //

@@ -38,7 +38,7 @@ local open = redis.call('ZCARD', turns)
 local paid = math.max(math.min(tonumber(r[1] or 0), now), now - math.max(burst, interval))
 
 -- The others take at most open * limit units, so one is left for whoever is called next
--- (internal/waitingroom.Advance has the same rule).
+-- (internal/testing/roommodel has the same rule).
 local function may_call()
   return paid + interval <= now and open * limit < avail
 end
