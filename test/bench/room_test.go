@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/waitingroom/admission"
@@ -68,15 +69,10 @@ func BenchmarkRoomJoin(b *testing.B) {
 // room puts up a sale that has a waiting room and starts in an hour.
 func (f *fixture) room() (goods string) {
 	now := time.Now().UTC().Truncate(time.Second)
-	c := f.Merchant(f.b)
-	var made struct{ GoodsID string }
-	require.NoError(f.b, c.Do(f.b.Context(), http.MethodPost, "/admin/sales", map[string]any{
-		"title": "a line", "price": 1, "stock": 500, "startAt": now.Add(time.Hour),
-		"endAt": now.Add(2 * time.Hour), "admission": "waitingRoom",
-	}, &made))
-	require.NoError(f.b, c.Do(f.b.Context(), http.MethodPost,
-		"/admin/sales/"+made.GoodsID+"/expose", nil, &struct{}{}))
-	return made.GoodsID
+	return must.Get(f.Merchant(f.b).PutUp(f.b.Context(), apiclient.NewSale{
+		Title: "a line", Price: 1, Stock: 500, StartAt: now.Add(time.Hour),
+		EndAt: now.Add(2 * time.Hour), Admission: string(seckill.ByWaitingRoom),
+	}))(f.b)
 }
 
 // BenchmarkRoomJoins measures joins over HTTP. The floor program's purchases, which it groups too,

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,20 +23,17 @@ func filtersTheAudit(t *testing.T, h fixture, devices ...device) {
 	operator := h.client(t, seckill.Operator, 4)
 	for limit := range 18 {
 		body := map[string]int{"perBuyerLimit": limit + 2}
-		require.NoError(t, operator.Do(t.Context(), "PATCH", "/admin/sales/"+goods, body,
-			&json.RawMessage{}))
+		require.NoError(t, operator.Do(t.Context(), "PATCH", "/admin/sales/"+goods, body, nil))
 	}
 	var key struct{ ID string }
 	require.NoError(t, operator.Do(t.Context(), "POST", "/admin/api-keys",
 		map[string]any{"name": "erp", "scopes": []string{"sales:read"}, "merchantId": "31"}, &key))
-	require.NoError(t, operator.Do(t.Context(), "DELETE", "/admin/api-keys/"+key.ID, nil,
-		&json.RawMessage{}))
+	require.NoError(t, operator.Do(t.Context(), "DELETE", "/admin/api-keys/"+key.ID, nil, nil))
 	require.NoError(t, operator.Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+lamp,
-		map[string]int{"permitsPerSecond": 7}, &json.RawMessage{}))
+		map[string]int{"permitsPerSecond": 7}, nil))
 	sn := h.won(t, 5, goods, 1)
 	merchant := h.client(t, seckill.Merchant, seller)
-	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/orders/"+sn+"/cancel", nil,
-		&json.RawMessage{}))
+	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/orders/"+sn+"/cancel", nil, nil))
 
 	for _, d := range devices {
 		mei := visit(t, h.base, d)

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -110,7 +109,7 @@ func (h fixture) place(t testing.TB, buyer int64, goods, state string) {
 	t.Helper()
 	api := h.client(t, seckill.Buyer, buyer)
 	room := "/sales/" + goods + "/waiting-room"
-	require.NoError(t, api.Do(t.Context(), "POST", room, nil, &json.RawMessage{}))
+	require.NoError(t, api.Do(t.Context(), "POST", room, nil, nil))
 	h.placeBecomes(t, buyer, goods, state)
 }
 
@@ -141,8 +140,7 @@ func (w *waiting) joins() {
 func (w *waiting) unitReturns(state string) {
 	w.t.Helper()
 	holder := w.shop.client(w.t, seckill.Buyer, w.id+1)
-	require.NoError(w.t, holder.Do(w.t.Context(), "POST", "/orders/"+w.holder+"/cancel", nil,
-		&json.RawMessage{}))
+	require.NoError(w.t, holder.Do(w.t.Context(), "POST", "/orders/"+w.holder+"/cancel", nil, nil))
 	w.shop.placeBecomes(w.t, w.id, w.goods, state)
 }
 

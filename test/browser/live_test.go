@@ -248,7 +248,7 @@ func TestOrders_AreFilteredAndExported(t *testing.T) {
 		if id == 0 {
 			require.Eventually(t, func() bool {
 				pay := "/orders/" + made.OrderSn + "/pay"
-				return ada.Do(t.Context(), "POST", pay, nil, &struct{}{}) == nil
+				return ada.Do(t.Context(), "POST", pay, nil, nil) == nil
 			}, patience, 20*time.Millisecond)
 		}
 	}

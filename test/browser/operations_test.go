@@ -35,8 +35,7 @@ func showsOperations(t *testing.T, h fixture, devices ...device) {
 	for _, d := range devices {
 		limit := map[string]float64{"permitsPerSecond": 7, "maxBurstSeconds": 2}
 		for _, limiter := range []string{"randomPath/" + goods, "randomPath/*"} {
-			require.NoError(t, api.Do(t.Context(), "PUT", "/admin/limiters/"+limiter, limit,
-				&json.RawMessage{}))
+			require.NoError(t, api.Do(t.Context(), "PUT", "/admin/limiters/"+limiter, limit, nil))
 		}
 		ops := visit(t, h.base, d)
 		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))

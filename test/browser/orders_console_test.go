@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -55,12 +54,10 @@ func managesOrders(t *testing.T, h fixture, d device, first int64) {
 		"name": "Ann Lee", "line1": "1 High Street", "city": "London", "country": "GB",
 	}
 	buyer := h.client(t, seckill.Buyer, first)
-	require.NoError(t, buyer.Do(t.Context(), "PUT", "/orders/"+shipped+"/shipping", address,
-		&json.RawMessage{}))
+	require.NoError(t, buyer.Do(t.Context(), "PUT", "/orders/"+shipped+"/shipping", address, nil))
 	for buyer, sn := range map[int64]string{first: shipped, first + 2: returned} {
 		api := h.client(t, seckill.Buyer, buyer)
-		require.NoError(t, api.Do(t.Context(), "POST", "/orders/"+sn+"/pay", nil,
-			&json.RawMessage{}))
+		require.NoError(t, api.Do(t.Context(), "POST", "/orders/"+sn+"/pay", nil, nil))
 	}
 
 	mei := visit(t, h.base, d)
@@ -173,7 +170,7 @@ func TestOrders_RefusedStepShowsTheOrder(t *testing.T) {
 	mei.open("/console/orders/" + sn)
 	mei.press("[data-open=cancel]")
 	api := h.client(t, seckill.Buyer, 5)
-	require.NoError(t, api.Do(t.Context(), "POST", "/orders/"+sn+"/pay", nil, &json.RawMessage{}))
+	require.NoError(t, api.Do(t.Context(), "POST", "/orders/"+sn+"/pay", nil, nil))
 	mei.press("#cancel button[value=yes]")
 	mei.sees("#cancel .say", "The order’s state does not allow this. It is now: Paid.")
 	mei.press("#cancel [data-close]")

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"testing"
@@ -83,8 +82,7 @@ func TestConsole_ListsManySales(t *testing.T) {
 	h.seedOrders(t, drafts[437], drafts[438])
 	paid, unpaid := h.won(t, 5, sold, 2), h.won(t, 6, sold, 1)
 	buyer := h.client(t, seckill.Buyer, 5)
-	require.NoError(t, buyer.Do(t.Context(), "POST", "/orders/"+paid+"/pay", nil,
-		&json.RawMessage{}))
+	require.NoError(t, buyer.Do(t.Context(), "POST", "/orders/"+paid+"/pay", nil, nil))
 	require.NotEqual(t, paid, unpaid)
 
 	for _, d := range []device{desktop, narrow.in("zh-CN")} {

@@ -111,7 +111,7 @@ func TestSignIn_KeysRotateAndAreWithdrawnDuringRequests(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "OK", answers.Reason)
 	require.NoError(t, shop.Do(t.Context(), http.MethodDelete, "/admin/api-keys/"+made.ID, nil,
-		&struct{}{}))
+		nil))
 	time.Sleep(time.Second)
 	answers, err = backEnd.Call(t.Context(), http.MethodGet, "/admin/sales", nil)
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/must"
 )
@@ -17,14 +18,10 @@ import (
 func codesServeOneBuyerEach(t *testing.T, r *installation.Installation) {
 	const codeCount, rivals = 10, 5
 	now, merchant := time.Now().UTC(), r.Merchant(t)
-	var sale struct{ GoodsID string }
-	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/sales", map[string]any{
-		"title": "for members", "price": 1999, "stock": 100, "accessCode": "single",
-		"startAt": now.Add(-time.Minute), "endAt": now.Add(time.Hour),
-	}, &sale))
-	goods := sale.GoodsID
-	expose := "/admin/sales/" + goods + "/expose"
-	require.NoError(t, merchant.Do(t.Context(), "POST", expose, nil, &struct{}{}))
+	goods := must.Get(merchant.PutUp(t.Context(), apiclient.NewSale{
+		Title: "for members", Price: 1999, Stock: 100, AccessCode: "single",
+		StartAt: now.Add(-time.Minute), EndAt: now.Add(time.Hour),
+	}))(t)
 	out := must.Get(installation.Try(t, "seckillctl",
 		[]string{"SECKILL_JWT_SECRET=" + installation.Secret}, "codes", goods, "--kind", "single",
 		"--count", "10", "--expires", now.Add(2*time.Hour).Format(time.RFC3339)))(t)
@@ -61,7 +58,7 @@ func codesServeOneBuyerEach(t *testing.T, r *installation.Installation) {
 		sn := buysWith(t, r, winners[0], goods, code)
 		buyer := r.Buyer(t, winners[0])
 		require.Eventually(t, func() bool {
-			return buyer.Do(t.Context(), "POST", "/orders/"+sn+"/cancel", nil, &struct{}{}) == nil
+			return buyer.Do(t.Context(), "POST", "/orders/"+sn+"/cancel", nil, nil) == nil
 		}, time.Minute, 10*time.Millisecond, "the order is never written")
 		require.NotEqual(t, sn, buysWith(t, r, winners[0], goods, code))
 	}

@@ -139,7 +139,7 @@ func stopARefund(t *testing.T, r *installation.Installation, goods string) func(
 		received_at, refund_problem) VALUES ('p', `+goods+`, 'o', 1, 'refunding', 'AMOUNT', 80, 0, 'x')`)
 	return func() {
 		require.NoError(t, r.Operator(t).Do(t.Context(), http.MethodPost, "/admin/refunds/p/settle",
-			nil, &struct{}{}))
+			nil, nil))
 	}
 }
 

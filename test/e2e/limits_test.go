@@ -52,7 +52,7 @@ func (p pathAsker) drain() (n int) {
 func (p pathAsker) set(limit map[string]any) {
 	p.t.Helper()
 	op, path := p.Operator(p.t), "/admin/limiters/randomPath/"+p.goods
-	require.NoError(p.t, op.Do(p.t.Context(), http.MethodPut, path, limit, &struct{}{}))
+	require.NoError(p.t, op.Do(p.t.Context(), http.MethodPut, path, limit, nil))
 	for api := range p.APIs {
 		op.Base = p.Base(api)
 		var got struct{ PermitsPerSecond float64 }

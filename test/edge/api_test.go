@@ -103,7 +103,7 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 	require.NoError(t, r.Operator(t).Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+goods,
 		map[string]any{
 			"algorithm": "token_bucket", "permitsPerSecond": 1000, "maxBurstSeconds": 3600,
-		}, &struct{}{}))
+		}, nil))
 	e.becomes("OK", goods, buyerHeaders(t, 1)...)
 }
 
@@ -120,7 +120,7 @@ func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 		shaped(t, a)
 	}
 	require.NoError(t, at(r.Buyer(t, 1), e.base).Do(t.Context(), "POST",
-		"/orders/"+report.Results[0].OrderSn+"/cancel", nil, &struct{}{}))
+		"/orders/"+report.Results[0].OrderSn+"/cancel", nil, nil))
 	e.becomes("OK", goods, buyerHeaders(t, 30)...)
 	require.Equal(t, "UNAUTHENTICATED", e.path(goods).Reason)
 	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)

@@ -75,7 +75,7 @@ func emptyUnderManySales(t *testing.T, r *run) {
 	slices.Reverse(sales)
 	merchant := r.Merchant(t)
 	closing := "/admin/sales/" + sales[len(sales)-1] + "/close"
-	require.NoError(t, merchant.Do(t.Context(), http.MethodPost, closing, nil, &struct{}{}))
+	require.NoError(t, merchant.Do(t.Context(), http.MethodPost, closing, nil, nil))
 	r.untilSold(r.random(0.1, 0.7))
 	for _, server := range r.masters(t) {
 		require.NoError(t, server.RestartEmpty(t.Context()))
@@ -102,7 +102,7 @@ func (r *run) awaitEpoch(t *testing.T, goods string, epoch int64, since time.Tim
 	c := r.Merchant(t)
 	for {
 		// A page asks for the sale meanwhile. The next sale to be rebuilt is one that is asked for.
-		_ = c.Do(t.Context(), http.MethodGet, "/sales/"+goods, nil, &struct{}{})
+		_ = c.Do(t.Context(), http.MethodGet, "/sales/"+goods, nil, nil)
 		l, err := c.Ledger(t.Context(), goods)
 		if err == nil && l.Epoch >= epoch && l.Balanced {
 			return l.Epoch

@@ -210,7 +210,7 @@ func (s *soak) closes(t *testing.T, goods string) {
 	defer merchant.HTTP.CloseIdleConnections()
 	require.Eventually(t, func() bool {
 		return merchant.Do(t.Context(), http.MethodPost, "/admin/sales/"+goods+"/close", nil,
-			&struct{}{}) == nil
+			nil) == nil
 	}, patience, 100*time.Millisecond)
 }
 

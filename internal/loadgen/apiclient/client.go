@@ -27,11 +27,9 @@ type Client struct {
 // Answer is an answer in the API's common shape, with its status.
 type Answer struct {
 	Status     int
-	Code       int             `json:"code"`
 	Reason     string          `json:"reason"`
 	Message    string          `json:"message"`
 	Data       json.RawMessage `json:"data"`
-	RequestID  string          `json:"requestId"`
 	RetryAfter time.Duration   // of the header; 0 without one
 }
 
@@ -122,10 +120,13 @@ func read(resp *http.Response) (Answer, error) {
 	return a, nil
 }
 
-// Into decodes the answer's data. A status of 300 or more is an error.
+// Into decodes the answer's data; nil ignores it. A status of 300 or more is an error.
 func (a Answer) Into(data any) error {
 	if a.Status >= 300 {
 		return fmt.Errorf("status %d %s: %s", a.Status, a.Reason, a.Message)
+	}
+	if data == nil {
+		return nil
 	}
 	if err := json.Unmarshal(a.Data, data); err != nil {
 		return fmt.Errorf("read an answer's data: %w", err)
@@ -192,7 +193,7 @@ func (c Client) PutUp(ctx context.Context, n NewSale) (string, error) {
 			"application/json", bytes.NewReader(body)))
 	}
 	if err == nil {
-		err = ReadInto("expose a sale", &struct{}{})(c.API().ExposeSale(ctx, made.GoodsID))
+		err = ReadInto("expose a sale", nil)(c.API().ExposeSale(ctx, made.GoodsID))
 	}
 	return made.GoodsID, err
 }
