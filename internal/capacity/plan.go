@@ -3,6 +3,7 @@ package capacity
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -70,24 +71,23 @@ type Plan struct {
 // check reports all fields out of range together. NaN fails these comparisons as well.
 func (s Sale) check() error {
 	var problems []error
-	for name, x := range map[string]float64{
-		"buyers": s.Buyers, "units": s.Units, "per-buyer": s.PerBuyer, "over": s.Over.Seconds(),
-		"permits": s.Permits, "call-size": s.CallSize, "batch-size": s.BatchSize,
-		"cores": s.Cores, "use": s.Use, "peak": s.Peak, "polls": s.Polls, "waits": s.Waits,
-		"queries": s.Queries, "streams": s.Streams,
-	} {
-		bound := "above 0"
-		switch {
-		case slices.Contains([]string{"polls", "waits", "queries", "streams"}, name):
-			bound = "of at least 0"
-		case slices.Contains([]string{"peak", "call-size", "batch-size"}, name):
-			bound = "of at least 1"
-		}
-		if !(x >= 0) || x == 0 && bound == "above 0" || x < 1 && bound == "of at least 1" ||
-			math.IsInf(x, 0) {
-			problems = append(problems, fmt.Errorf("%s must be a number %s", name, bound))
+	atLeast := func(least float64, bound string, fields map[string]float64) {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if x := fields[name]; !(x >= least) || math.IsInf(x, 0) {
+				problems = append(problems, fmt.Errorf("%s must be a number %s", name, bound))
+			}
 		}
 	}
+	atLeast(math.SmallestNonzeroFloat64, "above 0", map[string]float64{
+		"buyers": s.Buyers, "units": s.Units, "per-buyer": s.PerBuyer, "over": s.Over.Seconds(),
+		"permits": s.Permits, "cores": s.Cores, "use": s.Use,
+	})
+	atLeast(1, "of at least 1", map[string]float64{
+		"peak": s.Peak, "call-size": s.CallSize, "batch-size": s.BatchSize,
+	})
+	atLeast(0, "of at least 0", map[string]float64{
+		"polls": s.Polls, "waits": s.Waits, "queries": s.Queries, "streams": s.Streams,
+	})
 	if s.Streams > 1 || s.Use > 1 {
 		problems = append(problems, errors.New("streams and use are shares: at most 1"))
 	}
