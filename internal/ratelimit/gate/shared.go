@@ -69,11 +69,14 @@ type cached struct {
 }
 
 // takeCached answers from the key's cache. Otherwise it returns the call to wait for, and starts
-// one if there is none. For smooth_bursty it returns neither: each of its callers pays for the one
-// before, so requests must not be merged. It returns neither for several permits, because the cache
-// has leases and denials of one. Nor does it for a limit other than that of waiting callers. A
-// caller stops waiting as soon as it has an answer, because
-// callSize counts the waiting callers. Without room for a new key it does nothing.
+// one if there is none. It returns neither in three cases, for which the caller makes a call alone:
+//
+//   - smooth_bursty: each of its callers pays for the one before, so requests must not be merged
+//   - several permits: the cache has leases and denials of one
+//   - a limit other than that of the callers that wait for the key
+//
+// A caller stops waiting as soon as it has an answer, because callSize counts the waiting callers.
+// Without room for a new key takeCached does nothing.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req *ratelimit.Request, d *ratelimit.Decision, waiting bool,
 ) (c cached) {
