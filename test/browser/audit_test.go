@@ -36,8 +36,7 @@ func filtersTheAudit(t *testing.T, h fixture, devices ...device) {
 	require.NoError(t, merchant.Do(t.Context(), "POST", "/admin/orders/"+sn+"/cancel", nil, nil))
 
 	for _, d := range devices {
-		mei := visit(t, h.base, d)
-		mei.signIn(h.token(t, seckill.Merchant, seller, "Mei"))
+		mei := h.enters(t, d, seckill.Merchant, seller, "Mei")
 		mei.open("/console/sales/" + goods)
 		mei.press("a[href^='/console/audit']")
 		mei.sees("#entries > li:first-child", "Order cancelled Order "+sn)

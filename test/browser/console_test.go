@@ -193,8 +193,7 @@ func (v *visitor) publishes() (goods string) {
 func TestConsole_EndedSessionOffersSignIn(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
-	mei := visit(t, h.base, narrow)
-	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	mei := h.enters(t, narrow, seckill.Merchant, 1, "Mei")
 	mei.open("/console/audit")
 	mei.run(`fetch('/session', {method: 'DELETE'})`)
 	mei.press("#choose button")

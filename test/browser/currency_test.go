@@ -37,8 +37,7 @@ func TestPages_AgreeOnACurrencyOfTheSale(t *testing.T) {
 		v.sees(".lines .total", "Ft\u00a0123.45")
 	}
 
-	mei := visit(t, h.base, desktop)
-	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	mei := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
 	mei.before(`const real = window.fetch.bind(window); window.fetch = async (path, options) => {
 		if (path === '/admin/sales/` + made.GoodsID + `') await new Promise((done) => setTimeout(done, 1000));
 		return real(path, options); };`)

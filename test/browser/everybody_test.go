@@ -170,8 +170,7 @@ func TestPages_AreAccessibleAndLight(t *testing.T) {
 			ada.open("/session")
 			ada.fitsEverybody("signed in")
 
-			operator := visit(t, h.base, d)
-			operator.signIn(h.token(t, seckill.Operator, 4, "Ops"))
+			operator := h.enters(t, d, seckill.Operator, 4, "Ops")
 			operator.becomes("listed", `document.querySelector('#sales li')`)
 			operator.fitsEverybody("the console")
 			operator.light("the console")

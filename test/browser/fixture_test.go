@@ -57,6 +57,16 @@ func (h fixture) visits(t testing.TB) *visitor {
 	return visit(t, h.base, h.screen)
 }
 
+// enters opens a profile of a user who has signed in.
+func (h fixture) enters(
+	t testing.TB, d device, role seckill.Role, id int64, name string,
+) *visitor {
+	t.Helper()
+	v := visit(t, h.base, d)
+	v.signIn(h.token(t, role, id, name))
+	return v
+}
+
 // exec changes rows of the database, beside the programs, and returns their number.
 func (h fixture) exec(t testing.TB, statement string, args ...any) int64 {
 	t.Helper()

@@ -23,8 +23,7 @@ func TestConsole_MakesAndRevokesAnAPIKey(t *testing.T) {
 }
 
 func makesAKey(t *testing.T, h fixture, d device, merchant int64) {
-	mei := visit(t, h.base, d)
-	mei.signIn(h.token(t, seckill.Merchant, merchant, "Mei"))
+	mei := h.enters(t, d, seckill.Merchant, merchant, "Mei")
 	mei.open("/console/keys")
 	mei.becomes("empty", `!document.getElementById('none').hidden`)
 	mei.tabs("[data-open=new]")

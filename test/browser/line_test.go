@@ -94,8 +94,7 @@ func (h fixture) waits(t *testing.T, words lineWords, id int64) *waiting {
 		title: "A thing to wait for", stock: 1, admission: string(seckill.ByWaitingRoom),
 	})
 	w := &waiting{lineWords: words, shop: h, goods: goods, id: id}
-	w.visitor = visit(t, h.base, words.device)
-	w.signIn(h.token(t, seckill.Buyer, id, "Ada"))
+	w.visitor = h.enters(t, words.device, seckill.Buyer, id, "Ada")
 	h.place(t, id+1, goods, "admitted")
 	w.holder = h.won(t, id+1, goods, 1)
 	w.open("/s/" + goods)

@@ -178,8 +178,7 @@ func stayLiveDuringARush(t *testing.T, h fixture) {
 // showARedLedger checks that the ledger is red while it does not balance.
 func showARedLedger(t *testing.T, h fixture) {
 	goods := h.installation.PutUp(t, 40, 1)
-	mei := visit(t, h.base, desktop)
-	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
+	mei := h.enters(t, desktop, seckill.Merchant, 7, "Mei")
 	mei.open("/console/sales/" + goods)
 	mei.sees("#ledger", "Stock ledger: in balance")
 	const colour = `getComputedStyle(document.getElementById('ledger')).borderColor`
@@ -212,8 +211,7 @@ func TestOperatorPages_ChangeALimit(t *testing.T) {
 	ops.press(".limiter button:not([type=button])")
 	ops.sees(".limiter .say", "The new limit applies now")
 	ops.sees(".limiter", "set by an operator")
-	ada := visit(t, h.base, phone)
-	ada.signIn(h.token(t, seckill.Buyer, 2, "Ada"))
+	ada := h.enters(t, phone, seckill.Buyer, 2, "Ada")
 	ada.buys(goods, won)
 	ada.press(card(goods) + " .buy")
 	ada.sees(card(goods)+" .say", "Many people are asking at once")

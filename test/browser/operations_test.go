@@ -37,8 +37,7 @@ func showsOperations(t *testing.T, h fixture, devices ...device) {
 		for _, limiter := range []string{"randomPath/" + goods, "randomPath/*"} {
 			require.NoError(t, api.Do(t.Context(), "PUT", "/admin/limiters/"+limiter, limit, nil))
 		}
-		ops := visit(t, h.base, d)
-		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))
+		ops := h.enters(t, d, seckill.Operator, 4, "Ops")
 		ops.before(fmt.Sprintf(`const real = window.fetch.bind(window);
 			window.fetch = (path, options) => !path.startsWith('/admin/rebuilds') ? real(path, options) :
 				new Response(JSON.stringify({data: {nextCursor: null, items: [{goodsId: '%s',
@@ -91,8 +90,7 @@ func TestOperations_ResolveStoppedRefunds(t *testing.T) {
 				VALUES (?, ?, ?, 1250, 'refunding', 'CANCELLED', 7, 1760000000000, 1760000000000,
 					1760250000000, 'charge_disputed')`, payment, goods, "sn-"+payment)
 		}
-		ops := visit(t, h.base, d)
-		ops.signIn(h.token(t, seckill.Operator, 4, "Ops"))
+		ops := h.enters(t, d, seckill.Operator, 4, "Ops")
 		ops.open("/console/operations")
 		for _, text := range []string{"¥12.50", "Stopped", "charge_disputed", "Attempts: 7", settled, again} {
 			ops.sees("#refunds", text)

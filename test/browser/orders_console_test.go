@@ -60,8 +60,7 @@ func managesOrders(t *testing.T, h fixture, d device, first int64) {
 		require.NoError(t, api.Do(t.Context(), "POST", "/orders/"+sn+"/pay", nil, nil))
 	}
 
-	mei := visit(t, h.base, d)
-	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	mei := h.enters(t, d, seckill.Merchant, 1, "Mei")
 	mei.findsOrder(shipped)
 	mei.ships()
 	mei.reveals(h, goods, shipped)
@@ -165,8 +164,7 @@ func TestOrders_RefusedStepShowsTheOrder(t *testing.T) {
 	h := standalone(t)
 	goods := h.sells(t, sale{title: kettle})
 	sn := h.won(t, 5, goods, 1)
-	mei := visit(t, h.base, desktop)
-	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	mei := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
 	mei.open("/console/orders/" + sn)
 	mei.press("[data-open=cancel]")
 	api := h.client(t, seckill.Buyer, 5)
@@ -176,8 +174,7 @@ func TestOrders_RefusedStepShowsTheOrder(t *testing.T) {
 	mei.press("#cancel [data-close]")
 	mei.sees("#order .chip", "Paid")
 
-	other := visit(t, h.base, desktop)
-	other.signIn(h.token(t, seckill.Merchant, 2, "Bo"))
+	other := h.enters(t, desktop, seckill.Merchant, 2, "Bo")
 	other.open("/console/orders/" + sn)
 	other.sees("#say", "None of your sales has an order with this number.")
 	other.fits("an order of another merchant")

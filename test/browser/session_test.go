@@ -91,8 +91,7 @@ func endsInTheLine(t *testing.T, h fixture) {
 // nothing but its stream of figures.
 func endsOfAMerchant(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of an absent merchant", merchant: 7})
-	v := visit(t, h.base, desktop)
-	v.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
+	v := h.enters(t, desktop, seckill.Merchant, 7, "Mei")
 	v.before(`window.EventSource = class extends EventSource {
 		constructor(path) { super(path); window.stream = this; } };`)
 	v.open("/console/sales/" + goods)
@@ -116,8 +115,7 @@ func TestConsole_SameFormAgainIsOneRequest(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
 	goods := h.sells(t, sale{title: "A thing that is topped up"})
-	v := visit(t, h.base, desktop)
-	v.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
+	v := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
 	v.before(`const real = window.fetch.bind(window); window.lose = true;
 		window.fetch = async (path, options) => {
 			const answer = await real(path, options);

@@ -32,8 +32,7 @@ func usesWebhooks(t *testing.T, h fixture) {
 		}
 	}))
 	t.Cleanup(receiver.Close)
-	mei := visit(t, h.base, narrow)
-	mei.signIn(h.token(t, seckill.Merchant, merchant, "Mei"))
+	mei := h.enters(t, narrow, seckill.Merchant, merchant, "Mei")
 	mei.createsWebhook(receiver.URL)
 	goods := h.sells(t, sale{title: kettle, merchant: merchant})
 	mei.press("#hooks a")
