@@ -37,16 +37,11 @@ func BenchmarkCalibrate(b *testing.B) {
 // usage has the counts of an installation between two readings, and its processor seconds.
 type usage map[string]float64
 
-// The names of a usage: the pieces of work done, processor seconds of each part, and counts of
-// calls.
+// The names of a usage, beside those of the parts: the pieces of work done, the seconds, and counts
+// of calls. A part has its processor seconds.
 const (
 	done         = "done"
 	wall         = "seconds"
-	apiCPU       = "api"
-	redisCPU     = "redis"
-	rabbitCPU    = "rabbitmq"
-	consumerCPU  = "consumer"
-	mysqlCPU     = "mysql"
 	pathCalls    = "calls for paths"
 	reserveCalls = "seckill_reserve_batch_size_count"
 	messages     = `seckill_publishes_total{outcome="confirmed"}`
@@ -63,14 +58,15 @@ type calibrator struct {
 func (c *calibrator) read() usage {
 	c.b.Helper()
 	api, consumer := c.APIs[0], c.Consumers[0]
-	return usage{
-		wall:   float64(time.Now().UnixNano()) / 1e9,
-		apiCPU: usedBy(api.Pid()).Seconds(), redisCPU: usedBy(c.Redis.Pid()).Seconds(),
-		rabbitCPU: usedBy(c.Rabbit.Pid()).Seconds(), mysqlCPU: usedBy(c.SQL.Pid()).Seconds(),
-		consumerCPU: usedBy(consumer.Pid()).Seconds(), pathCalls: float64(c.redisCalls()),
+	now := usage{
+		wall: float64(time.Now().UnixNano()) / 1e9, pathCalls: float64(c.redisCalls()),
 		reserveCalls: api.Metric(c.b, reserveCalls), messages: api.Metric(c.b, messages),
 		transactions: consumer.Metric(c.b, transactions),
 	}
+	for part, d := range c.all().read() {
+		now[part] = d.Seconds()
+	}
+	return now
 }
 
 // over runs work and returns the installation's usage meanwhile.
@@ -184,32 +180,32 @@ func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
 		cost.Micros = micros
 		costs[row] = cost
 	}
-	each := func(work, cpu string) float64 { return 1e6 * c.sums[work][cpu] / c.sums[work][done] }
+	each := func(work, part string) float64 { return 1e6 * c.sums[work][part] / c.sums[work][done] }
 	for _, work := range []string{
 		"GET /sales/{goodsId}", "POST /randomPath: sold out", "POST /randomPath: 429",
 		"GET /orders/{orderSn}", "GET /orders/{orderSn}/events",
 	} {
-		set("API: "+work, each(work, apiCPU))
+		set("API: "+work, each(work, apiPart))
 	}
-	set("Redis: status queries", each("GET /orders/{orderSn}", redisCPU))
-	set("MySQL: status queries", each("GET /orders/{orderSn}", mysqlCPU))
-	_, item := c.split("path", apiCPU, pathCalls)
+	set("Redis: status queries", each("GET /orders/{orderSn}", redisPart))
+	set("MySQL: status queries", each("GET /orders/{orderSn}", sqlPart))
+	_, item := c.split("path", apiPart, pathCalls)
 	set("API: POST /randomPath: a path", item)
-	for _, work := range []struct{ piece, cpu, counter, callRow, itemRow string }{
+	for _, work := range []struct{ piece, part, counter, callRow, itemRow string }{
 		{
-			"purchase", apiCPU, reserveCalls, "API: calls to Redis and RabbitMQ",
+			"purchase", apiPart, reserveCalls, "API: calls to Redis and RabbitMQ",
 			"API: POST /{path}/decrStock",
 		},
-		{"path", redisCPU, pathCalls, "Redis: calls for paths", "Redis: paths"},
+		{"path", redisPart, pathCalls, "Redis: calls for paths", "Redis: paths"},
 		{
-			"purchase", redisCPU, reserveCalls, "Redis: calls for reservations",
+			"purchase", redisPart, reserveCalls, "Redis: calls for reservations",
 			"Redis: reservations",
 		},
-		{"purchase", rabbitCPU, messages, "RabbitMQ: messages", "RabbitMQ: orders in messages"},
-		{"purchase", consumerCPU, messages, "consumer: messages", "consumer: orders"},
-		{"purchase", mysqlCPU, transactions, "MySQL: transactions", "MySQL: orders"},
+		{"purchase", rabbitPart, messages, "RabbitMQ: messages", "RabbitMQ: orders in messages"},
+		{"purchase", consumerPart, messages, "consumer: messages", "consumer: orders"},
+		{"purchase", sqlPart, transactions, "MySQL: transactions", "MySQL: orders"},
 	} {
-		call, item := c.split(work.piece, work.cpu, work.counter)
+		call, item := c.split(work.piece, work.part, work.counter)
 		set(work.callRow, call)
 		set(work.itemRow, item)
 	}
@@ -217,11 +213,11 @@ func (c *calibrator) setCosts(costs map[string]capacity.Cost) {
 
 // split separates the cost of a call from the cost of an item. It solves the two equations of the
 // small and the large load: cost = calls × call + items × item.
-func (c *calibrator) split(piece, cpu, calls string) (call, item float64) {
+func (c *calibrator) split(piece, part, calls string) (call, item float64) {
 	few, many := c.sums[piece+" few"], c.sums[piece+" many"]
 	require.Positive(c.b, few[calls]*many[calls], "nothing was counted as %s", calls)
-	call = (few[cpu]*many[done] - many[cpu]*few[done]) /
+	call = (few[part]*many[done] - many[part]*few[done]) /
 		(few[calls]*many[done] - many[calls]*few[done])
 	call = max(0, call)
-	return 1e6 * call, 1e6 * max(0, (many[cpu]-call*many[calls])/many[done])
+	return 1e6 * call, 1e6 * max(0, (many[part]-call*many[calls])/many[done])
 }

@@ -69,11 +69,14 @@ func (f *fixture) servers() processes {
 	}
 }
 
-func (f *fixture) side(name string) side {
+// all are the processes of the installation.
+func (f *fixture) all() processes {
 	p := f.servers()
 	p[apiPart], p[consumerPart] = []int{f.APIs[0].Pid()}, []int{f.Consumers[0].Pid()}
-	return side{name, f.api, p, f.sale, f.written}
+	return p
 }
+
+func (f *fixture) side(name string) side { return side{name, f.api, f.all(), f.sale, f.written} }
 
 // products are the sides that are no floor.
 func (c *contest) products() []side {

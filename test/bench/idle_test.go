@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -49,26 +49,20 @@ func measureIdle(b *testing.B) {
 // noteIdle measures for idleFor. It calls work every second.
 func noteIdle(f *fixture, name string, work func()) {
 	f.b.Helper()
-	names := []string{"api", "order-consumer", "Redis", "MariaDB", "RabbitMQ"}
-	pids := []int{
-		f.APIs[0].Pid(), f.Consumers[0].Pid(), f.Redis.Pid(), f.SQL.Pid(), f.Rabbit.Pid(),
-	}
-	before := make([]time.Duration, len(pids))
-	for i, pid := range pids {
-		before[i] = usedBy(pid)
-	}
-	began := time.Now()
+	all := f.all()
+	before, began := all.read(), time.Now()
 	for time.Since(began) < idleFor {
 		work()
 		time.Sleep(time.Second)
 	}
-	total, shares := 0.0, ""
-	for i, pid := range pids {
-		share := float64(usedBy(pid)-before[i]) / float64(time.Since(began))
-		total, shares = total+share, shares+fmt.Sprintf(" %s %.4f", names[i], share)
+	used, took := all.since(before), time.Since(began)
+	share := func(d time.Duration) float64 { return float64(d) / float64(took) }
+	shares := ""
+	for _, part := range parts {
+		shares += fmt.Sprintf(" %s %.4f", part, share(used[part]))
 	}
 	results.note(name+", all processes", "≤ 0.05 of a core at 10,000", "%.3f of a core:%s",
-		total, shares)
+		share(used.all()), shares)
 }
 
 // awaitRest waits until workers serve the new sales, and then until none is served.
@@ -84,44 +78,33 @@ func awaitRest(ctx context.Context, b *testing.B, client redis.UniversalClient, 
 // commandsPerSecond is how many commands Redis executes lately.
 func commandsPerSecond(ctx context.Context, b *testing.B, client redis.UniversalClient) int {
 	b.Helper()
-	stats, err := client.Info(ctx, "stats").Result()
-	require.NoError(b, err)
-	_, after, _ := strings.Cut(stats, "instantaneous_ops_per_sec:")
-	text, _, _ := strings.Cut(after, "\r\n")
-	n, err := strconv.Atoi(text)
-	require.NoError(b, err)
-	return n
+	stats := must.Get(client.InfoMap(ctx, "stats").Result())(b)["Stats"]
+	return must.Get(strconv.Atoi(stats["instantaneous_ops_per_sec"]))(b)
 }
 
 // exposeAll copies an exposed sale until there are so many, because a request for each takes
 // minutes.
 func exposeAll(b *testing.B, r *installation.Installation, goods string, exposed, sales int) {
 	b.Helper()
-	first, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(b, err)
-	client := r.RedisClient(b)
+	first, ctx, client := installation.Number(b, goods), b.Context(), r.RedisClient(b)
 	key := func(goodsID int64) string { return fmt.Sprintf("sk:{%d}", goodsID) }
-	fields, err := client.HGetAll(b.Context(), key(first)).Result()
-	require.NoError(b, err)
+	fields := must.Get(client.HGetAll(ctx, key(first)).Result())(b)
 	pipe := client.Pipeline()
 	for i := exposed; i < sales; i++ {
-		pipe.HSet(b.Context(), key(first+int64(i)), fields)
+		pipe.HSet(ctx, key(first+int64(i)), fields)
 	}
-	_, err = pipe.Exec(b.Context())
-	require.NoError(b, err)
+	must.Get(pipe.Exec(ctx))(b)
 
-	db, err := sql.Open("mysql", r.DSN)
-	require.NoError(b, err)
-	tx, err := db.Begin()
-	require.NoError(b, err)
-	_, err = tx.Exec("CREATE TEMPORARY TABLE copy SELECT * FROM sales WHERE goods_id = ?", first)
-	require.NoError(b, err)
+	db := must.Get(sql.Open("mysql", r.DSN))(b)
+	defer db.Close()
+	tx := must.Get(db.BeginTx(ctx, nil))(b)
+	do := func(statement string, args ...any) {
+		must.Get(tx.ExecContext(ctx, statement, args...))(b)
+	}
+	do("CREATE TEMPORARY TABLE copy SELECT * FROM sales WHERE goods_id = ?", first)
 	for i := exposed; i < sales; i++ {
-		_, err = tx.Exec("UPDATE copy SET goods_id = ?", first+int64(i))
-		require.NoError(b, err)
-		_, err = tx.Exec("INSERT INTO sales SELECT * FROM copy")
-		require.NoError(b, err)
+		do("UPDATE copy SET goods_id = ?", first+int64(i))
+		do("INSERT INTO sales SELECT * FROM copy")
 	}
 	require.NoError(b, tx.Commit())
-	require.NoError(b, db.Close())
 }
