@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -136,9 +137,7 @@ func (f *fixture) endpoint(url string, c webhook.Change) (webhook.Endpoint, stri
 func (f *fixture) deliveries(id string) []webhook.Delivery {
 	f.t.Helper()
 	list := must.Get(f.store.Deliveries(f.t.Context(), id, "", "", 5000))(f.t)
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
+	slices.Reverse(list)
 	return list
 }
 
@@ -272,7 +271,7 @@ func (r *receiver) expect(secret string) {
 func (r *receiver) requests() []got {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]got(nil), r.all...)
+	return slices.Clone(r.all)
 }
 
 // items returns the items of all requests, without repetitions of a request.

@@ -25,8 +25,7 @@ func ctl(t *testing.T, r *installation.Installation, data any, args ...string) i
 		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" +
 			r.AMQP,
 	}, append(args, "-o", "json")...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Log(out)
 		return exit.ExitCode()
 	}

@@ -99,8 +99,7 @@ func lineOf(tree *yaml.Node, rule int, err error) string {
 		return ""
 	}
 	at := file.Rules[rule]
-	var field *ratelimit.FieldError
-	if errors.As(err, &field) {
+	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
 		name, _, _ := strings.Cut(field.Field, ".") // "fallback" of "fallback.code"
 		if value, present := fields[name]; present {
 			at = value

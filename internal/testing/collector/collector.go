@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -46,7 +47,7 @@ func (c *Collector) Close() { c.server.Close() }
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]Span(nil), c.spans...)
+	return slices.Clone(c.spans)
 }
 
 // Named returns the received spans with a name.
