@@ -24,9 +24,9 @@ type node struct {
 	sync  *rules.Sync
 }
 
-func startNodeParts(t *testing.T, addr, yaml string) node {
+func startNodeParts(t *testing.T, addr string) node {
 	client := steadyClient(t, addr)
-	b, store := book(t, yaml), redislimit.New(client, nil)
+	b, store := book(t, liveRule), redislimit.New(client, nil)
 	s := rules.NewSync(client, b)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -54,7 +54,7 @@ func admittedBy(t testing.TB, g *gate.Gate, id int64) int {
 
 func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	addr := servers.Redis(t).Addr()
-	a, b := startNodeParts(t, addr, liveRule), startNodeParts(t, addr, liveRule)
+	a, b := startNodeParts(t, addr), startNodeParts(t, addr)
 	require.Equal(t, 2, admittedBy(t, a.gate, 1))
 	require.Zero(t, admittedBy(t, b.gate, 1))
 
@@ -84,9 +84,9 @@ func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 // that node stops.
 func TestSync_CountsNodes(t *testing.T) {
 	addr := servers.Redis(t).Addr()
-	a := startNodeParts(t, addr, liveRule)
+	a := startNodeParts(t, addr)
 	t.Run("a second one", func(t *testing.T) {
-		startNodeParts(t, addr, liveRule)
+		startNodeParts(t, addr)
 		require.Eventually(t, func() bool { return a.sync.Nodes() == 2 }, time.Minute, 10*ms)
 	})
 	require.Eventually(t, func() bool { return a.sync.Nodes() == 1 }, time.Minute, 10*ms)
@@ -96,11 +96,11 @@ func TestSync_CountsNodes(t *testing.T) {
 // Redis lost its data.
 func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
 	server := servers.Redis(t)
-	n := startNodeParts(t, server.Addr(), liveRule)
+	n := startNodeParts(t, server.Addr())
 	burst := int64(7)
 	must.Get(n.admin.Set(t.Context(), "r", rules.AnyKey, rules.Change{Burst: &burst}))(t)
 	require.NoError(t, server.RestartEmpty(t.Context()))
-	fresh := startNodeParts(t, server.Addr(), liveRule)
+	fresh := startNodeParts(t, server.Addr())
 	require.Eventually(t, func() bool {
 		got, err := fresh.admin.Get(context.Background(), "r", "3")
 		return err == nil && got.Burst == 7
@@ -112,7 +112,7 @@ func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
 // not name a field.
 func TestAdmin_LostRedisIsAnError(t *testing.T) {
 	server := servers.Redis(t)
-	n := startNodeParts(t, server.Addr(), liveRule)
+	n := startNodeParts(t, server.Addr())
 	require.NoError(t, server.Kill())
 	_, err := n.admin.Set(t.Context(), "r", "1", rules.Change{})
 	require.Error(t, err)

@@ -52,8 +52,8 @@ func (n node) burst(t *testing.T, key string) int64 {
 }
 
 // set is an operator's change of one field of a key.
-func (n node) set(t *testing.T, key string, burst int64) rules.Setting {
-	return must.Get(n.admin.Set(t.Context(), "r", key, rules.Change{Burst: &burst}))(t)
+func (n node) set(t *testing.T, key string, burst int64) {
+	must.Get(n.admin.Set(t.Context(), "r", key, rules.Change{Burst: &burst}))(t)
 }
 
 // copyOf returns a function that replaces the limits in Redis by those of now, as a failover to a
