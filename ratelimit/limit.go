@@ -89,20 +89,16 @@ func (l Limit) algorithm() (core.Algorithm, error) {
 	return "", fmt.Errorf("unknown algorithm %d", l.Algorithm)
 }
 
-// params compiles the limit for a store.
-func (l Limit) params(s Store) (core.Params, error) {
-	c, err := l.change()
+// compile returns the limit in the form of a rule, and its params for a store.
+func (l Limit) compile(s Store) (c rules.Change, p core.Params, err error) {
+	if c, err = l.change(); err == nil {
+		p, err = c.WithDefaults().Params()
+	}
+	if err == nil && s.client != nil {
+		err = p.CheckRedis()
+	}
 	if err != nil {
-		return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
+		return c, p, fmt.Errorf("ratelimit: limit: %w", err)
 	}
-	p, err := c.WithDefaults().Params()
-	if err != nil {
-		return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
-	}
-	if s.client != nil {
-		if err := p.CheckRedis(); err != nil {
-			return core.Params{}, fmt.Errorf("ratelimit: limit: %w", err)
-		}
-	}
-	return p, nil
+	return c, p, nil
 }

@@ -58,7 +58,7 @@ type Limiter struct {
 
 // New makes a limiter. The error names the invalid field of the limit or of an option.
 func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
-	params, err := limit.params(store)
+	change, params, err := limit.compile(store)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 	if store.client != nil {
 		s.now = nil // Redis' clock decides
 	}
-	book, err := s.rulebook(store, limit)
+	book, err := s.rulebook(store, change)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +93,7 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 }
 
 // rulebook has the limiter's only rule.
-func (s settings) rulebook(store Store, limit Limit) (*rules.Rulebook, error) {
-	change, err := limit.change()
-	if err != nil {
-		return nil, err
-	}
+func (s settings) rulebook(store Store, change rules.Change) (*rules.Rulebook, error) {
 	scope := rules.ScopeGlobal
 	if store.client == nil {
 		scope = rules.ScopeNode
@@ -111,7 +107,7 @@ func (s settings) rulebook(store Store, limit Limit) (*rules.Rulebook, error) {
 // algorithm changes. Above 100 Permits SlidingWindow is another one. Other processes keep their
 // limit.
 func (l *Limiter) SetLimit(limit Limit) error {
-	params, err := limit.params(l.store)
+	_, params, err := limit.compile(l.store)
 	if err == nil {
 		l.params.Store(&params)
 	}
