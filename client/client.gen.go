@@ -2819,8 +2819,9 @@ type ClientInterface interface {
 
 	// ListOrdersOfSale The orders of a sale, newest first
 	//
-	// Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-	// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+	// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
+	// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+	// for spreadsheets: UTF-8 with a byte order mark;
 	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
 	// end. The audit log of the sale records each file and who has read it.
@@ -2910,7 +2911,8 @@ type ClientInterface interface {
 	// ListMyOrders My orders, newest first
 	//
 	// Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
-	// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
+	// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`. A page is sorted by
+	// `createdAt`. Pages follow the times at which the paths of the orders were issued.
 	//
 	// Corresponds with GET /orders (the `ListMyOrders` operationId).
 	ListMyOrders(ctx context.Context, params *ListMyOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3749,8 +3751,9 @@ func (c *Client) GetLedger(ctx context.Context, goodsID GoodsIDInPath, reqEditor
 
 // ListOrdersOfSale The orders of a sale, newest first
 //
-// Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
+// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+// for spreadsheets: UTF-8 with a byte order mark;
 // text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 // written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
 // end. The audit log of the sale records each file and who has read it.
@@ -3940,7 +3943,8 @@ func (c *Client) RetryDelivery(ctx context.Context, id openapi_types.UUID, deliv
 // ListMyOrders My orders, newest first
 //
 // Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
-// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
+// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`. A page is sorted by
+// `createdAt`. Pages follow the times at which the paths of the orders were issued.
 //
 // Corresponds with GET /orders (the `ListMyOrders` operationId).
 func (c *Client) ListMyOrders(ctx context.Context, params *ListMyOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7372,8 +7376,9 @@ type ClientWithResponsesInterface interface {
 
 	// ListOrdersOfSaleWithResponse The orders of a sale, newest first
 	//
-	// Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-	// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+	// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
+	// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+	// for spreadsheets: UTF-8 with a byte order mark;
 	// text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 	// written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
 	// end. The audit log of the sale records each file and who has read it.
@@ -7475,7 +7480,8 @@ type ClientWithResponsesInterface interface {
 	// ListMyOrdersWithResponse My orders, newest first
 	//
 	// Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
-	// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
+	// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`. A page is sorted by
+	// `createdAt`. Pages follow the times at which the paths of the orders were issued.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16945,8 +16951,9 @@ func (c *ClientWithResponses) GetLedgerWithResponse(ctx context.Context, goodsID
 
 // ListOrdersOfSaleWithResponse The orders of a sale, newest first
 //
-// Name and phone number are masked in lists. The file is the shipping list: every order of the sale (limit does not count),
-// row by row as it is read, with names, numbers and addresses whole. It is for spreadsheets: UTF-8 with a byte order mark;
+// Name and phone number are masked in lists. Pages are sorted as those of `GET /orders`. The file is the shipping list:
+// every order of the sale (limit does not count), row by row as it is read, with names, numbers and addresses whole. It is
+// for spreadsheets: UTF-8 with a byte order mark;
 // text that would be taken for a formula begins with an apostrophe, and digits that would be rounded, or lose zeros, are
 // written as `="0123"`. `amount` is in the currency's smallest unit, `amountInCurrency` in its unit. New columns come at the
 // end. The audit log of the sale records each file and who has read it.
@@ -17108,7 +17115,8 @@ func (c *ClientWithResponses) RetryDeliveryWithResponse(ctx context.Context, id 
 // ListMyOrdersWithResponse My orders, newest first
 //
 // Name, phone number and email address are masked in lists. An order is listed as soon as it is written, which is some
-// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`.
+// milliseconds after its 202. Until then `GET /orders/{orderSn}` shows it as `queued`. A page is sorted by
+// `createdAt`. Pages follow the times at which the paths of the orders were issued.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -176,6 +176,25 @@ func TestLists_ArePagedNewestFirst(t *testing.T) {
 	require.JSONEq(t, `{"items":[],"nextCursor":null}`, string(r.Data))
 }
 
+// TestOrderLists_PathUsedLateIsNewest checks that a list follows the times of the orders. An order
+// number has the time of its path, which a buyer may use up to a minute later than a newer one.
+func TestOrderLists_PathUsedLateIsNewest(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	goods := h.sell(nil)
+	late := dataOf[struct{ RandomPath string }](h, h.want(200, h.path(buyer(), goods))).RandomPath
+	first := h.order(buyer(), goods, 1)
+	time.Sleep(2 * time.Millisecond)
+	r := h.want(202, h.as(buyer(), "POST", "/"+late+"/decrStock?goodsId="+goods, ""))
+	newest := dataOf[struct{ OrderSn string }](h, r).OrderSn
+	require.Less(t, newest, first)
+	for target, who := range map[string]actor{
+		"/orders?limit=2": buyer(), "/admin/sales/" + goods + "/orders?limit=2": merchant(),
+	} {
+		require.Equal(t, []string{newest, first}, h.pages(who, target, "orderSn"), target)
+	}
+}
+
 // TestListSales_FiltersByPhase checks pages of sales in one phase, in a list with many others.
 func TestListSales_FiltersByPhase(t *testing.T) {
 	t.Parallel()

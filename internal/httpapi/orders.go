@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"flashsale.dev/seckill/internal/httpapi/params"
@@ -154,7 +156,7 @@ func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	found, err := a.Orders.Mine(ctx, r.actor, before, limit+1)
-	return ok(page(found, limit, a.masked(ctx), orderKey)), err
+	return ok(a.orderPage(ctx, found, limit)), err
 }
 
 // ordersOfSale is GET /admin/sales/{goodsId}/orders, as a page of JSON or as a whole CSV
@@ -178,7 +180,20 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 		}
 		return a.exportOrders(r, sale, status, found), err
 	}
-	return ok(page(found, limit, a.masked(ctx), orderKey)), err
+	return ok(a.orderPage(ctx, found, limit)), err
+}
+
+// orderPage is a page of a list of orders, newest first. Pages follow the order numbers, which have
+// the times of their paths. A path may be used a minute later than a newer one, so the orders of a
+// page are sorted by their own times.
+func (a *api) orderPage(
+	ctx context.Context, found []order.Order, limit int,
+) list[orderResponse] {
+	p := page(found, limit, a.masked(ctx), orderKey)
+	slices.SortStableFunc(p.Items, func(x, y orderResponse) int {
+		return time.Time(y.CreatedAt).Compare(time.Time(x.CreatedAt))
+	})
+	return p
 }
 
 // statusOrAll takes the filter of a list; "" is all.
