@@ -2901,9 +2901,10 @@ type ClientInterface interface {
 	// Corresponds with GET /admin/webhooks/{id}/deliveries (the `ListDeliveries` operationId).
 	ListDeliveries(ctx context.Context, id openapi_types.UUID, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetryDelivery Send a dead delivery again
+	// RetryDelivery Send a delivery again
 	//
-	// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
+	// A pending delivery is sent now, in its place, and not after its pause. A dead one gets one attempt, beside those that
+	// are sent in order. A disabled webhook gets it once it is enabled. `CONFLICT`: the delivery has succeeded.
 	//
 	// Corresponds with POST /admin/webhooks/{id}/deliveries/{deliveryId}/retry (the `RetryDelivery` operationId).
 	RetryDelivery(ctx context.Context, id openapi_types.UUID, deliveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3923,9 +3924,10 @@ func (c *Client) ListDeliveries(ctx context.Context, id openapi_types.UUID, para
 	return c.Client.Do(req)
 }
 
-// RetryDelivery Send a dead delivery again
+// RetryDelivery Send a delivery again
 //
-// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
+// A pending delivery is sent now, in its place, and not after its pause. A dead one gets one attempt, beside those that
+// are sent in order. A disabled webhook gets it once it is enabled. `CONFLICT`: the delivery has succeeded.
 //
 // Corresponds with POST /admin/webhooks/{id}/deliveries/{deliveryId}/retry (the `RetryDelivery` operationId).
 func (c *Client) RetryDelivery(ctx context.Context, id openapi_types.UUID, deliveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7468,9 +7470,10 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /admin/webhooks/{id}/deliveries (the `ListDeliveries` operationId).
 	ListDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*ListDeliveriesResponse, error)
 
-	// RetryDeliveryWithResponse Send a dead delivery again
+	// RetryDeliveryWithResponse Send a delivery again
 	//
-	// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
+	// A pending delivery is sent now, in its place, and not after its pause. A dead one gets one attempt, beside those that
+	// are sent in order. A disabled webhook gets it once it is enabled. `CONFLICT`: the delivery has succeeded.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17097,9 +17100,10 @@ func (c *ClientWithResponses) ListDeliveriesWithResponse(ctx context.Context, id
 	return ParseListDeliveriesResponse(rsp)
 }
 
-// RetryDeliveryWithResponse Send a dead delivery again
+// RetryDeliveryWithResponse Send a delivery again
 //
-// The delivery gets one attempt, beside those that are sent in order; a disabled webhook gets it once it is enabled. `CONFLICT`, the delivery is not dead.
+// A pending delivery is sent now, in its place, and not after its pause. A dead one gets one attempt, beside those that
+// are sent in order. A disabled webhook gets it once it is enabled. `CONFLICT`: the delivery has succeeded.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -226,8 +226,8 @@ func (s *Store) Deliveries(
 	return list("list deliveries", q.Order("id DESC").Limit(limit), deliveryRow.delivery)
 }
 
-// RetryDelivery makes a dead delivery pending again. The error is webhook.ErrNoSuchDelivery, or
-// Conflict for a delivery in another state.
+// RetryDelivery makes a dead delivery pending again, and a pending one due. The error is
+// webhook.ErrNoSuchDelivery, or Conflict for a delivery that succeeded.
 func (s *Store) RetryDelivery(
 	ctx context.Context, endpointID, id string, now time.Time,
 ) (webhook.Delivery, error) {
@@ -241,11 +241,17 @@ func (s *Store) RetryDelivery(
 		if err != nil {
 			return webhook.Delivery{}, err
 		}
-		if row.State != webhook.Dead {
+		if row.State == webhook.Delivered {
 			return webhook.Delivery{}, seckill.NewError(seckill.Conflict,
-				"only a dead delivery can be sent again")
+				"the delivery has succeeded")
 		}
-		row.State, row.Retried, row.NextAt, row.EndedAt = webhook.Pending, true, millis(now), nil
+		due := map[string]any{"due_at": now.UnixMilli()}
+		if row.State == webhook.Dead {
+			due["retries"], row.Retried = endpoint.Retries+1, true
+		} else { // SaveProgress keeps it due if an attempt in progress fails
+			due["updated_at"] = now.UnixMilli()
+		}
+		row.State, row.NextAt, row.EndedAt = webhook.Pending, millis(now), nil
 		if err := saveDelivery(tx, row); err != nil {
 			return webhook.Delivery{}, err
 		}
@@ -254,8 +260,7 @@ func (s *Store) RetryDelivery(
 		if err := tx.Create(entry).Error; err != nil {
 			return webhook.Delivery{}, err
 		}
-		return row.delivery(), tx.Exec(`UPDATE webhook_endpoints
-			SET retries = retries + 1, due_at = ? WHERE id = ?`, now.UnixMilli(), endpointID).Error
+		return row.delivery(), tx.Model(&endpointRow{}).Where("id = ?", endpointID).Updates(due).Error
 	})
 }
 

@@ -134,6 +134,45 @@ func TestDispatcher_RepairDuringTheAttempt(t *testing.T) {
 	require.Equal(t, webhook.Delivered, f.deliveries(id)[0].State)
 }
 
+// TestDispatcher_RetryOfAPendingDelivery checks that a delivery that waits for its next attempt is
+// sent at once when its owner asks for it, also during an attempt that fails. It keeps its place.
+func TestDispatcher_RetryOfAPendingDelivery(t *testing.T) {
+	f := newFixture(t, sqliteFile(t))
+	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+	var id string
+	retry := func() {
+		f.store.pass(time.Second)
+		d, err := f.service.Retry(t.Context(), merchant(), id, f.deliveries(id)[0].ID)
+		assert.NoError(t, err)
+		assert.Equal(t, []any{webhook.Pending, false}, []any{d.State, d.Retried})
+	}
+	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
+	one := int64(1)
+	e, _ := f.endpoint(r.URL, webhook.Change{MaxBatch: &one})
+	id = e.ID
+	f.orders(f.sale(), 1)
+	d := f.dispatcher(r)
+	f.round(d)
+	f.round(d)
+	require.Len(t, r.requests(), 1, "it waits")
+	r.set(func(w http.ResponseWriter, _ *http.Request) {
+		retry()
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	retry()
+	f.round(d)
+	r.set(nil)
+	f.round(d)
+	var ids []string
+	for _, g := range r.requests() {
+		ids = append(ids, g.header.Get("webhook-id"))
+	}
+	require.Len(t, ids, 4, "two that failed, this one and the next")
+	require.Equal(t, []string{ids[0], ids[0], ids[0]}, ids[:3])
+	_, err := f.service.Retry(t.Context(), merchant(), id, ids[0])
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "it was delivered")
+}
+
 // TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt is sent at
 // once after the database's clock was set back by an hour, and then waits as ever.
 func TestDispatcher_ClockSetBack(t *testing.T) {
@@ -183,8 +222,7 @@ func TestDispatcher_DeadAfterADay(t *testing.T) {
 	require.Len(t, dead, 3)
 	id := dead[1].ID
 	require.Equal(t, webhook.Pending, must.Get(f.service.Retry(ctx, merchant(), e.ID, id))(t).State)
-	_, err := f.service.Retry(ctx, merchant(), e.ID, id)
-	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	require.Equal(t, webhook.Pending, must.Get(f.service.Retry(ctx, merchant(), e.ID, id))(t).State)
 	attempts := len(r.requests())
 	f.round(d)
 	require.Len(t, r.requests(), attempts+1, "one attempt")
@@ -206,7 +244,7 @@ func TestDispatcher_DeadAfterADay(t *testing.T) {
 	require.False(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).Enabled)
 	r.set(nil)
 	on := true
-	_, _, err = f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: &on})
+	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: &on})
 	require.NoError(t, err)
 	before := len(r.items())
 	f.round(d)

@@ -35,8 +35,8 @@ type Store interface {
 	Deliveries(
 		ctx context.Context, endpointID string, state State, before string, limit int,
 	) ([]Delivery, error)
-	// RetryDelivery makes a dead delivery pending again. ErrNoSuchDelivery, or Conflict in another
-	// state.
+	// RetryDelivery makes a dead delivery pending again, and a pending one due. ErrNoSuchDelivery, or
+	// Conflict for one that succeeded.
 	RetryDelivery(ctx context.Context, endpointID, id string, now time.Time) (Delivery, error)
 }
 
@@ -221,7 +221,7 @@ func (s *Service) Deliveries(
 	return list, unavailable(err)
 }
 
-// Retry sends a dead delivery again, with one attempt. Conflict: it is not dead.
+// Retry sends a dead delivery again, with one attempt, and a pending one now. Conflict: it succeeded.
 func (s *Service) Retry(
 	ctx context.Context, by seckill.Actor, id, delivery string,
 ) (Delivery, error) {

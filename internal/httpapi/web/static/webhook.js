@@ -108,11 +108,11 @@ function row(delivery) {
   put(part(li, 'attempts'), t('hooks.attempts', {n: count(delivery.attempts)}));
   put(part(li, 'next'), delivery.nextAttemptAt && delivery.state === 'pending' ? t('hooks.next', {when: when(delivery.nextAttemptAt)}) : '');
   const retry = part(li, 'retry');
-  retry.hidden = delivery.state !== 'dead';
+  retry.hidden = delivery.state === 'delivered' || !delivery.attempts;
   retry.addEventListener('click', async () => {
     retry.disabled = true;
     const got = await callWithRetry('POST', `${path}/deliveries/${delivery.id}/retry`, {within: 20e3});
-    say(got.ok ? 'yes' : 'no', got.ok ? t('done.retry') : got.reason === 'CONFLICT' ? t('hooks.notdead') : problem(got));
+    say(got.ok ? 'yes' : 'no', got.ok ? t('done.retry') : got.reason === 'CONFLICT' ? t('hooks.succeeded') : problem(got));
     refresh();
   });
   return li;
