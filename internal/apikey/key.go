@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -74,12 +72,13 @@ const (
 // Is reports whether a bearer token is meant as an API key. A JWT has no such prefix.
 func Is(token string) bool { return strings.HasPrefix(token, prefix) }
 
-// newSecret returns a new id, and the text of the key with a new secret.
-func newSecret() (id, text string) {
+// newSecret returns a new id of a moment by the database's clock, and the text of the key with a
+// new secret.
+func newSecret(now time.Time) (id, text string) {
 	encoding := base32.NewEncoding(alphabet).WithPadding(base32.NoPadding)
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // it never fails
-	v7 := uuid.Must(uuid.NewV7())
+	v7 := seckill.NewRowID(now)
 	id = encoding.EncodeToString(v7[:])
 	return id, prefix + id + "_" + encoding.EncodeToString(secret)
 }

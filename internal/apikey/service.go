@@ -92,7 +92,7 @@ func (s *Service) Create(
 	if err != nil {
 		return Key{}, "", unreachable(err)
 	}
-	id, text := newSecret()
+	id, text := newSecret(now)
 	_, secret, _ := parse(text)
 	k = Key{
 		ID: id, MerchantID: n.MerchantID, Name: n.Name, Scopes: inOrder(n.Scopes),

@@ -180,7 +180,7 @@ func TestVerify_ConcurrentCallersShareReads(t *testing.T) {
 		texts func(s *Service, i int) string
 	}{
 		{"one key", nil},
-		{"invented keys", func(*Service, int) string { _, text := newSecret(); return text }},
+		{"invented keys", func(*Service, int) string { _, text := newSecret(time.Now()); return text }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestVerify_ConcurrentCallersShareReads(t *testing.T) {
 func TestVerify_RemembersUnknownKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, v, _ := newFixture(t)
-		id, unknown := newSecret()
+		id, unknown := newSecret(time.Now())
 		_, text := make1(t, s)
 		must.Get(v.Verify(t.Context(), text))(t)
 		for range 10 {
@@ -219,7 +219,7 @@ func TestVerify_RemembersUnknownKeys(t *testing.T) {
 		}
 		require.Len(t, m.reads, 2)
 		for range cached + 1 {
-			_, another := newSecret()
+			_, another := newSecret(time.Now())
 			_, err := v.Verify(t.Context(), another)
 			require.Error(t, err)
 		}
@@ -242,7 +242,7 @@ func TestVerify_WrongSecretsCostNoRead(t *testing.T) {
 		m, s, v, _ := newFixture(t)
 		k, text := make1(t, s)
 		for range 100 {
-			_, guess := newSecret()
+			_, guess := newSecret(time.Now())
 			_, secret, _ := parse(guess)
 			_, err := v.Verify(t.Context(), prefix+k.ID+"_"+secret)
 			require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
@@ -294,7 +294,7 @@ func TestVerify_RefusesMalformedTexts(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	_, text := newSecret()
+	_, text := newSecret(time.Now())
 	f.Add(text)
 	f.Add("sk__")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -360,7 +360,7 @@ func TestCreate_Refuses(t *testing.T) {
 func TestRevoke_Refuses(t *testing.T) {
 	_, s, _, _ := newFixture(t)
 	k, _ := make1(t, s)
-	unknown, _ := newSecret()
+	unknown, _ := newSecret(time.Now())
 	for _, id := range []string{unknown, "", "x"} {
 		_, err := s.Revoke(t.Context(), merchant(), id)
 		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))

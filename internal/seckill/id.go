@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -26,4 +28,16 @@ func newGoodsID(now time.Time) int64 {
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	random := int64(binary.BigEndian.Uint64(b[:]) & (reservedBit - 1))
 	return (now.UnixMilli()-idEpoch)<<idRandom | random
+}
+
+// NewRowID returns a UUIDv7 for a row that is made at a moment by the database's clock. Lists sort
+// by such ids, and the clocks of nodes differ. The process' own time follows the moment, so that
+// the ids of one moment and process sort too.
+func NewRowID(at time.Time) (id uuid.UUID) {
+	own := uuid.Must(uuid.NewV7()) // never fails, as above
+	head, tail := binary.BigEndian.Uint64(own[:8]), binary.BigEndian.Uint64(own[8:])
+	ms, part := head>>16, head&0xfff // part of a millisecond
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16|7<<12|ms>>12&0xfff)
+	binary.BigEndian.PutUint64(id[8:], 2<<62|ms&0xfff<<50|part<<38|tail&(1<<38-1))
+	return id
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -92,6 +93,19 @@ func TestGoodsID_IsPositiveAndGrows(t *testing.T) {
 		require.Positive(t, id)
 		require.Greater(t, later, id)
 	})
+}
+
+// TestNewRowID_SortsByTheDatabasesTime checks ids of moments far from the process' clock.
+func TestNewRowID_SortsByTheDatabasesTime(t *testing.T) {
+	now, last := time.Now().Add(-time.Hour), ""
+	first := NewRowID(now.Add(time.Millisecond)).String()
+	for range 10_000 {
+		id := NewRowID(now)
+		require.Equal(t, []any{uuid.Version(7), uuid.RFC4122}, []any{id.Version(), id.Variant()})
+		require.Less(t, last, id.String())
+		last = id.String()
+	}
+	require.Less(t, last, first)
 }
 
 func TestActor_OnlyOwnerAndOperatorManage(t *testing.T) {

@@ -95,7 +95,7 @@ func newAuditEntry(
 ) *auditRow {
 	by := seckill.ActorOf(tx.Statement.Context)
 	return &auditRow{
-		GoodsID: goodsID, ID: newID(), ActorID: by.ID, ActorRole: by.Role,
+		GoodsID: goodsID, ID: seckill.NewRowID(now).String(), ActorID: by.ID, ActorRole: by.Role,
 		APIKeyID: by.APIKey.ID, APIKeyName: by.APIKey.Name, Action: action,
 		Was: map[string]any{}, Became: map[string]any{}, MadeAt: now.UnixMilli(),
 	}

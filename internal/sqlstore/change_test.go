@@ -282,6 +282,19 @@ func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	require.Equal(t, log[3:], must.Get(h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10))(t))
 }
 
+// TestAuditTrail_FollowsTheDatabasesClock checks that entries come in the order of their times, and
+// not of the clocks of the nodes that write them.
+func (h fixture) TestAuditTrail_FollowsTheDatabasesClock(t *testing.T) {
+	for _, after := range []time.Duration{3, 1, 2} {
+		must.Get(h.Change(t.Context(), h.draft(7, 10, 3).GoodsID, salechange.Change{StockDelta: 1},
+			noKey, today.Add(after*time.Minute)))(t)
+	}
+	f := salechange.AuditFilter{Action: salechange.ActChange}
+	log := must.Get(h.AuditTrail(t.Context(), f, "", 3))(t)
+	require.Equal(t, []time.Time{minutes(3), minutes(2), minutes(1)},
+		[]time.Time{log[0].At, log[1].At, log[2].At})
+}
+
 // TestDeleteDraft_DeletesOnlyDrafts checks that a draft can be deleted and an exposed sale cannot.
 // A repeated request with the same key succeeds.
 func (h fixture) TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -226,14 +227,14 @@ func (d *Dispatcher) newDelivery(
 		return next, err
 	}
 	next = Delivery{
-		ID: newID(), EndpointID: e.ID, After: e.Position, To: last, Types: e.Types,
+		ID: newID(now), EndpointID: e.ID, After: e.Position, To: last, Types: e.Types,
 		Events: int64(len(items)), State: Pending, CreatedAt: now, NextAt: now,
 	}
 	return next, d.Store.SaveProgress(ctx, e, &next)
 }
 
-// newID makes an id that sorts by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
+// newID makes an id that sorts by the database's time.
+func newID(now time.Time) string { return seckill.NewRowID(now).String() }
 
 // body is the body of a request.
 type body struct {

@@ -78,7 +78,7 @@ func (s *Service) Create(
 		return Endpoint{}, "", unavailable(err)
 	}
 	e := Endpoint{
-		ID: newID(), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
+		ID: newID(now), OwnerID: by.ID, AllSales: by.Role == seckill.Operator,
 		MaxBatch: defaultBatch, MaxPerSecond: defaultPerSecond, Enabled: true,
 		CreatedAt: now, UpdatedAt: now, DueAt: now,
 	}
@@ -221,7 +221,8 @@ func (s *Service) Deliveries(
 	return list, unavailable(err)
 }
 
-// Retry sends a dead delivery again, with one attempt, and a pending one now. Conflict: it succeeded.
+// Retry sends a dead delivery again, with one attempt, and a pending one now. Conflict: it has
+// succeeded.
 func (s *Service) Retry(
 	ctx context.Context, by seckill.Actor, id, delivery string,
 ) (Delivery, error) {
