@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,10 +60,12 @@ func isEmail(text string) bool {
 	return err == nil && a.Address == text && len(text) <= 254
 }
 
-// isCountry excludes codes that are not assigned any more, or only reserved, such as UK.
+// isCountry excludes codes that are not assigned any more, or only reserved, such as UK. The
+// reserved ones that the library takes for countries have no number of the United Nations.
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
-	return err == nil && region.IsCountry() && region.Canonicalize().String() == code
+	return err == nil && region.IsCountry() && region.Canonicalize().String() == code &&
+		region.M49() != 0 && !slices.Contains([]string{"AN", "CS", "NT", "SU", "YU"}, code)
 }
 
 // Countries returns the codes of all countries that an address may have, in alphabetical order.
