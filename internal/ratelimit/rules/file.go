@@ -2,10 +2,12 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -21,7 +23,7 @@ type ruleFile struct {
 }
 
 // Load reads a rules file; an empty path means the defaults alone. A rule of the file replaces a
-// default of the same name. Errors name the file's line. A file with an error stops the program:
+// default of the same name, and has its route if it names none. Errors name the file's line. A file with an error stops the program:
 // operators would otherwise detect missing limits only in a rush.
 func Load(path string) (*Rulebook, error) {
 	if path == "" {
@@ -35,7 +37,14 @@ func Load(path string) (*Rulebook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: rules file: %w", err)
 	}
-	return New(append(Defaults(), rules...)...)
+	all := Defaults()
+	for _, rule := range rules {
+		if i := slices.IndexFunc(all, func(d Rule) bool { return d.Name == rule.Name }); i >= 0 {
+			rule.Route = cmp.Or(rule.Route, all[i].Route)
+		}
+		all = append(all, rule)
+	}
+	return New(all...)
 }
 
 // Parse reads rules as YAML, strictly. An unknown or repeated field, an invalid limit or a repeated

@@ -56,7 +56,7 @@ type Fallback struct {
 type Rule struct {
 	Name string `yaml:"name"`
 	// Route that the rule applies to: a pattern such as "/orders" or
-	// "GET /orders/:orderSn", or "*" for all. Without one it applies by name only.
+	// "GET /orders/:orderSn", or "*" for all. Without one it applies by name only: see Load.
 	Route string `yaml:"route"`
 	// By names the attributes that make the key: goods, user, ip (IPv6 by /64),
 	// header:X, route, global. Up to four are joined.

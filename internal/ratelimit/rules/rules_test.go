@@ -167,6 +167,8 @@ func TestLoad_AddsToTheDefaults(t *testing.T) {
 		[]byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
 	b = must.Get(rules.Load(path))(t)
 	require.EqualValues(t, 5, ruleNamed(t, b, "randomPath").WithDefaults().PermitsPerSecond)
+	require.Equal(t, []string{"randomPathPerUser", "randomPath"},
+		routeRules(b, "POST", "/randomPath"), "it has the default's route")
 	for _, name := range []string{"randomPathPerUser", "session", "failedApiKey", "signIn"} {
 		ruleNamed(t, b, name) // the file adds rules and replaces defaults by name
 	}
