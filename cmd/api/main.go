@@ -42,12 +42,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{Reservations: registry.Reservations, Tracer: tracer.Orders()}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
-	apiSettings, err := app.APISettingsOf(cfg)
-	if err != nil {
-		return err
+	apiSettings := app.APISettings{
+		Config: cfg, Recorder: registry.Route, CountLimit: registry.Count,
+		CountFetch: registry.CountFetch,
 	}
-	apiSettings.Recorder, apiSettings.CountLimit = registry.Route, registry.Count
-	apiSettings.CountFetch = registry.CountFetch
 	if tracer != nil {
 		apiSettings.Trace = tracer.Request
 	}

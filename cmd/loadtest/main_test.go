@@ -20,6 +20,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/report"
@@ -39,8 +40,9 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	settings := app.Settings{
 		OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second,
 		PaymentTimeout: 15 * time.Minute, BatchSize: 500, AdmissionTimeout: 2 * time.Second,
+		Currency: "CNY",
 	}
-	access := app.APISettings{JWTSecrets: [][]byte{[]byte(testSecret)}}
+	access := app.APISettings{Config: config.Config{Auth: config.Auth{JWTSecret: testSecret}}}
 	api := must.Get(app.NewAPI(up.Parts, settings, access))(t)
 	handler := http.Handler(api.Handler)
 	if around != nil {

@@ -94,10 +94,6 @@ func serve(
 	if err != nil {
 		return err
 	}
-	apiSettings, err := app.APISettingsOf(cfg)
-	if err != nil {
-		return err
-	}
 	registry := metrics.NewStandalone(app.Version())
 	up.Observers = app.Observers{
 		Reservations: registry.Reservations, Writes: registry.Writes,
@@ -105,8 +101,10 @@ func serve(
 		Rebuilt: registry.Repairs.Rebuilt, LineMoved: registry.Lines.Moved,
 		Webhooks: registry.Webhooks,
 	}
-	apiSettings.Recorder, apiSettings.CountLimit = registry.Route, registry.Count
-	apiSettings.CountFetch = registry.CountFetch
+	apiSettings := app.APISettings{
+		Config: cfg, Recorder: registry.Route, CountLimit: registry.Count,
+		CountFetch: registry.CountFetch, GuestsAnywhere: o.guests,
+	}
 	// Listening early reports a port in use before anything else starts, and finds the port if the
 	// address has port 0.
 	listener, err := app.Listen(ctx, o.addrFrom, o.addr)
@@ -114,7 +112,6 @@ func serve(
 		return err
 	}
 	var off string
-	apiSettings.GuestsAnywhere = o.guests
 	apiSettings.Guests, off = guestsAt(listener.Addr(), len(cfg.HTTP.TrustedProxies) > 0, o.guests)
 	if off != "" {
 		log.Warn("sign-in without a password is off", "why", off)

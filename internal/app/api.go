@@ -1,11 +1,9 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -41,58 +39,45 @@ type API struct {
 
 // APISettings configure the API beyond the services' settings.
 type APISettings struct {
-	JWTSecrets     [][]byte            // the first signs, all verify
-	Issuer         *auth.IssuerOptions // nil: there is none; NewAPI completes it
-	IssuerSession  time.Duration       // of a sign-in at the issuer
-	PaymentSecret  []byte              // nil: payment callbacks are refused
-	PhoneKeys      []auth.PhoneKey     // the first seals; DerivedPhoneKey is added
-	RulesFile      string              // "": the default rules
-	TrustedProxies []netip.Prefix
-	CORSOrigins    []string         // of other sites whose pages may call the API
-	PublicURL      string           // at which buyers reach the pages; "": that of the request
+	Config         config.Config
 	Recorder       httpapi.Recorder // may be nil
 	CountFetch     func(ok bool)    // of the issuer's document and keys; may be nil
 	CountLimit     LimitCounter     // may be nil
 	Trace          httpapi.Trace    // may be nil
-	Currency       string           // of prices on the pages, ISO 4217; "": CNY
-	BrandName      string           // on the pages; "": that of the texts
-	BrandLogo      string           // path of a picture; "": none
 	Guests         []seckill.Actor  // may sign in without a password; for trials
 	GuestsAnywhere bool             // also from other machines
 }
 
-// defaultCurrency applies where no currency is configured.
-const defaultCurrency = "CNY"
-
 // NewAPI wires a node's API. Errors name the invalid setting.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
-	issuer, err := newIssuer(a, p.Log)
+	cfg := a.Config
+	issuer, err := newIssuer(cfg, a.CountFetch, p.Log)
 	if err != nil {
 		return nil, err
 	}
 	tokens, err := auth.NewTokens(auth.Options{
-		Secrets: a.JWTSecrets, Issuer: issuer, CacheSize: rememberedTokens, Now: time.Now,
+		Secrets: cfg.Auth.SessionKeys(), Issuer: issuer, CacheSize: rememberedTokens, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	phones, err := s.sealer(a.PhoneKeys)
+	phones, err := s.sealer()
 	if err != nil {
 		return nil, err
 	}
-	callbacks, err := newCallbacks(a.PaymentSecret)
+	callbacks, err := newCallbacks(cfg.Auth.PaymentSecret)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := NewLimits(a.RulesFile, 0, p.Redis, a.CountLimit, p.Log)
+	limits, err := NewLimits(cfg.Limiter.File, 0, p.Redis, a.CountLimit, p.Log)
 	if err != nil {
 		return nil, err
 	}
-	brand, err := web.NewBrand(a.BrandName, a.BrandLogo)
+	brand, err := web.NewBrand(cfg.HTTP.BrandName, cfg.HTTP.BrandLogo)
 	if err != nil {
 		return nil, err
 	}
-	site, err := web.New(cmp.Or(a.Currency, defaultCurrency), brand)
+	site, err := web.New(s.Currency, brand)
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
@@ -123,9 +108,9 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		APIKeys: &apikey.Service{Store: p.Store}, KeyVerifier: keys,
 		Callbacks: callbacks, Webhooks: webhooks, Phones: phones, Site: site, Tokens: tokens,
 		Ready: health.Ready, Recorder: a.Recorder, Trace: a.Trace, Log: p.Log,
-		TrustedProxies: a.TrustedProxies, CORSOrigins: a.CORSOrigins, Guests: a.Guests,
-		GuestsAnywhere: a.GuestsAnywhere, Issuer: issuer, IssuerSession: a.IssuerSession,
-		PublicURL: a.PublicURL,
+		TrustedProxies: cfg.HTTP.TrustedProxies, CORSOrigins: cfg.HTTP.CORSOrigins,
+		Guests: a.Guests, GuestsAnywhere: a.GuestsAnywhere,
+		Issuer: issuer, IssuerSession: cfg.OIDC.Session, PublicURL: cfg.Payment.PublicURL,
 	})
 	renewers := p.renewers()
 	if issuer != nil {
@@ -139,13 +124,20 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 
 // newIssuer returns nil if there is no issuer. It needs no answer of the provider: the worker
 // discovers it, so that the API starts without it.
-func newIssuer(a APISettings, log *slog.Logger) (*auth.Issuer, error) {
-	if a.Issuer == nil {
+func newIssuer(
+	cfg config.Config, countFetch func(ok bool), log *slog.Logger,
+) (*auth.Issuer, error) {
+	if cfg.OIDC.Issuer == "" {
 		return nil, nil // nil makes the API accept its own tokens only
 	}
-	options := *a.Issuer
-	options.Client, options.Now, options.Log = &http.Client{}, time.Now, log
-	options.CountFetch = a.CountFetch
+	options := auth.IssuerOptions{
+		URL: cfg.OIDC.Issuer, Audience: cfg.OIDC.Audience, RoleClaim: cfg.OIDC.RoleClaim,
+		ClientID: cfg.OIDC.ClientID, ClientSecret: cfg.OIDC.ClientSecret.Reveal(),
+		Client: &http.Client{}, Now: time.Now, Log: log, CountFetch: countFetch,
+	}
+	if public := strings.TrimSuffix(cfg.Payment.PublicURL, "/"); public != "" {
+		options.RedirectURL = public + httpapi.SignInCallback
+	}
 	issuer, err := auth.NewIssuer(options)
 	if err != nil {
 		return nil, fmt.Errorf("SECKILL_OIDC_ISSUER: %w", err)
@@ -154,39 +146,11 @@ func newIssuer(a APISettings, log *slog.Logger) (*auth.Issuer, error) {
 }
 
 // newCallbacks returns nil if there is no secret.
-func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
-	if len(secret) == 0 {
+func newCallbacks(secret config.Secret) (*paymentprovider.Signer, error) {
+	if secret == "" {
 		return nil, nil // nil makes the API refuse callbacks
 	}
-	return paymentprovider.NewSigner(secret, time.Now)
-}
-
-// APISettingsOf returns the API's part of a program's settings.
-func APISettingsOf(cfg config.Config) (APISettings, error) {
-	keys, err := cfg.Auth.Phones()
-	return APISettings{
-		JWTSecrets: cfg.Auth.SessionKeys(),
-		Issuer:     issuerOf(cfg), IssuerSession: cfg.OIDC.Session,
-		PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
-		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies,
-		CORSOrigins: cfg.HTTP.CORSOrigins, PublicURL: cfg.Payment.PublicURL,
-		Currency: cfg.HTTP.Currency, BrandName: cfg.HTTP.BrandName, BrandLogo: cfg.HTTP.BrandLogo,
-	}, err
-}
-
-// issuerOf returns nil without an issuer.
-func issuerOf(cfg config.Config) *auth.IssuerOptions {
-	if cfg.OIDC.Issuer == "" {
-		return nil
-	}
-	options := &auth.IssuerOptions{
-		URL: cfg.OIDC.Issuer, Audience: cfg.OIDC.Audience, RoleClaim: cfg.OIDC.RoleClaim,
-		ClientID: cfg.OIDC.ClientID, ClientSecret: cfg.OIDC.ClientSecret.Reveal(),
-	}
-	if public := strings.TrimSuffix(cfg.Payment.PublicURL, "/"); public != "" {
-		options.RedirectURL = public + httpapi.SignInCallback
-	}
-	return options
+	return paymentprovider.NewSigner([]byte(secret.Reveal()), time.Now)
 }
 
 // Workers returns the workers that the API needs beside its server.

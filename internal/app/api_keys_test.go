@@ -41,8 +41,7 @@ func (h *fixture) with(text, method, target, body string) reply {
 // second returns another API on the fixture's servers, with caches of its own.
 func (h *fixture) second() *fixture {
 	other := *h
-	other.api = must.Get(app.NewAPI(h.Parts, h.settings,
-		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(h.t)
+	other.api = must.Get(app.NewAPI(h.Parts, h.settings, access()))(h.t)
 	other.server = httptest.NewServer(other.api.Handler)
 	h.t.Cleanup(other.server.Close)
 	other.url = other.server.URL

@@ -20,6 +20,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -59,7 +60,14 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 	return h
 }
 
-var secret = []byte("a secret that only the tests know, long enough")
+var secret = []byte("a secret that only the tests know long enough")
+
+// access returns the API's settings.
+func access() app.APISettings {
+	return app.APISettings{Config: config.Config{Auth: config.Auth{
+		JWTSecret: config.Secret(secret), PaymentSecret: config.Secret(secret),
+	}}}
+}
 
 // openIdle starts a fixture without workers.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
@@ -82,11 +90,10 @@ func openPaidBy(
 	up.Provider, up.Queue = provider, &spiedOn{up.Queue, h.messages}
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second,
-		PaymentTimeout: paymentTimeout, BatchSize: 500,
+		PaymentTimeout: paymentTimeout, BatchSize: 500, Currency: "CNY",
 		WebhookAllow: must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t), // receivers of tests
 	}
-	h.api = must.Get(app.NewAPI(up.Parts, h.settings,
-		app.APISettings{JWTSecrets: [][]byte{secret}, PaymentSecret: secret}))(t)
+	h.api = must.Get(app.NewAPI(up.Parts, h.settings, access()))(t)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
 	h.server.Start()

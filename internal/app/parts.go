@@ -100,16 +100,16 @@ type Settings struct {
 	AdmissionTimeout time.Duration
 	BatchSize        int           // orders of a full batch; its last message may bring more
 	BatchLinger      time.Duration // least time between two batches
-	// WebhookKeys seal the secrets of webhooks as the API's PhoneKeys do; keys derived from
-	// OrderSecrets are added.
-	WebhookKeys  []auth.PhoneKey
+	// PhoneKeys seal phone numbers, addresses and the secrets of webhooks. The first seals, all
+	// open; keys derived from OrderSecrets are added.
+	PhoneKeys    []auth.PhoneKey
 	WebhookAllow webhook.Allow
-	Currency     string // of sales without one of their own, ISO 4217; "": CNY
+	Currency     string // of sales without one of their own and on the pages, ISO 4217
 }
 
-// sealer returns the keys of phone numbers and of webhooks' secrets.
-func (s Settings) sealer(keys []auth.PhoneKey) (*auth.Phones, error) {
-	keys = slices.Clone(keys)
+// sealer returns the PhoneKeys and the derived ones.
+func (s Settings) sealer() (*auth.Phones, error) {
+	keys := slices.Clone(s.PhoneKeys)
 	for _, secret := range s.OrderSecrets {
 		keys = append(keys, auth.DerivedPhoneKey(secret))
 	}
@@ -262,14 +262,14 @@ func NewWorkers(p Parts, s Settings) []Worker {
 
 // dispatchers returns the worker that sends events to webhooks.
 func (p Parts) dispatchers(s Settings) []Worker {
-	keys, err := s.sealer(s.WebhookKeys)
+	keys, err := s.sealer()
 	if err != nil {
 		p.Log.Error("no webhooks are sent: correct SECKILL_PHONE_KEYS and restart", "err", err)
 		return nil
 	}
 	return []Worker{&webhook.Dispatcher{
 		Store: p.Store, Sender: webhook.NewSender(s.WebhookAllow, nil),
-		Feed:    &event.Feed{Store: p.Store, Currency: cmp.Or(s.Currency, defaultCurrency)},
+		Feed:    &event.Feed{Store: p.Store, Currency: s.Currency},
 		Secrets: auth.WebhookSecrets{Keys: keys}, Metrics: p.Observers.Webhooks, Log: p.Log,
 	}}
 }

@@ -81,7 +81,7 @@ func checkParts(cfg config.Config) error {
 	_, logo := web.NewBrand("", cfg.HTTP.BrandLogo)
 	var issuer error
 	if cfg.OIDC.Audience != "" { // Load reports a missing one
-		_, issuer = newIssuer(APISettings{Issuer: issuerOf(cfg)}, nil)
+		_, issuer = newIssuer(cfg, nil, nil)
 	}
 	return errors.Join(allow, file, name, logo, issuer)
 }
@@ -145,7 +145,7 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 	keys, keysErr := cfg.Auth.Phones()
 	allow, allowErr := parseAllow(cfg)
 	return Settings{
-		WebhookKeys: keys, WebhookAllow: allow, Currency: cfg.HTTP.Currency,
+		PhoneKeys: keys, WebhookAllow: allow, Currency: cfg.HTTP.Currency,
 		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout,
 		AdmissionTimeout: cfg.Order.AdmissionTimeout,
 		PaymentTimeout:   cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),

@@ -72,7 +72,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	allow := must.Get(webhook.ParseAllow([]string{"127.0.0.1"}))(t)
 	settings := app.Settings{
 		OrderSecrets: [][]byte{secret}, PublishTimeout: 30 * time.Second, PaymentTimeout: time.Hour,
-		BatchSize: 500, AdmissionTimeout: time.Hour, WebhookAllow: allow,
+		BatchSize: 500, AdmissionTimeout: time.Hour, WebhookAllow: allow, Currency: "CNY",
 	}
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Join(more, "")), 0o600))
