@@ -17,10 +17,11 @@ import (
 // Health reports whether a node should get requests: it is not draining, and Redis replies and
 // evicts no keys. It also reports the state of MySQL and RabbitMQ. That state does not count,
 // because the outage of a broker must not remove all nodes from their load balancer.
+//
+// Its records have no request's id: the logger writes one of equal records in some seconds.
 type Health struct {
 	parts    Parts
 	draining atomic.Bool
-	logged   atomic.Value // text of the last problem of an unfit Redis
 }
 
 // NewHealth makes the health of a node.
@@ -70,18 +71,14 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	}
 	unfit, ok := errors.AsType[*redisstore.UnfitError](err)
 	if !ok {
-		h.logged.Store("")
 		return h.stateOf("redis", err), err == nil
 	}
-	if h.logged.Swap(unfit.Error()) != unfit.Error() { // once, not at each probe
-		h.parts.Log.ErrorContext(ctx, "the node is not ready", "err", unfit)
-	}
+	h.parts.Log.Error("the node is not ready", "err", unfit)
 	return unfit.Problem, false
 }
 
 // stateOf returns the cause of an error without addresses and users, which errors contain. It logs
-// an error without a cause of its own; the publisher logs RabbitMQ's. The record has no request's
-// id, because equal ones are logged once in some seconds.
+// an error without a cause of its own; the publisher logs RabbitMQ's.
 func (h *Health) stateOf(server string, err error) string {
 	state := cause.Of(err)
 	if state == cause.Other {

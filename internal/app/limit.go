@@ -82,13 +82,7 @@ func (l *Limits) Run(ctx context.Context) error {
 	return err
 }
 
-// warn logs an error under a message, at most once a minute.
+// warn returns a function that logs an error under a message.
 func (l *Limits) warn(ctx context.Context, message string) func(error) {
-	last := time.Time{}
-	return func(err error) {
-		if now := time.Now(); now.Sub(last) > time.Minute {
-			last = now
-			l.log.WarnContext(ctx, message, "err", err)
-		}
-	}
+	return func(err error) { l.log.WarnContext(ctx, message, "err", err) }
 }

@@ -61,7 +61,7 @@ func Of(
 		return nil, fmt.Errorf("make an exporter of traces to %s: %w", cfg.Endpoint, err)
 	}
 	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(&logged{SpanExporter: exporter, log: log}, sdk.WithBatchTimeout(exportEvery),
+		sdk.WithBatcher(logged{exporter, log}, sdk.WithBatchTimeout(exportEvery),
 			sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(maxQueued)),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, cfg.OneIn))))),
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
@@ -72,22 +72,19 @@ func Of(
 	}, nil
 }
 
-// logged logs why a collector takes no spans, once until it takes some again. OpenTelemetry would
-// print each failed export on stderr, between the lines of the log.
+// logged logs why a collector takes no spans. OpenTelemetry would print each failed export on
+// stderr, between the lines of the log.
 type logged struct {
 	sdk.SpanExporter
-	log    *slog.Logger
-	failed bool // the SDK calls ExportSpans one at a time
+	log *slog.Logger
 }
 
 // ExportSpans exports spans. Spans that are not exported are lost.
-func (l *logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	err := l.SpanExporter.ExportSpans(ctx, spans)
-	if err != nil && !l.failed {
+func (l logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	if err := l.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		l.log.WarnContext(ctx, "the collector takes no traces: start it, or correct the setting",
 			"setting", "SECKILL_OTLP_ENDPOINT", "err", err)
 	}
-	l.failed = err != nil
 	return nil
 }
 
