@@ -2,6 +2,7 @@ package logging
 
 import (
 	"context"
+	"hash/maphash"
 	"io"
 	"log/slog"
 )
@@ -34,9 +35,9 @@ func TraceID(ctx context.Context) string {
 func Logger(w io.Writer, level slog.Level, format string) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	if format == "text" {
-		return slog.New(traced{withoutRepeats(slog.NewTextHandler(w, opts))})
+		return slog.New(newHandler(slog.NewTextHandler(w, opts)))
 	}
-	return slog.New(traced{withoutRepeats(slog.NewJSONHandler(w, opts))})
+	return slog.New(newHandler(slog.NewJSONHandler(w, opts)))
 }
 
 // readable converts the time of a record to UTC, so that logs of several machines sort by text. It
@@ -51,24 +52,57 @@ func readable(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// traced adds the ids of the request and of the trace to every record whose context has them.
-type traced struct{ slog.Handler }
+// handler adds the ids of the request and of the trace to every record whose context has them.
+//
+// It writes a warning or an error once in repeatPause while it stays the same: its message and all
+// its attributes. A dozen workers retry several times a second while a server is down. The next one
+// that is written has the number of those that were not in not_logged.
+type handler struct {
+	slog.Handler
+	scope   string // the attributes and groups that the logger adds
+	written *written
+}
 
-// Handle adds the ids and passes the record on.
-func (t traced) Handle(ctx context.Context, r slog.Record) error {
+func newHandler(h slog.Handler) handler {
+	return handler{h, "", &written{seed: maphash.MakeSeed(), records: make(map[uint64]repeat)}}
+}
+
+// Handle writes a record, or counts it.
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	if id := RequestID(ctx); id != "" {
 		r.AddAttrs(slog.String("request_id", id))
 	}
 	if id := TraceID(ctx); id != "" {
 		r.AddAttrs(slog.String("trace_id", id))
 	}
-	return t.Handler.Handle(ctx, r)
+	if r.Level < slog.LevelWarn {
+		return h.Handler.Handle(ctx, r)
+	}
+	text := h.scope + r.Level.String() + r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	dropped, ok := h.written.allow(text, r.Time)
+	if !ok {
+		return nil
+	}
+	if dropped > 0 {
+		r.AddAttrs(slog.Int("not_logged", dropped))
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs keeps the ids on loggers with attributes.
-func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return traced{t.Handler.WithAttrs(attrs)}
+// WithAttrs returns a handler that remembers the same records.
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	scope := h.scope
+	for _, a := range attrs {
+		scope += a.String() + " "
+	}
+	return handler{h.Handler.WithAttrs(attrs), scope, h.written}
 }
 
-// WithGroup keeps the ids on loggers with a group.
-func (t traced) WithGroup(name string) slog.Handler { return traced{t.Handler.WithGroup(name)} }
+// WithGroup returns a handler that remembers the same records.
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{h.Handler.WithGroup(name), h.scope + name + ".", h.written}
+}

@@ -57,7 +57,7 @@ func TestLogger_EqualWarningsAreCounted(t *testing.T) {
 func TestLogger_RemembersFewWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		h := withoutRepeats(slog.NewTextHandler(&b, nil))
+		h := newHandler(slog.NewTextHandler(&b, nil))
 		log := slog.New(h)
 		for i := range 3 * maxRepeats {
 			log.Warn("refused", "order_sn", fmt.Sprint(i))
