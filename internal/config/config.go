@@ -61,12 +61,10 @@ type Redis struct {
 	GateLifetime   time.Duration `env:"SECKILL_GATE_LIFETIME" envDefault:"5s" in:"api consumer" unit:"duration" validate:"min=3s,max=1m" help:"with Sentinel or a cluster: for how long a sale goes on without a renewal that MySQL permits; a failover takes that much longer, and a sale pauses after MySQL has been away for that long; the same on every node"`
 }
 
-// FailsOver reports whether another server may take over from the one that sells.
-func (r Redis) FailsOver() bool { return r.SentinelMaster != "" || len(r.Addrs) > 1 }
-
-// GateLifetimeOf returns for how long a gate is open without a renewal; 0 for good.
+// GateLifetimeOf returns for how long a gate is open without a renewal. It is 0, which means for
+// good, where no other server may take over from the one that sells.
 func (r Redis) GateLifetimeOf() time.Duration {
-	if !r.FailsOver() {
+	if r.SentinelMaster == "" && len(r.Addrs) <= 1 {
 		return 0
 	}
 	return r.GateLifetime
