@@ -73,8 +73,7 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	if rt.unchecked {
 		return r, nil
 	}
-	r.Fields = params.New(rt.fields)
-	r.AllowLists(rt.lists)
+	r.Fields = params.New(rt.fields, rt.lists)
 	for _, p := range c.Params {
 		r.AddPath(p.Key, p.Value)
 	}

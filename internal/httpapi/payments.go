@@ -62,7 +62,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 		return nil, seckill.NewError(seckill.Forbidden,
 			"callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
-	r := &request{Fields: params.New(rt.fields), gin: c, header: c.Request.Header}
+	r := &request{Fields: params.New(rt.fields, rt.lists), gin: c, header: c.Request.Header}
 	timestamps := r.header[paymentprovider.TimestampHeader]
 	signatures := r.header[paymentprovider.SignatureHeader]
 	if len(timestamps) != 1 || len(signatures) != 1 {
@@ -145,6 +145,6 @@ func (a *api) readWebhook(c *gin.Context) (*request, error) {
 		err = seckill.NewFieldError("query", "is not signed; it must be empty")
 	}
 	return &request{
-		Fields: params.New(nil), gin: c, header: c.Request.Header, body: body,
+		Fields: params.New(nil, nil), gin: c, header: c.Request.Header, body: body,
 	}, err
 }

@@ -63,7 +63,7 @@ func TestPage_CursorsRoundTrip(t *testing.T) {
 	l := page([]int{1, 2, 3}, 2, func(i int) int { return i },
 		func(int) string { return saleKey(77) })
 	require.Equal(t, []int{1, 2}, l.Items)
-	p := &request{Fields: params.New([]string{"cursor"})}
+	p := &request{Fields: params.New([]string{"cursor"}, nil)}
 	require.NoError(t, p.Read(nil, httptest.NewRequest("GET", "/x?cursor="+*l.NextCursor, nil)))
 	require.Equal(t, int64(77), p.cursorID())
 	require.NoError(t, p.Err())

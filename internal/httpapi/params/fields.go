@@ -37,16 +37,13 @@ type Fields struct {
 	problems seckill.Problems
 }
 
-// New returns an empty set that accepts the given names from a query or a body. The name "x.*"
-// accepts every member of the object x.
-func New(allowed []string) *Fields {
-	f := &Fields{allowed: allowed}
+// New returns an empty set that accepts the given names from a query or a body, and of them those
+// of lists as a list of strings. The name "x.*" accepts every member of the object x.
+func New(allowed, lists []string) *Fields {
+	f := &Fields{allowed: allowed, lists: lists}
 	f.fields = f.first[:0]
 	return f
 }
-
-// AllowLists allows fields to be a list of strings.
-func (f *Fields) AllowLists(names []string) { f.lists = names }
 
 // AddPath adds a parameter of the route's pattern. The router has matched it, so its name needs no
 // check; its text may still be any bytes.

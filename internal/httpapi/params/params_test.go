@@ -31,7 +31,7 @@ func FuzzFields_Read(f *testing.F) {
 		if media := types[int(contentType)%len(types)]; media != "" {
 			r.Header.Set("Content-Type", media)
 		}
-		p := New(allowed)
+		p := New(allowed, nil)
 		err := p.Read(httptest.NewRecorder(), r)
 		if err == nil {
 			seen := map[string]bool{}
@@ -70,7 +70,7 @@ func TestRead_ReportsUnknownFieldsWithTheOthers(t *testing.T) {
 	}
 	read := func(query, body string) (*Fields, error) {
 		r := httptest.NewRequest(http.MethodPost, "/x?"+query, strings.NewReader(body))
-		p := New([]string{"title", "price", "rate.burst"})
+		p := New([]string{"title", "price", "rate.burst"}, nil)
 		return p, p.Read(httptest.NewRecorder(), r)
 	}
 	p, err := read("q=1", `{"x":{"y":[1,{}]},"title":7,"rate":{"z":1,"a.b":2,"burst":"u"}}`)
