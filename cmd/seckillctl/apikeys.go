@@ -43,10 +43,14 @@ func (c *createAPIKeyCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		shown := newAPIKeyOutput(k)
-		shown.Key = text
-		return s.print(shown, "%s", text)
+		return s.print(createdAPIKey{text, k}, "%s", text)
 	})
+}
+
+// createdAPIKey is a new key in JSON, the only output with its text.
+type createdAPIKey struct {
+	Text string `json:"key"`
+	apikey.Key
 }
 
 // listAPIKeysCmd prints keys, newest first.
@@ -74,9 +78,12 @@ func (c *listAPIKeysCmd) Run(s *session) error {
 }
 
 func printAPIKey(s *session, k apikey.Key) error {
-	shown := newAPIKeyOutput(k)
 	if s.json {
-		return json.NewEncoder(s.stdout).Encode(shown)
+		return json.NewEncoder(s.stdout).Encode(k)
+	}
+	var scopes []string
+	for _, scope := range k.Scopes {
+		scopes = append(scopes, string(scope))
 	}
 	state := "valid"
 	if !k.RevokedAt.IsZero() {
@@ -87,7 +94,7 @@ func printAPIKey(s *session, k apikey.Key) error {
 		used = "used " + k.LastUsedAt.Format(time.RFC3339)
 	}
 	return s.print(nil, "%s  %s  merchant %s  %q  %s  %s, %s", k.ID,
-		k.CreatedAt.Format(time.RFC3339), k.MerchantID, k.Name, strings.Join(shown.Scopes, ","),
+		k.CreatedAt.Format(time.RFC3339), k.MerchantID, k.Name, strings.Join(scopes, ","),
 		state, used)
 }
 
@@ -105,32 +112,6 @@ func (c *revokeAPIKeyCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.print(newAPIKeyOutput(k), "revoked %s %q of merchant %s", k.ID, k.Name, k.MerchantID)
+		return s.print(k, "revoked %s %q of merchant %s", k.ID, k.Name, k.MerchantID)
 	})
-}
-
-// apiKeyOutput is a key in JSON, with the API's names.
-type apiKeyOutput struct {
-	Key        string    `json:"key,omitzero"`
-	ID         string    `json:"id"`
-	MerchantID string    `json:"merchantId"`
-	Name       string    `json:"name"`
-	Scopes     []string  `json:"scopes"`
-	CreatedBy  string    `json:"createdBy"`
-	CreatedAt  time.Time `json:"createdAt"`
-	LastUsedAt time.Time `json:"lastUsedAt,omitzero"`
-	RevokedBy  string    `json:"revokedBy,omitzero"`
-	RevokedAt  time.Time `json:"revokedAt,omitzero"`
-}
-
-func newAPIKeyOutput(k apikey.Key) apiKeyOutput {
-	o := apiKeyOutput{
-		ID: k.ID, MerchantID: k.MerchantID, Name: k.Name, CreatedBy: k.CreatedBy,
-		CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt, RevokedBy: k.RevokedBy,
-		RevokedAt: k.RevokedAt,
-	}
-	for _, scope := range k.Scopes {
-		o.Scopes = append(o.Scopes, string(scope))
-	}
-	return o
 }

@@ -32,18 +32,18 @@ func Scopes() []Scope {
 // MaxName is the longest name of a key, in characters.
 const MaxName = 80
 
-// Key is an API key without its secret.
+// Key is an API key without its secret. Its JSON is the output of seckillctl.
 type Key struct {
-	ID         string // 26 characters of [0-9a-v], in the order of creation
-	MerchantID string // the user whom the key acts as
-	Name       string
-	Scopes     []Scope
-	Hash       []byte // SHA-256 of the secret
-	CreatedBy  string // the id of a user; empty: seckillctl
-	CreatedAt  time.Time
-	LastUsedAt time.Time // within about a minute; zero: never
-	RevokedBy  string    // as CreatedBy
-	RevokedAt  time.Time // zero: the key is valid
+	ID         string    `json:"id"`         // 26 characters of [0-9a-v], in the order of creation
+	MerchantID string    `json:"merchantId"` // the user whom the key acts as
+	Name       string    `json:"name"`
+	Scopes     []Scope   `json:"scopes"`
+	Hash       []byte    `json:"-"`         // SHA-256 of the secret
+	CreatedBy  string    `json:"createdBy"` // the id of a user; empty: seckillctl
+	CreatedAt  time.Time `json:"createdAt"`
+	LastUsedAt time.Time `json:"lastUsedAt,omitzero"` // within about a minute; zero: never
+	RevokedBy  string    `json:"revokedBy,omitzero"`  // as CreatedBy
+	RevokedAt  time.Time `json:"revokedAt,omitzero"`  // zero: the key is valid
 }
 
 // Prefix is the part of the key's text that is not secret.
