@@ -11,5 +11,6 @@
 // tokens. A token cannot be revoked before it expires, so tokens should be short-lived. A change of
 // an issuer's keys ends the cached results of its tokens.
 //
-// Phones encrypts the phone numbers of tokens before an order stores them.
+// Phones encrypts the phone numbers and email addresses of tokens before an order stores them, and
+// Addresses and WebhookSecrets encrypt with its keys.
 package auth

@@ -15,8 +15,8 @@ type Setting struct {
 	index []int
 }
 
-// Settings lists the settings of a program, in the order of the struct; program "" lists all.
-// Reflection reads them once at the start; everything that shows settings uses this list.
+// Settings lists the settings of a program, in the order of the struct; program "" lists all. All
+// that reads, checks or shows settings uses this list.
 func Settings(p Program) []Setting {
 	var all []Setting
 	for _, group := range reflect.VisibleFields(reflect.TypeFor[Config]()) {

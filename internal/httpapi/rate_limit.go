@@ -179,8 +179,8 @@ func attributes(c *gin.Context, route string, goodsID int64, by seckill.Actor) r
 	}
 }
 
-// limitRoute applies a route's rules before its handler. A goods id counts only where the goods
-// exists: callers could otherwise create a bucket per invented id.
+// limitRoute applies a route's rules, for permit. A goods id counts only where the goods exists:
+// callers could otherwise create a bucket per invented id.
 func (a *api) limitRoute(ctx context.Context, rt route, r *request) error {
 	if rt.unlimited || rt.unchecked {
 		return nil

@@ -16,7 +16,7 @@ type route struct {
 	methods   string // separated by spaces
 	path      string
 	public    bool                     // needs no token
-	callers   func(seckill.Actor) bool // who else may call; nil: nobody
+	callers   func(seckill.Actor) bool // who may call; nil on public routes alone
 	signed    bool                     // the payment provider signs the body
 	webhook   bool                     // signed in the provider's own way; the handler verifies the body
 	unchecked bool                     // ignores query and body: probes and pages
@@ -24,7 +24,7 @@ type route struct {
 	lists     []string                 // those of fields that are lists
 	scope     apikey.Scope             // that an API key needs; "": the call refuses API keys
 	extraTime time.Duration            // added to callTimeout
-	unlimited bool                     // no rate limit before the handler
+	unlimited bool                     // permit applies no rate limit
 
 	countErrors bool // a step of a purchase, whose errors the merchant can see
 	// precheck may refuse before any timer or limit is set up; nil for none.
@@ -52,11 +52,11 @@ const (
 	remove = http.MethodDelete
 )
 
-// routes are the calls of the API. It has no rules before the handler of /randomPath, because
-// issuePath applies them after the check of the sale's state. Limiters are not limited themselves:
-// an operator could not correct a limit that is too low. Their key is a wildcard because an IPv6
-// network contains a slash. A key could make itself stronger keys, so no key may call the routes of
-// API keys. Signing in needs no session, and signing out accepts an expired one.
+// routes are the calls of the API. /randomPath is unlimited here, because issuePath itself applies
+// its rules, after the check of the sale's state. Limiters are not limited: an operator could not
+// correct a limit that is too low. Their key is a wildcard because an IPv6 network contains a slash.
+// No API key may call the routes of API keys, because it could make itself stronger keys. Signing in
+// needs no session, and signing out accepts an expired one.
 func (a *api) routes() []route {
 	const (
 		sales, sale = "/admin/sales", "/admin/sales/:goodsId"

@@ -8,7 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// statisticsResponse has a count for every status and reason, even if it is 0.
+// statisticsResponse has a count for every status and reason, even if it is 0, so that a dashboard
+// draws a line at 0 instead of a gap.
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`
 	Phase            seckill.Phase                  `json:"phase,omitzero"`
@@ -33,8 +34,7 @@ type countResponse struct {
 	Amount int64 `json:"amount"`
 }
 
-// saleStatistics is GET /admin/sales/{goodsId}/figures. The response always has every status and
-// reason, so that a dashboard draws a line at 0 instead of a gap.
+// saleStatistics is GET /admin/sales/{goodsId}/figures.
 func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {

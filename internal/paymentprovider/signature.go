@@ -26,7 +26,7 @@ const Tolerance = 5 * time.Minute
 // ErrShortSecret reports a secret of fewer than MinSecret bytes.
 var ErrShortSecret = errors.New("a payment secret must have at least 32 bytes")
 
-// Signer signs and verifies callbacks with the secret that the provider and the API share.
+// Signer verifies callbacks with the secret that the provider and the API share.
 type Signer struct {
 	secret []byte
 	now    func() time.Time
@@ -40,8 +40,8 @@ func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
 	return &Signer{secret: secret, now: now}, nil
 }
 
-// Sign returns the two header fields of a callback with this body, sent now. A provider in Go calls
-// it; this project's programs only verify.
+// Sign returns the two header fields of a callback with this body, sent now. Tests call it: this
+// project's programs only verify.
 func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(s.now().Unix(), 10)
 	return timestamp, hex.EncodeToString(s.mac(timestamp, body))
