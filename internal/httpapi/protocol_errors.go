@@ -12,14 +12,28 @@ import (
 
 // ProtocolError returns the answer that replaces p, if p is the answer of net/http to a request that
 // it cannot read; else nil. net/http writes such answers in plain text and in one call, some with 501
-// or 505. The replacement has the form of every other error, and closes the connection.
+// or 505. The replacement is a BAD_REQUEST in the form of every other error, and closes the
+// connection.
 func ProtocolError(p []byte) []byte {
 	message := protocolError(p)
 	if message == "" {
 		return nil
 	}
+	id, status := rand.Text(), statusOf(seckill.BadRequest)
+	body, err := appendEnvelope(nil, envelope{
+		Code: status, Reason: seckill.BadRequest, Message: message, RequestID: id,
+	})
+	if err != nil {
+		return nil
+	}
+	response := http.Response{
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Close: true,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	setSecurityHeaders(response.Header, id)
+	response.Header["Content-Type"] = jsonText
 	var b bytes.Buffer
-	if err := writeProtocolError(&b, message); err != nil {
+	if err := response.Write(&b); err != nil {
 		return nil
 	}
 	return b.Bytes()
@@ -50,23 +64,4 @@ func protocolError(p []byte) string {
 	default:
 		return "this is no valid HTTP request"
 	}
-}
-
-// writeProtocolError writes a BAD_REQUEST and has the client close the connection.
-func writeProtocolError(w io.Writer, message string) error {
-	id := rand.Text()
-	status := statusOf(seckill.BadRequest)
-	body, err := appendEnvelope(nil, envelope{
-		Code: status, Reason: seckill.BadRequest, Message: message, Data: struct{}{}, RequestID: id,
-	})
-	if err != nil {
-		return err
-	}
-	response := http.Response{
-		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Close: true,
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}
-	setSecurityHeaders(response.Header, id)
-	response.Header["Content-Type"] = jsonText
-	return response.Write(w)
 }
