@@ -110,16 +110,10 @@ func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
 	return e
 }
 
-// logUnavailable logs at most one error per second: a rush on a dependency that is down must not
-// fill the log.
+// logUnavailable logs an error, unless the client has left, which is its cause.
 func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
-	ctx := c.Request.Context()
-	if ctx.Err() != nil {
-		return // the client has left, which is the cause
-	}
-	if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
-		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged",
-			suppressed)
+	if ctx := c.Request.Context(); ctx.Err() == nil {
+		a.warn(ctx, "unavailable", "route", c.FullPath(), "err", e)
 	}
 }
 

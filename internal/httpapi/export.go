@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/shipping"
 	"flashsale.dev/seckill/internal/seckill"
@@ -126,6 +127,5 @@ func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	b, _ := timestamp(t).AppendText(nil)
-	return string(b)
+	return event.FormatTime(t)
 }

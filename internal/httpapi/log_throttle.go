@@ -1,9 +1,18 @@
 package httpapi
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
+
+// warn logs at most one warning per second, because each call of a rush may cause one. It adds the
+// number of those that it left out.
+func (a *api) warn(ctx context.Context, message string, args ...any) {
+	if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
+		a.Log.WarnContext(ctx, message, append(args, "not_logged", suppressed)...)
+	}
+}
 
 // throttle allows one event per second and counts the others. It is safe for concurrent use.
 type throttle struct {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -280,9 +279,8 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
-		if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
-			h.Set("Content-Encoding", "gzip")
-			html = compressed(html)
+		if usesGzip(c) {
+			html = web.Compress(html, gzip.BestSpeed)
 		}
 		c.Data(status, "text/html; charset=utf-8", html)
 	}}, nil
@@ -293,13 +291,13 @@ func (a *api) stopPage(r *request, status int, why string) (response, error) {
 	return a.page(r, status, web.Page{Name: "stop", Data: why})
 }
 
-// compressed is a page as gzip: 15 cards shrink from 31 KB to 3 KB.
-func compressed(page []byte) []byte {
-	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // its error reports an unknown level
-	_, _ = w.Write(page)                              // a buffer takes everything
-	_ = w.Close()
-	return out.Bytes()
+// usesGzip reports whether the client takes gzip, which it then names in the response.
+func usesGzip(c *gin.Context) bool {
+	if !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+		return false
+	}
+	c.Writer.Header().Set("Content-Encoding", "gzip")
+	return true
 }
 
 // switchLang stores the language in a cookie and redirects to the same page without the query.
@@ -335,8 +333,7 @@ func (a *api) asset(_ context.Context, r *request) (response, error) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		h.Set("Vary", "Accept-Encoding")
 		body := found.Body
-		if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
-			h.Set("Content-Encoding", "gzip")
+		if usesGzip(c) {
 			body = found.Gzip()
 		}
 		c.Data(http.StatusOK, found.Type, body)

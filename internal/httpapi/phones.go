@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"time"
+	"context"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/shipping"
@@ -32,11 +32,8 @@ func (a *api) openAddress(o order.Order) *shipping.Address {
 }
 
 func (a *api) logSealed(o order.Order, err error) {
-	if err == nil {
-		return
-	}
-	if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
-		a.Log.Warn("a buyer's data cannot be decrypted",
-			"order_sn", o.OrderSn, "err", err, "not_logged", suppressed)
+	if err != nil {
+		a.warn(context.Background(), "a buyer's data cannot be decrypted",
+			"order_sn", o.OrderSn, "err", err)
 	}
 }

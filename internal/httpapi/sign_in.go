@@ -87,11 +87,9 @@ func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 		})
 	}
 	if err != nil {
-		if suppressed, ok := a.logThrottle.allow(time.Now()); ok {
-			a.Log.WarnContext(ctx,
-				"sign-in at the issuer failed; compare the redirect URI, the client and its secret",
-				"err", err, "not_logged", suppressed)
-		}
+		a.warn(ctx,
+			"sign-in at the issuer failed; compare the redirect URI, the client and its secret",
+			"err", err)
 		http.SetCookie(c.Writer, ended)
 		return a.stopPage(r, http.StatusBadRequest, "signin")
 	}
