@@ -44,31 +44,41 @@ func (w *withCause) Cause() string { return w.cause }
 // With adds a cause to an error.
 func With(err error, cause string) error { return &withCause{err, cause} }
 
+// causer is an error with a cause.
+type causer interface {
+	error
+	Cause() string
+}
+
 // Of returns the cause of an error; "" for nil.
 func Of(err error) string {
-	added := (interface{ Cause() string })(nil)
-	timeout, network := net.Error(nil), (*net.OpError)(nil)
-	untrusted, noTLS := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
-	switch e, ok := errors.AsType[*mysql.MySQLError](err); {
-	case err == nil:
+	if err == nil {
 		return ""
-	case errors.As(err, &added):
-		return added.Cause()
-	case ok:
+	}
+	if known, ok := errors.AsType[causer](err); ok {
+		return known.Cause()
+	}
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return ofMySQL(e.Number)
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	network, ofNetwork := errors.AsType[*net.OpError](err)
+	timeout, _ := errors.AsType[net.Error](err)
+	switch {
 	case refusedByRedis(err):
 		return Refused
 	case redis.HasErrorPrefix(err, "READONLY"):
 		return ReadOnly
-	case errors.As(err, &untrusted):
+	case untrusted:
 		return Untrusted
-	case errors.As(err, &noTLS) || errors.Is(err, mysql.ErrNoTLS):
+	case noTLS || errors.Is(err, mysql.ErrNoTLS):
 		return NoTLS
-	case errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, redis.ErrPoolTimeout):
+	case timeout != nil && timeout.Timeout() || errors.Is(err, redis.ErrPoolTimeout):
 		return Silent
-	case errors.As(err, &network) && network.Op == "remote error": // an alert of TLS: it answers
+	case ofNetwork && network.Op == "remote error": // an alert of TLS: it answers
 		return Other
-	case errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, driver.ErrBadConn) ||
+	case ofNetwork || errors.Is(err, io.EOF) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, mysql.ErrInvalidConn):
 		return Unreachable
 	}
