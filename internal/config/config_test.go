@@ -281,6 +281,7 @@ func TestSecret_PrintsAsStars(t *testing.T) {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
 	asJSON := must.Get(json.Marshal(cfg))(t)
 	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN,
 		cfg.MySQL.DSN) + string(asJSON) + log.String()

@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
-	"log/slog"
 	"strings"
 
 	"flashsale.dev/seckill/internal/auth"
@@ -45,10 +44,7 @@ func (s Secret) String() string { return hidden }
 // GoString hides the value from %#v.
 func (s Secret) GoString() string { return hidden }
 
-// LogValue hides the value from slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
-
-// MarshalText hides the value from JSON and other encodings.
+// MarshalText hides the value from slog, JSON and other encodings.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // ErrNoSecret reports that no secret exists from which an order secret could be derived.
