@@ -15,7 +15,6 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/order/shipping"
-	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/webhook"
@@ -30,11 +29,9 @@ type API struct {
 	Handler  http.Handler
 	Health   *Health
 	Tokens   *auth.Tokens
-	Limits   *Limits
-	Notifier *query.Notifier
-	Counters *stats.Counters
-	keys     *apikey.Verifier
-	renewers []Worker
+	workers  []Worker
+	limits   *Limits
+	notifier *query.Notifier
 }
 
 // APISettings configure the API beyond the services' settings.
@@ -112,13 +109,13 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Guests: a.Guests, GuestsAnywhere: a.GuestsAnywhere,
 		Issuer: issuer, IssuerSession: cfg.OIDC.Session, PublicURL: cfg.Payment.PublicURL,
 	})
-	renewers := p.renewers()
+	workers := append([]Worker{limits, notifier, services.Counters, keys}, p.renewers()...)
 	if issuer != nil {
-		renewers = append(renewers, issuer)
+		workers = append(workers, issuer)
 	}
 	return &API{
-		Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier,
-		Counters: services.Counters, keys: keys, renewers: renewers,
+		Handler: handler, Health: health, Tokens: tokens, workers: workers,
+		limits: limits, notifier: notifier,
 	}, nil
 }
 
@@ -154,15 +151,13 @@ func newCallbacks(secret config.Secret) (*paymentprovider.Signer, error) {
 }
 
 // Workers returns the workers that the API needs beside its server.
-func (a *API) Workers() []Worker {
-	return append([]Worker{a.Limits, a.Notifier, a.Counters, a.keys}, a.renewers...)
-}
+func (a *API) Workers() []Worker { return a.workers }
 
 // Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay
 // open for up to half an hour, and answers the buyers that wait for a permit, for up to a minute.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
-	s.RegisterOnShutdown(a.Notifier.Close)
-	s.RegisterOnShutdown(a.Limits.Gate.Drain)
+	s.RegisterOnShutdown(a.notifier.Close)
+	s.RegisterOnShutdown(a.limits.Gate.Drain)
 	return s
 }
