@@ -69,7 +69,7 @@ func TestAPIKeys_RevokedOnOneNodeIsRefusedByAnother(t *testing.T) {
 			k := h.newKey("70", apikey.SalesRead)
 			for _, node := range []*fixture{one, two} {
 				r := node.with(k.text, "GET", "/admin/sales", "")
-				require.Equal(t, "OK", r.Reason, r.raw)
+				require.Equal(t, "OK", r.Reason, r.Body)
 			}
 			one.does(merchant(), "DELETE", "/admin/api-keys/"+k.ID, "")
 			for _, node := range []*fixture{one, two} {
@@ -78,7 +78,7 @@ func TestAPIKeys_RevokedOnOneNodeIsRefusedByAnother(t *testing.T) {
 					last = node.with(k.text, "GET", "/admin/sales", "")
 					return last.Reason == "UNAUTHENTICATED"
 				}, "the revoked key was accepted")
-				require.Contains(t, last.raw, "has been revoked")
+				require.Contains(t, last.Body, "has been revoked")
 			}
 		})
 	}
@@ -90,12 +90,12 @@ func TestAPIKeys_UseIsRecordedAndAuditedByName(t *testing.T) {
 	goods, k := h.draft("5", "1"), h.newKey(merchant().ID, apikey.SalesWrite)
 	for _, path := range []string{"/expose", "/close"} {
 		r := h.with(k.text, "POST", "/admin/sales/"+goods+path, "")
-		require.Equal(t, "OK", r.Reason, r.raw)
+		require.Equal(t, "OK", r.Reason, r.Body)
 	}
-	audit := h.does(operator(), "GET", "/admin/sales/"+goods+"/audit", "").raw
+	audit := h.does(operator(), "GET", "/admin/sales/"+goods+"/audit", "").Body
 	require.Equal(t, 2, strings.Count(audit, `"apiKey":{"id":"`+k.ID+`","name":"stock system"}`))
 	h.eventually(func() bool {
-		return strings.Contains(h.does(merchant(), "GET", "/admin/api-keys", "").raw, `"lastUsedAt"`)
+		return strings.Contains(h.does(merchant(), "GET", "/admin/api-keys", "").Body, `"lastUsedAt"`)
 	}, "the use was never recorded")
 
 	// Changes of orders and of webhooks, which no sale's own change records.
@@ -107,9 +107,9 @@ func TestAPIKeys_UseIsRecordedAndAuditedByName(t *testing.T) {
 		{"/admin/webhooks", hook},
 	} {
 		r := h.with(other.text, "POST", c[0], c[1])
-		require.Contains(t, []string{"OK", "CREATED"}, r.Reason, r.raw)
+		require.Contains(t, []string{"OK", "CREATED"}, r.Reason, r.Body)
 	}
-	audit = h.does(merchant(), "GET", "/admin/audit", "").raw
+	audit = h.does(merchant(), "GET", "/admin/audit", "").Body
 	require.Equal(t, 3, strings.Count(audit, `"apiKey":{"id":"`+other.ID+`"`), audit)
 }
 
@@ -131,11 +131,11 @@ func TestAPIKeys_NeverInLogs(t *testing.T) {
 	broken := *h
 	broken.Servers = &up
 	down := broken.second().with(text, "GET", "/admin/sales", "")
-	require.Equal(t, "UNAVAILABLE", down.Reason, down.raw)
+	require.Equal(t, "UNAVAILABLE", down.Reason, down.Body)
 	log := h.textOf(h.log)
 	require.Contains(t, log, "API keys can't be checked")
 	require.NotContains(t, log, secret)
-	require.NotContains(t, down.raw, secret)
+	require.NotContains(t, down.Body, secret)
 }
 
 // TestAPIKeys_StreamEndsWithItsKey checks that a stream of figures ends after its key was revoked.

@@ -121,7 +121,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 			if c.scope == "" || !strings.Contains(" "+name+" ", " "+string(c.scope)+" ") {
 				r := h.with(key, c.method, c.path, c.body)
 				require.Equal(t, "FORBIDDEN", r.Reason, "%s %s with %s", c.method, c.path, name)
-				require.Contains(t, r.raw, string(c.scope))
+				require.Contains(t, r.Body, string(c.scope))
 			}
 		}
 		if !strings.Contains(c.may, "another merchant") { // where each sees what is theirs
@@ -141,7 +141,7 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	for name, who := range people { // only the payment provider's signature counts
 		r := h.as(who, "POST", "/payments/callback",
 			`{"paymentId":"p","orderSn":"`+sn+`","amount":1999}`)
-		require.Equal(t, "UNAUTHENTICATED", r.Reason, "%s: %s", name, r.raw)
+		require.Equal(t, "UNAUTHENTICATED", r.Reason, "%s: %s", name, r.Body)
 	}
 	h.refuses("FORBIDDEN", buyer(1), "GET", "/admin/sales", "")
 	h.refuses("FORBIDDEN", buyer(1), "POST", "/admin/webhooks", hook)

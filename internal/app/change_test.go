@@ -66,7 +66,7 @@ func TestSoldOut_PathsStayGood(t *testing.T) {
 		require.Equal(t, "FORBIDDEN", h.takes(merchant(), goods, "1", second).Reason)
 		require.Equal(t, "BAD_REQUEST", h.takes(buyer(2), goods, "0", second).Reason)
 		again := h.takes(buyer(1), goods, "1", first)
-		require.Equal(t, http.StatusAccepted, again.Status, again.raw)
+		require.Equal(t, http.StatusAccepted, again.Status, again.Body)
 		require.Equal(t, sn, dataOf[struct{ OrderSn string }](t, again).OrderSn)
 	}
 	h.becomes(buyer(1), sn, "created")
@@ -233,8 +233,8 @@ func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	one := "/admin/sales/" + goods
 	h.does(merchant(), "PATCH", one, `{"title":"two kettles","price":0,"stockDelta":5}`)
 	r := h.as(merchant(), "GET", one+"/audit", "")
-	require.Contains(t, r.raw, `"actorId":"70","actorRole":"merchant","action":"change"`)
-	require.Contains(t, r.raw, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
+	require.Contains(t, r.Body, `"actorId":"70","actorRole":"merchant","action":"change"`)
+	require.Contains(t, r.Body, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
 	h.does(merchant(), "DELETE", one, "")
 	h.refuses("NOT_FOUND", merchant(), "GET", one, "")
 	kept := must.Get(h.Store.AuditOf(t.Context(), h.id(goods), "", 10))(t)

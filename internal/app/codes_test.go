@@ -22,11 +22,11 @@ func (h *fixture) withCodes(kind seckill.AccessCode, more string) string {
 	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(`{"title":"a kettle","price":1,
 		"stock":10,"startAt":%q,"endAt":%q,"accessCode":%q%s}`, now.Add(-time.Minute).Format(time.RFC3339),
 		now.Add(time.Hour).Format(time.RFC3339), kind, more))
-	require.Equal(h.t, http.StatusCreated, r.Status, r.raw)
-	require.Contains(h.t, r.raw, fmt.Sprintf(`"accessCode":%q`, kind))
+	require.Equal(h.t, http.StatusCreated, r.Status, r.Body)
+	require.Contains(h.t, r.Body, fmt.Sprintf(`"accessCode":%q`, kind))
 	goods := dataOf[struct{ GoodsID string }](h.t, r).GoodsID
 	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
-	require.Contains(h.t, h.does(seckill.Actor{}, "GET", "/sales/"+goods, "").raw,
+	require.Contains(h.t, h.does(seckill.Actor{}, "GET", "/sales/"+goods, "").Body,
 		fmt.Sprintf(`"accessCode":%q`, kind))
 	return goods
 }
@@ -91,7 +91,7 @@ func TestCodes_OneBuyerHasASingleCode(t *testing.T) {
 	path := dataOf[struct{ RandomPath string }](t,
 		h.does(who, "POST", pathWith(goods, codes[0]), "")).RandomPath
 	r := h.takes(who, goods, "1", path)
-	require.Equal(t, http.StatusAccepted, r.Status, r.raw)
+	require.Equal(t, http.StatusAccepted, r.Status, r.Body)
 	sn := dataOf[struct{ OrderSn string }](t, r).OrderSn
 	h.becomes(who, sn, "created")
 	h.refuses("BAD_PATH", other, "POST", "/"+path+"/decrStock", `{"goodsId":"`+goods+`"}`)
@@ -168,10 +168,10 @@ func TestCodes_ChangeInADraftOnly(t *testing.T) {
 	h := open(t)
 	goods := h.draft("5", "1")
 	sale := "/admin/sales/" + goods
-	require.Contains(t, h.does(merchant(), "GET", sale, "").raw, `"accessCode":"none"`)
+	require.Contains(t, h.does(merchant(), "GET", sale, "").Body, `"accessCode":"none"`)
 	r := h.does(merchant(), "PATCH", sale, `{"accessCode":"shared"}`)
-	require.Contains(t, r.raw, `"accessCode":"shared"`)
-	require.Contains(t, h.does(merchant(), "GET", sale+"/audit", "").raw, `"accessCode":"shared"`)
+	require.Contains(t, r.Body, `"accessCode":"shared"`)
+	require.Contains(t, h.does(merchant(), "GET", sale+"/audit", "").Body, `"accessCode":"shared"`)
 	for _, bad := range []string{`"secret"`, `""`, `1`, `null`, `true`} {
 		h.refuses("BAD_REQUEST", merchant(), "PATCH", sale, `{"accessCode":`+bad+`}`)
 	}

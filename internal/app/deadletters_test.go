@@ -39,7 +39,7 @@ type deadLetter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
 func (h *fixture) deadLetters() []deadLetter {
 	r := h.does(operator(), "GET", "/admin/dead-letters?limit=100", "")
-	require.NotContains(h.t, r.raw, "Ann")
+	require.NotContains(h.t, r.Body, "Ann")
 	return dataOf[struct{ Items []deadLetter }](h.t, r).Items
 }
 
@@ -53,7 +53,7 @@ func TestDeadLetters_ShowTheOrder(t *testing.T) {
 		ID: "01a1fc15-9a10-78e6-83a6-b45fac893a06", Reason: order.FailedMalformed,
 		Origin: "seckill.orders.1", FirstSeenAt: time.Now(), Body: []byte("Ann{"),
 	}))
-	raw := h.does(operator(), "GET", "/admin/dead-letters", "").raw
+	raw := h.does(operator(), "GET", "/admin/dead-letters", "").Body
 	price := dataOf[struct{ Price int64 }](t, h.does(merchant(), "GET", "/admin/sales/"+goods, "")).Price
 	require.Contains(t, raw, `"buyerId":"1","name":"A***","phoneNumber":"**********3456","quantity":2`)
 	require.Contains(t, raw, fmt.Sprintf(`"currency":"CNY","amount":%d`, 2*price))
@@ -74,10 +74,10 @@ func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 			if r := h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue",
 				""); r.Status == 200 {
 				good.Add(1)
-				require.Contains(t, r.raw, `"status":"created"`)
+				require.Contains(t, r.Body, `"status":"created"`)
 			} else {
 				require.Contains(t, []int{http.StatusNotFound, http.StatusServiceUnavailable},
-					r.Status, r.raw)
+					r.Status, r.Body)
 			}
 			return nil
 		})

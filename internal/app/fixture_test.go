@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -134,18 +133,11 @@ func (h *fixture) textOf(file *os.File) string {
 	return string(must.Get(os.ReadFile(file.Name()))(h.t))
 }
 
-// reply is a decoded response.
-type reply struct {
-	Status int
-	Header http.Header
-	Reason string
-	Data   json.RawMessage
-	raw    string
-}
+type reply = apicheck.Reply
 
 // dataOf decodes a response's data.
 func dataOf[T any](t *testing.T, r reply) (data T) {
-	require.NoError(t, json.Unmarshal(r.Data, &data), r.raw)
+	require.NoError(t, json.Unmarshal(r.Data, &data), r.Body)
 	return data
 }
 
@@ -176,13 +168,7 @@ func (h *fixture) request(
 
 func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
 	res := must.Get(h.client.Do(h.request(who, method, target, body, header...)))(h.t)
-	defer func() { _ = res.Body.Close() }()
-	raw := must.Get(io.ReadAll(res.Body))(h.t)
-	r := reply{Status: res.StatusCode, Header: res.Header, raw: string(raw)}
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
-		require.NoError(h.t, json.Unmarshal(raw, &r), r.raw)
-	}
-	return r
+	return must.Get(apicheck.ReadReply(res))(h.t)
 }
 
 // does sends a request and requires a 200. A busy machine may miss a deadline, so a GET or a
@@ -196,7 +182,7 @@ func (h *fixture) does(who seckill.Actor, method, target, body string, header ..
 		time.Sleep(time.Second)
 		r = h.as(who, method, target, body, header...)
 	}
-	require.Equal(h.t, http.StatusOK, r.Status, "%s %s of %+v: %s", method, target, who, r.raw)
+	require.Equal(h.t, http.StatusOK, r.Status, "%s %s of %+v: %s", method, target, who, r.Body)
 	return r
 }
 
@@ -205,7 +191,7 @@ func (h *fixture) refuses(
 	reason string, who seckill.Actor, method, target, body string, header ...string,
 ) reply {
 	r := h.as(who, method, target, body, header...)
-	require.Equal(h.t, reason, r.Reason, "%s %s of %+v: %s", method, target, who, r.raw)
+	require.Equal(h.t, reason, r.Reason, "%s %s of %+v: %s", method, target, who, r.Body)
 	return r
 }
 
@@ -221,7 +207,7 @@ func (h *fixture) draft(units, limit string) string {
 		`{"title":"a kettle","price":1999,"stock":%s,"perBuyerLimit":%s,"startAt":%q,"endAt":%q}`,
 		units, limit,
 		now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339)))
-	require.Equal(h.t, http.StatusCreated, r.Status, r.raw)
+	require.Equal(h.t, http.StatusCreated, r.Status, r.Body)
 	return dataOf[struct{ GoodsID string }](h.t, r).GoodsID
 }
 
@@ -264,7 +250,7 @@ func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 // becomes waits until an order has the status.
 func (h *fixture) becomes(who seckill.Actor, sn, status string) {
 	h.eventually(func() bool {
-		return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`)
+		return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").Body, `"status":"`+status+`"`)
 	}, sn+" never became "+status)
 }
 

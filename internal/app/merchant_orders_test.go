@@ -32,10 +32,10 @@ func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
 	sent, returned := h.buys(ann, goods, "1"), h.buys(buyer(2), goods, "2")
 
 	r := h.does(ann, "PUT", "/orders/"+sent+"/shipping", address)
-	require.Contains(t, r.raw, `"shipping":`+address)
+	require.Contains(t, r.Body, `"shipping":`+address)
 	require.NotContains(t, h.everything(), "High Street", "addresses are encrypted at rest")
-	require.NotContains(t, h.does(ann, "GET", "/orders", "").raw, "shipping", "lists have none")
-	require.Contains(t, h.does(ann, "GET", "/orders/"+sent, "").raw, address)
+	require.NotContains(t, h.does(ann, "GET", "/orders", "").Body, "shipping", "lists have none")
+	require.Contains(t, h.does(ann, "GET", "/orders/"+sent, "").Body, address)
 
 	found := h.finds(merchant(), sent)
 	require.Len(t, found, 1)
@@ -67,13 +67,13 @@ func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
 	h.refuses("CONFLICT", merchant(), "POST", "/admin/orders/"+sent+"/cancel", "")
 	h.does(merchant(), "POST", ship, `{"carrier":"UPS","trackingNumber":"1Z 9"}`)
 	r = h.does(ann, "GET", "/orders/"+sent, "")
-	require.Contains(t, r.raw, `"carrier":"UPS","trackingNumber":"1Z 9"`)
+	require.Contains(t, r.Body, `"carrier":"UPS","trackingNumber":"1Z 9"`)
 	h.refuses("CONFLICT", merchant(), "POST", "/admin/orders/"+sent+"/refund", "")
 	h.refuses("CONFLICT", ann, "PUT", "/orders/"+sent+"/shipping", address)
 	h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders", "")
 	h.refuses("FORBIDDEN", ann, "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
 	r = h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "")
-	require.Contains(t, r.raw, `,UPS,1Z 9,Ann Lee,'+44 20 7946 0000,ann@example.org,1 High Street,,`+
+	require.Contains(t, r.Body, `,UPS,1Z 9,Ann Lee,'+44 20 7946 0000,ann@example.org,1 High Street,,`+
 		`London,SW1A 1AA,GB,`)
 
 	for range 2 {
@@ -91,7 +91,7 @@ func TestMerchantOrders_FromAddressToRefund(t *testing.T) {
 	h.does(operator(), "POST", "/admin/orders/"+again+"/cancel", "")
 	h.exact(goods, 5, 4, 1)
 
-	log := h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw
+	log := h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").Body
 	for _, action := range []string{
 		"revealOrder", "shipOrder", "exportOrders", "refundOrder", "cancelOrder",
 	} {
@@ -127,7 +127,7 @@ func TestMerchantOrders_RefusesBadFields(t *testing.T) {
 		for i, p := range dataOf[struct{ Errors []problem }](t, r).Errors {
 			require.Equal(t, strings.Fields(fields)[i], p.Field, body)
 		}
-		require.Contains(t, r.raw, `"field":"`+strings.Fields(fields)[0]+`"`, body)
+		require.Contains(t, r.Body, `"field":"`+strings.Fields(fields)[0]+`"`, body)
 	}
 	for body, field := range map[string]string{
 		`{}`:             "carrier",
@@ -139,10 +139,10 @@ func TestMerchantOrders_RefusesBadFields(t *testing.T) {
 		`{"carrier":"a","trackingNumber":null}`:                               "trackingNumber",
 	} {
 		r := h.refuses("BAD_REQUEST", merchant(), "POST", "/admin/orders/"+sn+"/ship", body)
-		require.Contains(t, r.raw, `"field":"`+field+`"`, body)
+		require.Contains(t, r.Body, `"field":"`+field+`"`, body)
 	}
 	h.refuses("BAD_REQUEST", merchant(), "GET", "/admin/orders", "")
 	h.refuses("BAD_REQUEST", merchant(), "GET", "/admin/orders?orderSn=%20", "")
 	h.refuses("NOT_FOUND", buyer(1), "PUT", "/orders/a.b/shipping", address)
-	require.NotContains(t, h.does(buyer(1), "GET", "/orders/"+sn, "").raw, "shipping")
+	require.NotContains(t, h.does(buyer(1), "GET", "/orders/"+sn, "").Body, "shipping")
 }

@@ -33,8 +33,8 @@ func TestOrder_OtherNodeKnowsASaleExposedJustNow(t *testing.T) {
 	}, "nothing was reserved")
 
 	found := other.does(who, "GET", "/orders/"+sn.String(), "")
-	require.Contains(t, found.raw, `"status":"queued"`)
+	require.Contains(t, found.Body, `"status":"queued"`)
 	again := other.as(who, "POST", "/"+path+"/decrStock", take)
-	require.Equal(t, "UNAVAILABLE", again.Reason, again.raw)
+	require.Equal(t, "UNAVAILABLE", again.Reason, again.Body)
 	require.NoError(t, g.Wait())
 }

@@ -57,7 +57,7 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	ann := buyer(1)
 	ann.Email = "ann." + strings.Repeat("x", 238) + "@example.org" // the longest of a token
 	r := h.tries(ann, goods, "1")
-	require.Equal(t, "UNAVAILABLE", r.Reason, "no worker writes orders yet: %s", r.raw)
+	require.Equal(t, "UNAVAILABLE", r.Reason, "no worker writes orders yet: %s", r.Body)
 	inRedis, inMessage := h.everything(), h.textOf(h.messages)
 	require.Contains(t, inRedis, ann.Name)
 	require.NotContains(t, inRedis, ann.Phone)
@@ -88,14 +88,14 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 		require.NotContains(t, h.textOf(h.log), secret)
 	}
 
-	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").raw,
+	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").Body,
 		`"phoneNumber":"`+ann.Phone+`","email":"`+ann.Email+`"`)
 	_, event := h.stream(ann, sn).next()
 	require.Contains(t, event, ann.Phone)
-	file := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").raw
+	file := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").Body
 	require.Contains(t, file, ann.Phone)
 	require.Contains(t, file, ann.Email)
-	listed := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw
+	listed := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").Body
 	require.NotContains(t, listed, ann.Phone)
 	require.Contains(t, listed, `"email":"a***@example.org"`)
 }

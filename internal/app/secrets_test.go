@@ -33,7 +33,7 @@ func TestSecrets_StayOutOfLogsAndStores(t *testing.T) {
 	type endpoint struct{ ID, Secret string }
 	body := fmt.Sprintf(`{"url":"%s/events-for-tests"}`, receiver.URL)
 	r := h.as(merchant(), "POST", "/admin/webhooks", body)
-	require.Equal(t, http.StatusCreated, r.Status, r.raw)
+	require.Equal(t, http.StatusCreated, r.Status, r.Body)
 	made := dataOf[endpoint](t, r)
 	hook := "/admin/webhooks/" + made.ID
 	rotated := dataOf[endpoint](t, h.does(merchant(), "PATCH", hook, `{"rotateSecret":true}`))

@@ -165,7 +165,7 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
 		require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
 		require.Contains(t, r.Header.Get("Content-Disposition"), goods)
-		text, marked := strings.CutPrefix(r.raw, "\ufeff")
+		text, marked := strings.CutPrefix(r.Body, "\ufeff")
 		require.True(t, marked, "Excel takes a file without a byte order mark for Windows-1252")
 		rows := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 		require.Equal(t, "orderSn", rows[0][0])
@@ -179,7 +179,7 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 		}
 	}
 	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv&status=paid", "")
-	require.Equal(t, 1, strings.Count(r.raw, "\n"), "only the header row")
+	require.Equal(t, 1, strings.Count(r.Body, "\n"), "only the header row")
 	require.Equal(t, 403,
 		h.as(seckill.Actor{ID: "71", Role: seckill.Merchant}, "GET",
 			"/admin/sales/"+goods+"/orders?format=csv", "").Status)
@@ -190,7 +190,7 @@ func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	h := openWith(t, time.Hour) // not parallel: three orders must come within ten seconds
 	goods := h.draft("9", "2")
 	figures := func() string {
-		return h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "").raw
+		return h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "").Body
 	}
 	require.Contains(t, figures(),
 		`{"status":"draft","total":9,"available":9,"pending":0,"sold":0,"paid":0,"paidAmount":0,`)
@@ -232,13 +232,13 @@ func TestSaleList_IsCheapToAskAgain(t *testing.T) {
 	var r reply
 	h.eventually(func() bool {
 		r = h.as(seckill.Actor{}, "GET", "/sales", "")
-		return strings.Contains(r.raw, goods)
+		return strings.Contains(r.Body, goods)
 	}, "the list never showed the sale")
 	require.Equal(t, "public, max-age=1", r.Header.Get("Cache-Control"))
 	again := h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match",
 		`"x", `+r.Header.Get("ETag"))
 	require.Equal(t, http.StatusNotModified, again.Status)
-	require.Empty(t, again.raw)
+	require.Empty(t, again.Body)
 	h.buys(buyer(1), goods, "1")
 	h.eventually(func() bool {
 		return h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match",

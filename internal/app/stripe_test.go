@@ -79,7 +79,7 @@ func (h *stripeFixture) agrees(who seckill.Actor, sn, status string, amount int6
 		kept, open := h.stripe.Money(sn)
 		return kept == amount && open == 0
 	}, "the money never agreed with the order")
-	require.NotContains(h.t, h.as(who, "GET", "/orders/"+sn, "").raw, "checkoutUrl")
+	require.NotContains(h.t, h.as(who, "GET", "/orders/"+sn, "").Body, "checkoutUrl")
 }
 
 const completed = "checkout.session.completed"
@@ -94,7 +94,7 @@ func TestStripe_PagePaysTheOrder(t *testing.T) {
 	again, _ := h.checkout(who, sn)
 	require.Equal(t, page, again)
 	require.Equal(t, 1, h.stripe.Calls("POST /v1/checkout/sessions"))
-	require.Contains(t, h.as(who, "GET", "/orders/"+sn, "").raw, `"checkoutUrl":"`+page+`"`)
+	require.Contains(t, h.as(who, "GET", "/orders/"+sn, "").Body, `"checkoutUrl":"`+page+`"`)
 	early, earlySign := h.stripe.Webhook("checkout.session.expired", session, nil)
 	must.Get(h.stripe.Pay(page))(t)
 	body, sign := h.stripe.Webhook(completed, session, nil)
@@ -112,7 +112,7 @@ func TestStripe_LostAnswersAreFound(t *testing.T) {
 	sn := h.buys(who, goods, "1")
 	h.stripe.Lose("/v1/checkout/sessions", 1)
 	r := h.refuses("UNAVAILABLE", who, "POST", "/orders/"+sn+"/pay", "")
-	require.NotContains(t, r.raw, fakestripe.Key)
+	require.NotContains(t, r.Body, fakestripe.Key)
 	page, session := h.checkout(who, sn)
 	must.Get(h.stripe.Pay(page))(t)
 	h.ask(goods, sn)
@@ -200,7 +200,7 @@ func (h *stripeFixture) onlyRefund() waitingRefund {
 	h.t.Helper()
 	r := h.does(operator(), "GET", "/admin/refunds", "")
 	items := dataOf[struct{ Items []waitingRefund }](h.t, r).Items
-	require.Len(h.t, items, 1, r.raw)
+	require.Len(h.t, items, 1, r.Body)
 	return items[0]
 }
 
@@ -250,8 +250,8 @@ func TestStripe_RefusedRefundIsRetriedOrSettled(t *testing.T) {
 	h.does(operator(), "POST", settle, `{"note":"bank transfer"}`)
 	h.does(operator(), "POST", settle, "") // asked again
 	h.refuses("NOT_FOUND", operator(), "POST", "/admin/refunds/"+intent+"/retry", "")
-	require.Contains(t, h.does(operator(), "GET", "/admin/refunds", "").raw, `"items":[]`)
-	log := h.does(operator(), "GET", "/admin/audit", "").raw
+	require.Contains(t, h.does(operator(), "GET", "/admin/refunds", "").Body, `"items":[]`)
+	log := h.does(operator(), "GET", "/admin/audit", "").Body
 	require.Contains(t, log, `"action":"retryRefund"`)
 	require.Regexp(t, `"action":"settleRefund".*"note":"bank transfer"`, log)
 	require.Equal(t, 1, strings.Count(log, `"action":"settleRefund"`))
@@ -276,8 +276,8 @@ func TestStripe_RefundAtStripeCancelsTheOrder(t *testing.T) {
 	h.exact(goods, 5, 4, 1)
 	require.Zero(t, h.stripe.Calls("POST /v1/refunds"), "the money is returned already")
 	require.Equal(t, 2, strings.Count(
-		h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").raw, `"kind":"refund"`))
-	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw,
+		h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").Body, `"kind":"refund"`))
+	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").Body,
 		`"action":"refundOrder"`)
 
 	// A part leaves the order paid, and so does all money of an order that is shipped.
@@ -367,7 +367,7 @@ func TestStripe_UnpayableOrderIsAConflict(t *testing.T) {
 		sn := h.buys(who, goods, "1")
 		for range 2 {
 			r := h.refuses("CONFLICT", who, "POST", "/orders/"+sn+"/pay", "")
-			require.Contains(t, r.raw, "amount or currency")
+			require.Contains(t, r.Body, "amount or currency")
 		}
 		h.does(who, "POST", "/orders/"+sn+"/cancel", "")
 		h.agrees(who, sn, "cancelled", 0)
@@ -419,7 +419,7 @@ func TestStripe_ForgedWebhooksChangeNothing(t *testing.T) {
 		foreign, sign := h.stripe.Webhook(completed, session, changes)
 		require.Equal(t, want, h.webhook(foreign, sign))
 	}
-	require.Contains(t, h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"created"`)
+	require.Contains(t, h.as(who, "GET", "/orders/"+sn, "").Body, `"status":"created"`)
 }
 
 // TestStripe_RecordsRefundsAndDisputes reports a refund and a dispute before their payment.
@@ -442,10 +442,10 @@ func TestStripe_RecordsRefundsAndDisputes(t *testing.T) {
 	}
 	require.Equal(t, "kept", h.webhook(h.stripe.Webhook(completed, session, nil)))
 	h.agrees(who, sn, "paid", 1999)
-	shown := h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").raw
+	shown := h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").Body
 	require.Contains(t, shown, `{"id":"dp_1","kind":"dispute","paymentId":"`+
 		h.stripe.Intent(session)+`","amount":500,"currency":"EUR","state":"`)
-	require.NotContains(t, h.does(who, "GET", "/orders/"+sn, "").raw, "reversals")
+	require.NotContains(t, h.does(who, "GET", "/orders/"+sn, "").Body, "reversals")
 	require.Equal(t, "ignored", h.webhook(h.stripe.Event("customer.created", fakestripe.Object{})))
 }
 
@@ -463,7 +463,7 @@ func TestStripe_DisputeWithAllEvidence(t *testing.T) {
 		})
 	}
 	require.Equal(t, "recorded", h.webhook(event(150_000)))
-	require.Contains(t, h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").raw, `"dp_1"`)
+	require.Contains(t, h.does(merchant(), "GET", "/admin/orders?orderSn="+sn, "").Body, `"dp_1"`)
 	require.Equal(t, "BAD_REQUEST", h.webhook(event(256<<10)))
 }
 
@@ -495,13 +495,13 @@ func TestStripe_LostDisputeCancelsTheOrder(t *testing.T) {
 	h.agrees(who, lost, "cancelled", 0)
 	require.Equal(t, "refunded", h.webhook(h.stripe.Webhook(completed, session, nil)))
 	h.exact(goods, 5, 5, 0)
-	shown := h.does(merchant(), "GET", "/admin/orders?orderSn="+lost, "").raw
+	shown := h.does(merchant(), "GET", "/admin/orders?orderSn="+lost, "").Body
 	require.Contains(t, shown, `"amount":1999,"currency":"EUR","state":"lost"`)
-	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").raw,
+	require.Contains(t, h.does(merchant(), "GET", "/admin/sales/"+goods+"/audit", "").Body,
 		`"actorId":"","actorRole":"","action":"refundOrder"`)
 
 	h.eventually(func() bool {
-		return strings.Contains(h.does(merchant(), "GET", "/admin/events", "").raw,
+		return strings.Contains(h.does(merchant(), "GET", "/admin/events", "").Body,
 			`"type":"order.cancelled"`)
 	}, "no program hears of it")
 
@@ -519,7 +519,7 @@ func TestStripe_LostDisputeCancelsTheOrder(t *testing.T) {
 	closes(session, 1999, "lost")
 	h.becomes(who, shipped, "paid")
 	h.exact(goods, 5, 2, 3)
-	require.Contains(t, h.does(merchant(), "GET", "/admin/orders?orderSn="+shipped, "").raw,
+	require.Contains(t, h.does(merchant(), "GET", "/admin/orders?orderSn="+shipped, "").Body,
 		`"state":"lost"`)
 	require.Zero(t, h.stripe.Calls("POST /v1/refunds"), "the money is returned already")
 }
@@ -541,7 +541,7 @@ func TestStripe_LostDisputeEndsTheRefund(t *testing.T) {
 	}, "never tried")
 	require.Equal(t, "recorded", h.webhook(h.stripe.CloseDispute(h.stripe.Intent(session), "lost")))
 	h.agrees(who, sn, "cancelled", 0)
-	require.Contains(t, h.does(operator(), "GET", "/admin/refunds", "").raw, `"items":[]`)
+	require.Contains(t, h.does(operator(), "GET", "/admin/refunds", "").Body, `"items":[]`)
 	require.Equal(t, "refunded", h.webhook(body, sign))
 }
 

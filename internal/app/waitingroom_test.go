@@ -17,7 +17,7 @@ func (h *fixture) withRoom(units int64, startsIn time.Duration) string {
 	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(`{"title":"a kettle","price":1,
 		"stock":%d,"startAt":%q,"endAt":%q,"admission":"waitingRoom"}`, units,
 		now.Add(startsIn).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339)))
-	require.Equal(h.t, http.StatusCreated, r.Status, r.raw)
+	require.Equal(h.t, http.StatusCreated, r.Status, r.Body)
 	goods := dataOf[struct{ GoodsID string }](h.t, r).GoodsID
 	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	h.eventually(func() bool {
