@@ -7,13 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
-	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -73,16 +72,14 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
 	return r.database.with(s, func(store *sqlstore.Store) error {
-		reservations := redisstore.New(client, redisstore.Options{
-			WaitReplicas: r.WaitReplicas, WaitTimeout: r.WaitTimeout,
-		})
-		log := slog.New(slog.DiscardHandler) // the command's own output reports the result
-		stores := inventory.Stores{Store: store, Redis: reservations, Log: log}
-		return work(&deadletter.Service{
-			Store: store, Redis: reservations,
-			Releaser: &inventory.StockReleaser{Stores: stores}, Keys: ordersn.NewKeys(keys...),
-			PaymentTimeout: r.PaymentTimeout, Log: log,
-		})
+		parts := app.Parts{
+			Store: store, RedisStore: redisstore.New(client, redisstore.Options{
+				WaitReplicas: r.WaitReplicas, WaitTimeout: r.WaitTimeout,
+			}),
+			Log: slog.New(slog.DiscardHandler), // the command's own output reports the result
+		}
+		settings := app.Settings{OrderSecrets: keys, PaymentTimeout: r.PaymentTimeout}
+		return work(parts.DeadLetterService(settings))
 	})
 }
 

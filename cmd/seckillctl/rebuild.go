@@ -9,7 +9,6 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -106,18 +105,10 @@ func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.
 	return done, nil
 }
 
-// rebuilder returns a rebuilder like that of the order consumers.
+// rebuilder returns a rebuilder as the order consumers have it.
 func (c *rebuildCmd) rebuilder(up *connect.Servers) *rebuild.Rebuilder {
-	return &rebuild.Rebuilder{
-		Opener: rebuild.Opener{
-			Store: up.Store, Redis: up.RedisStore, PaymentTimeout: c.PaymentTimeout,
-			GateLifetime: up.GateLifetime,
-		},
-		Queue: up.Queue,
-		Outbox: &outbox.Publisher{
-			Store: up.RedisStore, Queue: up.Queue, Timeout: c.PublishTimeout,
-		},
-		PublishTimeout: c.settings().ReplicasWait() + c.PublishTimeout,
-		Log:            slog.New(slog.DiscardHandler),
-	}
+	return up.Rebuilder(app.Settings{
+		PublishTimeout: c.PublishTimeout, ReplicasWait: c.settings().ReplicasWait(),
+		PaymentTimeout: c.PaymentTimeout,
+	})
 }

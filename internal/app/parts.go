@@ -153,11 +153,8 @@ func NewServices(p Parts, s Settings) Services {
 		Purchases: purchase.NewService(reader, p.RedisStore, orders, p.Queue, keys, counters,
 			p.Observers.Reservations, p.Observers.Tracer,
 			s.ReplicasWait+s.PublishTimeout, p.Log),
-		Payments: payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),
-		DeadLetters: &deadletter.Service{
-			Store: p.Store, Redis: p.RedisStore, Releaser: releaser, Keys: keys,
-			PaymentTimeout: s.PaymentTimeout, Log: p.Log,
-		},
+		Payments:    payment.NewService(orders, p.Store, releaser, p.Provider, p.Log),
+		DeadLetters: p.DeadLetterService(s),
 		Statistics: stats.NewService(sales, reader, p.RedisStore, p.Store.CountOrders,
 			p.Store.PaidUnits),
 		Counters: counters,
@@ -169,6 +166,26 @@ func (p Parts) opener(s Settings) rebuild.Opener {
 	return rebuild.Opener{
 		Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout,
 		GateLifetime: p.GateLifetime,
+	}
+}
+
+// Rebuilder returns a rebuilder of sales.
+func (p Parts) Rebuilder(s Settings) *rebuild.Rebuilder {
+	return &rebuild.Rebuilder{
+		Opener: p.opener(s), Queue: p.Queue, Rebuilt: p.Observers.Rebuilt, Log: p.Log,
+		Outbox: &outbox.Publisher{
+			Store: p.RedisStore, Queue: p.Queue, Timeout: s.PublishTimeout,
+			Relayed: p.Observers.Relayed,
+		},
+		PublishTimeout: s.ReplicasWait + s.PublishTimeout,
+	}
+}
+
+// DeadLetterService returns the service that requeues and discards dead letters.
+func (p Parts) DeadLetterService(s Settings) *deadletter.Service {
+	return &deadletter.Service{
+		Store: p.Store, Redis: p.RedisStore, Releaser: p.releaser(),
+		Keys: ordersn.NewKeys(s.OrderSecrets...), PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	}
 }
 
@@ -209,15 +226,8 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	}
 	releaser := p.releaser()
-	publisher := &outbox.Publisher{
-		Store: p.RedisStore, Queue: p.Queue, Timeout: s.PublishTimeout,
-		Relayed: p.Observers.Relayed,
-	}
-	rebuilder := &rebuild.Rebuilder{
-		Opener: p.opener(s), Outbox: publisher,
-		Queue: p.Queue, Rebuilt: p.Observers.Rebuilt,
-		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
-	}
+	rebuilder := p.Rebuilder(s)
+	publisher := rebuilder.Outbox
 	writer := &orderwriter.Writer{
 		Store: p.Store, Redis: p.RedisStore, Releaser: releaser,
 		Keys: ordersn.NewKeys(s.OrderSecrets...), Metrics: p.Observers.Writes,
