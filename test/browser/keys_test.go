@@ -38,13 +38,13 @@ func makesAKey(t *testing.T, h fixture, d device, merchant int64) {
 	mei.key(" ")
 	mei.tabs("#new [value=yes]")
 	mei.key("\r")
-	mei.becomes("shown", `document.getElementById('k-text').value.startsWith('sk_') &&
-				document.activeElement.id === 'k-text'`)
+	mei.becomes("shown", `document.getElementById('secret-text').value.startsWith('sk_') &&
+				document.activeElement.id === 'secret-text'`)
 	mei.fitsEverybody("the key")
-	key := ask[string](mei, `document.getElementById('k-text').value`)
-	mei.tabs("#made [value='']")
+	key := ask[string](mei, `document.getElementById('secret-text').value`)
+	mei.tabs("#secret [value='']")
 	mei.key("\r")
-	mei.becomes("hidden", `document.getElementById('k-text').value === ''`)
+	mei.becomes("hidden", `document.getElementById('secret-text').value === ''`)
 	require.False(t, mei.is(fmt.Sprintf(`document.documentElement.outerHTML.includes(%q)`,
 		key)), "the page has the key no more")
 	status := fmt.Sprintf(`fetch('/admin/sales', {credentials: 'omit', cache: 'no-store',

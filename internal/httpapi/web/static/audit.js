@@ -1,8 +1,8 @@
 // The audit trail: who has changed what, of all sales, webhooks, API keys and limits
 // that the user may see.
 import {part, put} from './cards.js';
-import {now} from './clock.js';
 import './expired.js';
+import {say} from './form.js';
 import {callWithRetry} from './net.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
@@ -24,8 +24,7 @@ async function load(more) {
   if (mine !== round) return; // the filter has changed meanwhile
   const unknown = ['NOT_FOUND', 'FORBIDDEN'].includes(got.reason);
   mark(unknown ? t('audit.sale.none') : '');
-  at('say').dataset.kind = 'no';
-  put(at('say'), got.ok || unknown ? '' : problem(got));
+  say('no', got.ok || unknown ? '' : problem(got));
   if (!more) list.replaceChildren();
   if (got.ok) {
     await readSales(got.data.items);
@@ -58,7 +57,7 @@ function row(entry) {
   const [text, href] = subject(entry, sale);
   put(part(li, 'what'), text);
   if (href) part(li, 'what').href = href;
-  put(part(li, 'at'), moment(Date.parse(entry.at), now()));
+  put(part(li, 'at'), moment(entry.at));
   part(li, 'at').dateTime = entry.at;
   put(part(li, 'who'), entry.actorRole ? `${t(`role.${entry.actorRole}`)} ${entry.actorId}` : t('audit.system'));
   const names = [...new Set([...Object.keys(entry.from), ...Object.keys(entry.to)])].filter((name) => !['orderSn', 'webhookId', 'ownerId', 'apiKeyId', 'limiter', ...(entry.to.apiKeyId ? ['name'] : [])].includes(name));
@@ -87,7 +86,7 @@ function valueRow(name, {from, to}, sale) {
 function shown(name, value, currency) {
   if (value === '' || value === null || Array.isArray(value) && !value.length) return '–';
   if (name === 'price') return money(value, currency);
-  if (name.endsWith('At')) return moment(Date.parse(value), now());
+  if (name.endsWith('At')) return moment(value);
   if (typeof value === 'number') return count(value);
   if (typeof value === 'boolean') return t(value ? 'value.yes' : 'value.no');
   if (name === 'scopes') return value.map((scope) => t(`keyScope.${scope}`)).join(', ');

@@ -1,5 +1,5 @@
 // The console page: a merchant's sales, and the form for a new one.
-import {put, part} from './cards.js';
+import {part, put} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
 import './findorder.js';
@@ -82,7 +82,7 @@ function row(sale) {
   part(li, 'link').href = `/console/sales/${sale.goodsId}`;
   put(part(li, 'title'), sale.title);
   put(part(li, 'price'), money(sale.price, sale.currency));
-  put(part(li, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
+  put(part(li, 'window'), `${moment(sale.startAt)} – ${moment(sale.endAt)}`);
   put(part(li, 'sold'), t('list.sold', {n: count(sale.sold)}));
   put(part(li, 'left'), t('list.left', {n: count(sale.left)}));
   put(part(li, 'revenue'), t('list.revenue', {sum: money(sale.revenue, sale.currency)}));

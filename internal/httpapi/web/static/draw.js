@@ -1,48 +1,32 @@
 // The page that recomputes the draw of a waiting room in this browser, from public values alone. A
 // visitor may enter other values, such as a commitment that was noted before the start.
-import {part, put} from './cards.js';
 import './copy.js';
+import {markFields, say} from './form.js';
 import {callWithRetry} from './net.js';
 import {commitmentOf, positionOf} from './permutation.js';
 import {count, oneOf, t} from './words.js';
 
 const form = document.getElementById('check');
-const say = document.getElementById('say');
 const status = document.getElementById('status');
 const hex = /^[0-9a-f]{64}$/;
 const published = {commitment: 'drawCommitment', seed: 'drawSeed', digest: 'drawDigest', size: 'drawSize'};
 
-const showIn = (place, kind, words) => {
-  place.dataset.kind = kind;
-  put(place, words);
-};
-
 /** Fills in what the room has published, and asks again until that is all. */
 async function load() {
   const got = await callWithRetry('GET', `/sales/${form.dataset.goods}/waiting-room`, {
-    within: 60e3, waiting: (answer, n) => showIn(status, 'wait', oneOf('wait', answer.reason, {n})),
+    within: 60e3, waiting: (answer, n) => say('wait', oneOf('wait', answer.reason, {n}), status),
   });
   if (!got.ok) {
-    showIn(status, 'no', oneOf('reason', got.reason));
+    say('no', oneOf('reason', got.reason), status);
     return;
   }
   for (const [name, field] of Object.entries(published)) {
     if (got.data[field] !== undefined && !form[name].value) form[name].value = got.data[field];
   }
   const drawn = got.data.drawSeed !== undefined;
-  showIn(status, 'wait', drawn ? '' : t('draw.early'));
+  say('wait', drawn ? '' : t('draw.early'), status);
   if (!drawn) setTimeout(load, 2000);
   else if (form.number.value) form.requestSubmit(); // a link has brought the number
-}
-
-/** Marks the fields that cannot be right, and moves the focus to the first. */
-function mark(wrong) {
-  for (const name of ['commitment', 'seed', 'digest', 'size', 'number']) {
-    put(part(form, `wrong-${name}`), wrong[name] ?? '');
-    form[name].setAttribute('aria-invalid', String(name in wrong));
-  }
-  const [first] = Object.keys(wrong);
-  if (first) form[first].focus();
 }
 
 /** The values of the form: {values, wrong}, a text for each wrong field. */
@@ -62,23 +46,23 @@ function read() {
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   const {values, wrong} = read();
-  mark(wrong);
-  if (Object.keys(wrong).length) {
-    showIn(say, 'no', t('wrong.some'));
+  const bad = markFields(form, ['number', 'size', 'commitment', 'seed', 'digest'], wrong);
+  if (bad) {
+    say('no', bad);
     return;
   }
   const commitment = await commitmentOf(values.seed);
   if (commitment !== values.commitment) {
-    showIn(say, 'no', t('draw.broken', {sum: commitment}));
+    say('no', t('draw.broken', {sum: commitment}));
     return;
   }
   const of = {n: count(values.number), position: count(await positionOf(values.number, values)), size: count(values.size)};
-  showIn(say, 'yes', t(values.number > values.size ? 'draw.later' : 'draw.position', of));
+  say('yes', t(values.number > values.size ? 'draw.later' : 'draw.position', of));
 });
 
 form.number.value = new URLSearchParams(location.search).get('number') ?? '';
 if (globalThis.crypto?.subtle) load();
 else {
   form.hidden = true;
-  showIn(status, 'no', t('draw.insecure'));
+  say('no', t('draw.insecure'), status);
 }

@@ -1,6 +1,6 @@
-// The form of a webhook, its texts, and the dialog that shows a new secret once.
-import {part, put} from './cards.js';
-import './copy.js';
+// The form of a webhook, and its texts.
+import {put} from './cards.js';
+import {markFields} from './form.js';
 import {call} from './net.js';
 import {count, problem, t} from './words.js';
 
@@ -8,15 +8,7 @@ const bounds = {maxBatch: 500, maxPerSecond: 100};
 const fields = ['url', 'maxBatch', 'maxPerSecond'];
 
 /** Marks the wrong fields of the form, and returns the text for the dialog, or "". */
-export function mark(form, wrong) {
-  for (const name of fields) {
-    put(part(form, `wrong-${name}`), wrong[name] ?? '');
-    form[name].setAttribute('aria-invalid', String(name in wrong));
-  }
-  const first = fields.find((name) => name in wrong);
-  if (first) form[first].focus();
-  return first ? t('wrong.some') : '';
-}
+export const mark = (form, wrong) => markFields(form, fields, wrong);
 
 export function fill(form, hook) {
   for (const name of fields) form[name].value = hook[name];
@@ -40,17 +32,6 @@ export function read(form) {
 export function refused(form, got) {
   if (got.data?.field === 'url') return mark(form, {url: t('hooks.url.refused')});
   return got.reason === 'CONFLICT' ? t('hooks.tooMany') : problem(got);
-}
-
-/** Shows a secret, which no later answer has. The dialog forgets it when it closes. */
-export function showSecret(secret) {
-  const dialog = document.getElementById('secret');
-  const text = document.getElementById('secret-text');
-  text.value = secret;
-  put(dialog.querySelector('[role=status]'), '');
-  dialog.addEventListener('close', () => { text.value = ''; }, {once: true});
-  dialog.showModal();
-  text.select();
 }
 
 export const stateOf = (hook) => hook.enabled ? hook.failingSince ? 'failing' : 'on' : 'off';

@@ -1,23 +1,22 @@
 // The page of API keys: a list, a new key that is shown once, and revocations.
 import {part, put} from './cards.js';
-import {now} from './clock.js';
 import {confirmation} from './confirm.js';
 import {answer} from './dialogs.js';
 import './expired.js';
+import {say} from './form.js';
 import {call, callWithRetry} from './net.js';
+import {secretAfter} from './secret.js';
 import {moment, oneOf, problem, t} from './words.js';
 
 const at = (id) => document.getElementById(id);
 const list = at('keys');
-const made = at('made');
 const confirmRevoke = confirmation('revoke', 'yes');
 let cursor = '';
-let text = ''; // of a key that was just made, until it is shown
 
 async function load() {
   const got = await callWithRetry('GET', '/admin/api-keys?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
   if (!got.ok) {
-    say(at('say'), 'no', oneOf('reason', got.reason));
+    say('no', oneOf('reason', got.reason));
     return;
   }
   cursor = got.data.nextCursor ?? '';
@@ -28,24 +27,17 @@ async function load() {
 
 const empty = () => { at('none').hidden = Boolean(list.firstElementChild); };
 
-function say(place, kind, words) {
-  place.dataset.kind = kind;
-  put(place, words);
-}
-
-const day = (time) => moment(Date.parse(time), now());
-
 function row(key) {
   const li = at('key-row').content.firstElementChild.cloneNode(true);
   put(part(li, 'name'), key.name);
   put(part(li, 'prefix'), `${key.prefix}…`);
   put(part(li, 'scopes'), key.scopes.map((scope) => t(`keyScope.${scope}`)).join(', '));
   if (document.documentElement.dataset.role === 'operator') put(part(li, 'merchant'), t('keys.of', {id: key.merchantId}));
-  put(part(li, 'created'), t('keys.created', {when: day(key.createdAt)}));
-  put(part(li, 'used'), key.lastUsedAt ? t('keys.used', {when: day(key.lastUsedAt)}) : t('keys.unused'));
+  put(part(li, 'created'), t('keys.created', {when: moment(key.createdAt)}));
+  put(part(li, 'used'), key.lastUsedAt ? t('keys.used', {when: moment(key.lastUsedAt)}) : t('keys.unused'));
   if (key.revokedAt) {
     part(li, 'state').hidden = false;
-    put(part(li, 'state'), t('keys.revokedAt', {when: day(key.revokedAt)}));
+    put(part(li, 'state'), t('keys.revokedAt', {when: moment(key.revokedAt)}));
     part(li, 'revoke').remove();
   } else {
     part(li, 'revoke').setAttribute('aria-label', `${t('keys.revoke')}: ${key.name}`);
@@ -57,11 +49,12 @@ function row(key) {
 async function revoke(li, id) {
   part(li, 'revoke').disabled = true;
   const got = await call('DELETE', `/admin/api-keys/${id}`);
-  say(at('say'), got.ok ? 'yes' : 'no', got.ok ? t('keys.revoked') : problem(got));
+  say(got.ok ? 'yes' : 'no', got.ok ? t('keys.revoked') : problem(got));
   if (got.ok) li.replaceWith(row(got.data));
   else part(li, 'revoke').disabled = false;
 }
 
+const showKey = secretAfter('new');
 answer('new', async (form) => {
   const body = {
     name: form.name.value.trim(),
@@ -71,31 +64,11 @@ answer('new', async (form) => {
   if (!body.name || !body.scopes.length || body.merchantId === '') return t('keys.incomplete');
   const got = await call('POST', '/admin/api-keys', body);
   if (!got.ok) return got.reason === 'CONFLICT' ? t('keys.tooMany') : problem(got);
-  text = got.data.key;
+  showKey(got.data.key);
   list.prepend(row(got.data));
   empty();
   form.reset();
   return '';
-});
-
-// The key is shown after the form's dialog has closed, which returns the focus to its button.
-at('new').addEventListener('close', () => {
-  if (!text) return;
-  at('k-text').value = text;
-  text = '';
-  say(part(made, 'say'), '', '');
-  made.showModal();
-  at('k-text').select();
-});
-made.addEventListener('close', () => { at('k-text').value = ''; });
-at('copy').addEventListener('click', async () => {
-  at('k-text').select();
-  try {
-    await navigator.clipboard.writeText(at('k-text').value);
-    say(part(made, 'say'), 'yes', t('keys.copied'));
-  } catch { // no permission, or a page without TLS: the text is selected
-    say(part(made, 'say'), 'no', t('keys.copyFailed'));
-  }
 });
 
 at('more').addEventListener('click', load);

@@ -1,6 +1,7 @@
 // The form of a rate limiter: its current setting, and changes at run time.
 import {part, put} from './cards.js';
 import {confirmation} from './confirm.js';
+import {say} from './form.js';
 import {callWithRetry} from './net.js';
 import {count, oneOf, problem, t} from './words.js';
 
@@ -10,10 +11,6 @@ export const confirmRemove = document.getElementById('remove') ? confirmation('r
 /** Connects a limiter's form; returns a function that loads the setting of the form's key. */
 export function limiter(form) {
   const path = () => `/admin/limiters/${encodeURIComponent(form.dataset.rule)}/${encodeURIComponent(form.dataset.key)}`;
-  const say = (kind, words) => {
-    part(form, 'say').dataset.kind = kind;
-    put(part(form, 'say'), words);
-  };
   const names = ['permitsPerSecond', 'maxBurstSeconds', 'maxWaitMillis'];
   const show = (l, fill) => {
     const left = 'remaining' in l ? t('limiter.left', {n: count(Math.floor(l.remaining))}) : '';
@@ -32,13 +29,13 @@ export function limiter(form) {
     const body = Object.fromEntries(names.filter((n) => form[n].value !== '').map((n) => [n, Number(form[n].value)]));
     const got = await callWithRetry('PUT', path(), {body, within: 20e3});
     if (got.ok) show(got.data, true);
-    say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got));
+    say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got), part(form, 'say'));
     if (got.ok) form.dispatchEvent(new Event('set'));
   });
   part(form, 'drop').addEventListener('click', async () => {
     if (!await confirmRemove()) return;
     const got = await callWithRetry('DELETE', path(), {within: 20e3});
-    say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got));
+    say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got), part(form, 'say'));
     if (got.ok) {
       load();
       form.dispatchEvent(new Event('set'));

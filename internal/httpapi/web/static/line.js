@@ -1,6 +1,5 @@
 // The public state of a waiting room: on the card of a buyer who waits, and in the console.
 import {part, put} from './cards.js';
-import {now} from './clock.js';
 import {call} from './net.js';
 import {count, gap, moment, t} from './words.js';
 
@@ -14,7 +13,7 @@ export async function readLine(goodsId) {
 function units(line) {
   const left = t('line.left', {n: count(line.available)});
   if (!line.held) return left;
-  const until = line.heldUntil ? moment(Date.parse(line.heldUntil), now()) : '–';
+  const until = line.heldUntil ? moment(line.heldUntil) : '–';
   return left + gap + t('line.held', {n: count(line.held), time: until});
 }
 

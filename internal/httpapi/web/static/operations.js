@@ -1,8 +1,8 @@
 // The operators' page: rate limiters, dead letters, refunds and rebuilds.
 import {part, put} from './cards.js';
-import {now} from './clock.js';
 import './copy.js';
 import {confirmation} from './confirm.js';
+import {say} from './form.js';
 import {confirmRemove, limiter} from './limiter.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
@@ -28,7 +28,7 @@ let cursor = '';
 async function load() {
   const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
   if (!got.ok) {
-    say('no', oneOf('reason', got.reason));
+    sayDeadLetters('no', oneOf('reason', got.reason));
     return;
   }
   cursor = got.data.nextCursor ?? '';
@@ -39,11 +39,7 @@ async function load() {
 
 const empty = () => { document.getElementById('dead-letters-none').hidden = Boolean(list.firstElementChild); };
 
-const say = (kind, words) => {
-  const place = document.getElementById('dead-letters-say');
-  place.dataset.kind = kind;
-  put(place, words);
-};
+const sayDeadLetters = (kind, words) => say(kind, words, document.getElementById('dead-letters-say'));
 
 function row(deadLetter) {
   const li = document.getElementById('dead-letter').content.firstElementChild.cloneNode(true);
@@ -59,7 +55,7 @@ function row(deadLetter) {
   put(part(li, 'name'), deadLetter.name ?? '');
   put(part(li, 'phone'), deadLetter.phoneNumber ?? '');
   put(part(li, 'buyer'), deadLetter.buyerId ? t('order.buyer', {id: deadLetter.buyerId}) : '');
-  put(part(li, 'seen'), t('deadLetters.seen', {when: moment(Date.parse(deadLetter.firstSeenAt), now()), n: count(deadLetter.attempts), origin: deadLetter.origin}));
+  put(part(li, 'seen'), t('deadLetters.seen', {when: moment(deadLetter.firstSeenAt), n: count(deadLetter.attempts), origin: deadLetter.origin}));
   part(li, 'requeue').addEventListener('click', () => resolve(li, 'POST', `/admin/dead-letters/${deadLetter.id}/requeue`, t('deadLetters.requeued')));
   part(li, 'discard').addEventListener('click', () => confirmDiscard().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${deadLetter.id}`, t('deadLetters.discarded'))));
   return li;
@@ -68,7 +64,7 @@ function row(deadLetter) {
 async function resolve(li, method, path, done) {
   for (const b of li.querySelectorAll('button')) b.disabled = true;
   const got = await call(method, path);
-  say(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('deadLetters.conflict') : problem(got));
+  sayDeadLetters(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('deadLetters.conflict') : problem(got));
   if (got.ok || got.reason === 'NOT_FOUND') li.remove();
   for (const b of li.querySelectorAll('button')) b.disabled = false;
   empty();
@@ -81,25 +77,28 @@ load();
 
 const refunds = document.getElementById('refunds');
 const confirmSettle = confirmation('settle', 'yes');
-const sayRefunds = (kind, words) => {
-  const place = document.getElementById('refunds-say');
-  place.dataset.kind = kind;
-  put(place, words);
-};
+const sayRefunds = (kind, words) => say(kind, words, document.getElementById('refunds-say'));
 
-async function loadRefunds() {
-  const rows = [];
+/** Reads all pages of a list: {ok, items}, or the answer that failed. */
+async function readAll(path) {
+  const items = [];
   for (let next = ''; next !== null;) {
-    const got = await callWithRetry('GET', '/admin/refunds?limit=100' + (next && `&cursor=${next}`), {within: 20e3});
-    if (!got.ok) {
-      sayRefunds('no', problem(got));
-      return;
-    }
-    rows.push(...got.data.items.map(refundRow));
+    const got = await callWithRetry('GET', `${path}?limit=100` + (next && `&cursor=${next}`), {within: 20e3});
+    if (!got.ok) return got;
+    items.push(...got.data.items);
     next = got.data.nextCursor;
   }
-  refunds.replaceChildren(...rows);
-  document.getElementById('refunds-none').hidden = rows.length > 0;
+  return {ok: true, items};
+}
+
+async function loadRefunds() {
+  const got = await readAll('/admin/refunds');
+  if (!got.ok) {
+    sayRefunds('no', problem(got));
+    return;
+  }
+  refunds.replaceChildren(...got.items.map(refundRow));
+  document.getElementById('refunds-none').hidden = got.items.length > 0;
 }
 
 function refundRow(refund) {
@@ -109,7 +108,7 @@ function refundRow(refund) {
   put(part(li, 'sn'), refund.orderSn);
   put(part(li, 'payment'), refund.paymentId);
   put(part(li, 'problem'), refund.problem ?? '');
-  put(part(li, 'tried'), refund.triedAt ? t('refunds.tried', {n: count(refund.attempts), when: moment(Date.parse(refund.triedAt), now())}) : '');
+  put(part(li, 'tried'), refund.triedAt ? t('refunds.tried', {n: count(refund.attempts), when: moment(refund.triedAt)}) : '');
   const change = async (step, done) => {
     const got = await call('POST', `/admin/refunds/${encodeURIComponent(refund.paymentId)}/${step}`);
     sayRefunds(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('refunds.conflict') : problem(got));
@@ -147,24 +146,15 @@ loadRebuilds();
 // Limits that operators have set.
 
 const overrides = document.getElementById('overrides');
-const sayOverrides = (kind, words) => {
-  const place = document.getElementById('overrides-say');
-  place.dataset.kind = kind;
-  put(place, words);
-};
+const sayOverrides = (kind, words) => say(kind, words, document.getElementById('overrides-say'));
 
 async function loadOverrides() {
-  const rows = [];
-  for (let next = ''; next !== null;) {
-    const got = await callWithRetry('GET', '/admin/limiters?limit=100' + (next && `&cursor=${next}`), {within: 20e3});
-    if (!got.ok) {
-      sayOverrides('no', problem(got));
-      return;
-    }
-    rows.push(...got.data.items.filter((limit) => limit.source === 'operator').map(overrideRow));
-    next = got.data.nextCursor;
+  const got = await readAll('/admin/limiters');
+  if (!got.ok) {
+    sayOverrides('no', problem(got));
+    return;
   }
-  overrides.replaceChildren(...rows);
+  overrides.replaceChildren(...got.items.filter((limit) => limit.source === 'operator').map(overrideRow));
   noOverrides();
 }
 

@@ -4,6 +4,7 @@ import {now} from './clock.js';
 import './copy.js';
 import {answer} from './dialogs.js';
 import './expired.js';
+import {markFields, say} from './form.js';
 import {callWithRetry} from './net.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
@@ -15,12 +16,6 @@ let sale = null;
 /** The buyer's data, once shown: later answers have it masked. */
 let revealed = null;
 
-const say = (kind, words) => {
-  const place = document.getElementById('say');
-  place.dataset.kind = kind;
-  put(place, words);
-};
-const when = (time) => moment(Date.parse(time), now());
 
 /** Reads the order, and its sale where it is not known yet. */
 async function load() {
@@ -72,7 +67,7 @@ function showHistory(state) {
     const li = document.createElement('li');
     const time = document.createElement('time');
     time.dateTime = at;
-    time.textContent = when(at);
+    time.textContent = moment(at);
     li.append(time, ` ${oneOf('history', name)}`);
     return li;
   }));
@@ -90,9 +85,9 @@ function showAddress(to) {
 }
 
 function paymentText(state) {
-  if (state === 'created') return t('payment.due', {when: when(order.payBy)});
+  if (state === 'created') return t('payment.due', {when: moment(order.payBy)});
   if (state === 'refunded') return t('payment.refunded');
-  return order.paidAt ? t('payment.paid', {when: when(order.paidAt)}) : t('payment.none');
+  return order.paidAt ? t('payment.paid', {when: moment(order.paidAt)}) : t('payment.none');
 }
 
 /** The text of a refused step. After a conflict the page shows the order as it is now. */
@@ -125,15 +120,7 @@ answer('reveal', async () => {
 const shipForm = document.querySelector('#ship form');
 
 /** Marks the wrong fields of the shipment and returns the dialog's text, or "". */
-function mark(wrong) {
-  for (const name of ['carrier', 'trackingNumber']) {
-    put(part(shipForm, `wrong-${name}`), wrong[name] ?? '');
-    shipForm[name].setAttribute('aria-invalid', String(name in wrong));
-  }
-  const [first] = Object.keys(wrong);
-  if (first) shipForm[first].focus();
-  return first ? t('wrong.some') : '';
-}
+const mark = (wrong) => markFields(shipForm, ['carrier', 'trackingNumber'], wrong);
 
 document.getElementById('ship').addEventListener('ask', () => {
   mark({});

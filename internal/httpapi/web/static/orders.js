@@ -93,7 +93,7 @@ function drawTime({row, order}, at) {
     return;
   }
   const ended = order.paidAt ?? order.closedAt;
-  put(left, ended ? moment(Date.parse(ended), at) : '');
+  put(left, ended ? moment(ended) : '');
   left.classList.remove('soon');
 }
 

@@ -5,6 +5,7 @@ import {confirmation} from './confirm.js';
 import './copy.js';
 import './expired.js';
 import {follow} from './follow.js';
+import {markFields, say} from './form.js';
 import {call, callWithRetry} from './net.js';
 import {takeStep} from './orderstep.js';
 import {count, length, money, oneOf, t, zoned} from './words.js';
@@ -18,11 +19,6 @@ let sale = {};
 let editing = false;
 let busy = false;
 
-const say = (kind, words) => {
-  const place = document.getElementById('say');
-  place.dataset.kind = kind;
-  put(place, words);
-};
 
 /** What the order has come to: its status, or shipped or refunded, which the API has in its times. */
 function stateOf(o) {
@@ -92,7 +88,7 @@ function showAddress(state) {
 function edit() {
   editing = true;
   const known = order.shipping ?? {name: order.name, phone: order.phoneNumber, country: new Intl.Locale(navigator.language).region};
-  for (const {name} of form.elements) if (name) form[name].value = known[name] ?? '';
+  for (const name of fields) form[name].value = known[name] ?? '';
 }
 
 /** Shows the time left, and what may be done. */
@@ -125,23 +121,13 @@ async function step(name, words = name) {
   else tick();
 }
 
-/** Marks the wrong fields and moves the focus to the first. */
-function mark(wrong) {
-  for (const {name} of form.elements) {
-    if (!name) continue;
-    put(part(form, `wrong-${name}`), wrong[name] ?? '');
-    form[name].setAttribute('aria-invalid', String(name in wrong));
-  }
-  const [first] = Object.keys(wrong);
-  if (first) form[first].focus();
-}
+const fields = [...form.elements].map(({name}) => name).filter(Boolean);
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
-  const body = {};
-  for (const {name, value} of form.elements) if (name) body[name] = value.trim();
+  const body = Object.fromEntries(fields.map((name) => [name, form[name].value.trim()]));
   const empty = ['name', 'line1', 'city', 'country'].filter((name) => !body[name]);
-  mark(Object.fromEntries(empty.map((name) => [name, t('wrong.empty')])));
+  markFields(form, fields, Object.fromEntries(empty.map((name) => [name, t('wrong.empty')])));
   if (empty.length) return;
   const button = form.querySelector('button');
   button.disabled = true;
@@ -155,7 +141,7 @@ form.addEventListener('submit', async (event) => {
     return;
   }
   const bad = (answer.data.errors ?? []).filter(({field}) => field in body);
-  mark(Object.fromEntries(bad.map(({field}) => [field, oneOf('address.wrong', field)])));
+  markFields(form, fields, Object.fromEntries(bad.map(({field}) => [field, oneOf('address.wrong', field)])));
   say('no', bad.length ? t('wrong.some') : oneOf('reason', answer.reason));
 });
 

@@ -4,6 +4,7 @@ import {Spark} from './chart.js';
 import {everySecond, setOffset, now} from './clock.js';
 import './copy.js';
 import {answer, newIdempotencyKey} from './dialogs.js';
+import {say} from './form.js';
 import {limiter} from './limiter.js';
 import {followLine} from './line.js';
 import './expired.js';
@@ -18,11 +19,6 @@ let sale = null;
 
 // Actions.
 
-const say = (kind, words) => {
-  const place = document.getElementById('say');
-  place.dataset.kind = kind;
-  put(place, words);
-};
 
 async function load() {
   const got = await callWithRetry('GET', path, {within: 20e3});
@@ -49,7 +45,7 @@ function show(fresh) {
   put(part(head, 'title'), sale.title);
   put(part(head, 'price'), money(sale.price, sale.currency));
   put(part(head, 'limit'), sale.perBuyerLimit > 1 ? t('card.limit', {n: count(sale.perBuyerLimit)}) : t('card.one'));
-  put(part(head, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
+  put(part(head, 'window'), `${moment(sale.startAt)} – ${moment(sale.endAt)}`);
   tick(now());
 }
 
@@ -231,8 +227,8 @@ function showLedger(ledger) {
   put(part(place, 'database'), t('ledger.database', {stock: count(ledger.database.stock), active: count(ledger.database.active), epoch: count(ledger.epoch)}));
 }
 
-/** When the last snapshot arrived, in ms of the server's clock. Figures without a connection are of that time. */
-let seen = 0;
+/** When the last snapshot arrived, by the server's clock. Figures without a connection are of that time. */
+let seen = '';
 
 /** Reads everything again after a lost connection, and takes back what the page said of it. */
 function refresh() {
@@ -246,13 +242,13 @@ function listen() {
   stream.addEventListener('picture', (event) => {
     if (document.body.dataset.live === 'off') refresh();
     document.body.dataset.live = 'on';
-    seen = now();
+    seen = new Date(now()).toISOString();
     showSnapshot(JSON.parse(event.data));
   });
   stream.addEventListener('trouble', () => showLedger(null));
   stream.addEventListener('error', () => {
     document.body.dataset.live = 'off';
-    showVerdict('stale', {when: seen ? moment(seen, now()) : '–'});
+    showVerdict('stale', {when: seen ? moment(seen) : '–'});
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => load().then(listen), 3000); // load sees a session that has ended
   });
 }
@@ -288,7 +284,7 @@ const headings = [...document.querySelectorAll('thead th')].map((th) => th.textC
 function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
-  const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
+  const when = o.createdAt ? moment(o.createdAt) : '';
   for (const [text, name] of [[when], [o.orderSn, 'number'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, o.currency ?? sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
     cell.dataset.label = headings[row.cells.length - 1];

@@ -1,6 +1,7 @@
 // The form of a sale: a new one, a copy, or a change. It names every wrong field at once, in words.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
+import {markFields} from './form.js';
 import {count, digitsOf, money, oneOf, t} from './words.js';
 
 /** The value of a datetime-local field, in the browser's time zone. */
@@ -101,21 +102,7 @@ export function changes(values, sale) {
 }
 
 /** Marks the wrong fields of the form, and returns the text for the dialog, or "". */
-export function mark(form, wrong) {
-  let first = null;
-  for (const name of names) {
-    const field = form[name];
-    const place = part(form, `wrong-${name}`);
-    put(place, wrong[name] ?? '');
-    field.toggleAttribute('aria-invalid', Boolean(wrong[name]));
-    if (wrong[name]) {
-      field.setAttribute('aria-invalid', 'true');
-      first ??= field;
-    }
-  }
-  first?.focus();
-  return first ? t('wrong.some') : '';
-}
+export const mark = (form, wrong) => markFields(form, names, wrong);
 
 /** the wrong fields of an answer that refuses. A field that the form lacks is left to the caller. */
 export function refusedFields(answer) {

@@ -1,10 +1,11 @@
 // The page of one webhook: what may change, and its deliveries.
 import {part, put} from './cards.js';
-import {now} from './clock.js';
 import {answer} from './dialogs.js';
-import {fill, mark, read, refused, showDead, showSecret, stateOf, typesOf} from './hookform.js';
+import {say} from './form.js';
+import {fill, mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
+import {secretAfter} from './secret.js';
 import {count, moment, oneOf, problem, t} from './words.js';
 
 const at = (id) => document.getElementById(id);
@@ -13,15 +14,9 @@ const path = `/admin/webhooks/${head.dataset.hook}`;
 const list = at('deliveries');
 const filter = at('filter');
 let hook = null;
-let secret = '';
 let cursor = '';
 let listed = '';
 
-const say = (kind, words) => {
-  at('say').dataset.kind = kind;
-  put(at('say'), words);
-};
-const when = (time) => moment(Date.parse(time), now());
 
 function show(fresh) {
   hook = fresh;
@@ -60,18 +55,15 @@ answer('edit', async (form) => {
   return got.ok ? '' : refused(form, got);
 });
 
+const showSecret = secretAfter('rotate');
 answer('rotate', async () => {
   // It is not repeated: a lost answer would have a secret that nobody has seen.
   const got = await call('PATCH', path, {rotateSecret: true});
   if (!got.ok) return problem(got);
   show(got.data);
-  secret = got.data.secret;
-  say('yes', t('done.rotate', {when: when(got.data.oldSecretUntil)}));
+  showSecret(got.data.secret);
+  say('yes', t('done.rotate', {when: moment(got.data.oldSecretUntil)}));
   return '';
-});
-at('rotate').addEventListener('close', () => {
-  if (secret) showSecret(secret);
-  secret = '';
 });
 
 answer('delete', async () => {
@@ -104,9 +96,9 @@ function row(delivery) {
   put(part(li, 'events'), t('hooks.events', {n: count(delivery.events)}));
   put(part(li, 'state'), oneOf('delivery', delivery.state));
   put(part(li, 'problem'), delivery.problem ? oneOf('problem', delivery.problem, {status: delivery.status}) : '');
-  put(part(li, 'created'), when(delivery.createdAt));
+  put(part(li, 'created'), moment(delivery.createdAt));
   put(part(li, 'attempts'), t('hooks.attempts', {n: count(delivery.attempts)}));
-  put(part(li, 'next'), delivery.nextAttemptAt && delivery.state === 'pending' ? t('hooks.next', {when: when(delivery.nextAttemptAt)}) : '');
+  put(part(li, 'next'), delivery.nextAttemptAt && delivery.state === 'pending' ? t('hooks.next', {when: moment(delivery.nextAttemptAt)}) : '');
   const retry = part(li, 'retry');
   retry.hidden = delivery.state === 'delivered' || !delivery.attempts;
   retry.addEventListener('click', async () => {

@@ -1,20 +1,20 @@
 // The list of a merchant's webhooks, and the form for a new one.
 import {part, put} from './cards.js';
 import {answer} from './dialogs.js';
-import {mark, read, refused, showDead, showSecret, stateOf, typesOf} from './hookform.js';
+import {say} from './form.js';
+import {mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
 import './expired.js';
 import {call, callWithRetry} from './net.js';
+import {secretAfter} from './secret.js';
 import {oneOf, problem, t} from './words.js';
 
 const at = (id) => document.getElementById(id);
 const list = at('hooks');
 let cursor = '';
-let secret = '';
 
 async function load() {
   const got = await callWithRetry('GET', '/admin/webhooks?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
-  at('say').dataset.kind = 'no';
-  put(at('say'), got.ok ? '' : problem(got));
+  say('no', got.ok ? '' : problem(got));
   if (!got.ok) return;
   cursor = got.data.nextCursor ?? '';
   list.append(...got.data.items.map(row));
@@ -34,22 +34,18 @@ function row(hook) {
 }
 
 at('new').addEventListener('ask', () => mark(at('new').querySelector('form'), {}));
+const showSecret = secretAfter('new');
 answer('new', async (form) => {
   const {body, wrong} = read(form);
   const bad = mark(form, wrong);
   if (bad) return bad;
   const got = await call('POST', '/admin/webhooks', body); // a repetition would make two
   if (!got.ok) return refused(form, got);
-  secret = got.data.secret;
+  showSecret(got.data.secret);
   list.append(row(got.data));
   at('none').hidden = true;
   form.reset();
   return '';
-});
-// The secret is shown after the form's dialog has closed, which returns the focus to its button.
-at('new').addEventListener('close', () => {
-  if (secret) showSecret(secret);
-  secret = '';
 });
 at('more').addEventListener('click', load);
 load();

@@ -1,4 +1,6 @@
 // The page's texts in its language, and the format of numbers, money and times.
+import {now} from './clock.js';
+
 const page = document.documentElement.dataset;
 const inConsole = location.pathname.startsWith('/console');
 const {default: words, digits: unusual} = await import(`./${page.words}`);
@@ -51,8 +53,11 @@ export const digitsOf = (currency = page.currency) => currency === page.currency
 const clockFormat = new Intl.DateTimeFormat(document.documentElement.lang, {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 const dayFormat = new Intl.DateTimeFormat(document.documentElement.lang, {month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 
-/** A time in ms in the browser's time zone; a near time has no date. */
-export const moment = (ms, now) => (Math.abs(ms - now) < 12 * 3600e3 ? clockFormat : dayFormat).format(ms);
+/** A time of the API in the browser's time zone; a near time has no date. */
+export function moment(time) {
+  const ms = Date.parse(time);
+  return (Math.abs(ms - now()) < 12 * 3600e3 ? clockFormat : dayFormat).format(ms);
+}
 
 const zonedFormat = new Intl.DateTimeFormat(document.documentElement.lang, {
   year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short',
