@@ -11,7 +11,7 @@ import (
 )
 
 // codesCmd signs access codes. It contacts no server and stores nothing, so nobody else can print
-// the same codes again, and a code ends only with its time, its sale or the secret.
+// the same codes again. A code ends only with its time, its sale or the secret.
 type codesCmd struct {
 	orderSecrets
 	Data    string    `default:"data" help:"Data directory of a standalone, for its secret."`

@@ -97,8 +97,8 @@ func (c *verifyDrawCmd) read(stdin io.Reader) (drawFile, error) {
 	return claims, nil
 }
 
-// ofFlags returns the draw of the flags. Without a commitment the seed's own hash stands in for it:
-// the positions are those of the seed, and nothing is proved about when it was chosen.
+// ofFlags returns the draw of the flags. Without a commitment it takes the seed's own hash. The
+// positions are then those of the seed, and nothing proves when the seed was chosen.
 func (c *verifyDrawCmd) ofFlags() (drawFile, error) {
 	if len(c.Numbers) == 0 {
 		return drawFile{}, usage(errors.New("--seed needs a number"))

@@ -94,8 +94,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return withServer(err, k.Flags())
 }
 
-// longFlags accepts one dash for every flag, as the other programs do: kong reads -yes as the short
-// flags y, e and s, and its error for -nonsense names -n. The values of -o may follow it directly.
+// longFlags accepts one dash for every flag, as the other programs do. kong would read -yes as the
+// short flags y, e and s. The values of -o may follow it directly.
 // No argument at all prints the help, because a bare error would not list the commands.
 func longFlags(args []string) []string {
 	if len(args) == 0 {

@@ -30,8 +30,8 @@ func NewHealth(p Parts) *Health { return &Health{parts: p} }
 // Drain makes the node not ready until its process ends.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// pingDeadline bounds Redis' reply. othersDeadline bounds the wait for MySQL: probes often time out
-// after one second, and a MySQL that hangs must not make the node fail them.
+// pingDeadline bounds Redis' reply, because probes often time out after one second. othersDeadline
+// bounds the wait for MySQL: one that hangs must not make the node fail its probes.
 const (
 	pingDeadline   = 800 * time.Millisecond
 	othersDeadline = 300 * time.Millisecond
@@ -54,7 +54,8 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	})
 	_ = g.Wait() // no function returns an error
 	states := map[string]string{
-		"redis": redisState, "mysql": mysqlState, "rabbitmq": cmp.Or(cause.Of(h.parts.Queue.DownReason()), "ok"),
+		"redis": redisState, "mysql": mysqlState,
+		"rabbitmq": cmp.Or(cause.Of(h.parts.Queue.DownReason()), "ok"),
 	}
 	if h.draining.Load() {
 		states["node"] = "draining"

@@ -48,9 +48,9 @@ func saleRates(sales *catalog.Catalog) rules.OwnLimit {
 const auditTimeout = 2 * time.Second
 
 // auditLimiters records operators' changes of limiters in the audit log, with the fields that
-// differ. The entry of a sale's limiter belongs to the sale, so that its merchant sees it. A change
-// that MySQL cannot record is made all the same and goes to the log: an operator must be able to
-// limit callers while MySQL is down.
+// differ. The entry of a sale's limiter belongs to the sale, so that its merchant sees it. The log
+// has a change that MySQL cannot record, because an operator must be able to limit callers while
+// MySQL is down.
 func auditLimiters(store *sqlstore.Store, log *slog.Logger) rules.Audit {
 	return func(
 		ctx context.Context, rule, key string, was ratelimit.Limit, became *ratelimit.Limit,

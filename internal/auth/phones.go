@@ -100,8 +100,8 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	return p, nil
 }
 
-// Seal encrypts a buyer's number and email address together: printable ASCII of at most 1,576 bytes
-// for those of a token, which fits the orders' column. It returns "" if there is neither.
+// Seal encrypts a buyer's number and email address together. The result is printable ASCII, and ""
+// if there is neither. Those of a token have at most 1,576 bytes, which fit the orders' column.
 func (p *Phones) Seal(buyerID, phone, email string) string {
 	text := phone
 	if email != "" {

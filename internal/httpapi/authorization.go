@@ -87,8 +87,8 @@ func bearer(h http.Header) (string, error) {
 	return token, nil
 }
 
-// permit refuses with FORBIDDEN unless the caller may use the route and an API key has its scope,
-// and then takes a permit of each rate limit of the call. Each handler calls it after the checks of
+// permit refuses with FORBIDDEN unless the caller may use the route and an API key has its scope.
+// Then it takes a permit of each rate limit of the call. Each handler calls it after the checks of
 // the fields and before any effect; handler panics if one does not.
 //
 // The contract puts NOT_FOUND before FORBIDDEN, and both and the sale's state before RATE_LIMITED.

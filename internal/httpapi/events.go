@@ -7,8 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/event"
 )
 
-// listEvents is GET /admin/events. The cursor is the id of the last item, so that a program which
-// keeps only the last id that it has handled can go on after it.
+// listEvents is GET /admin/events. The cursor is the id of the last item, so that a program need
+// keep only the last id that it has handled.
 func (a *api) listEvents(ctx context.Context, r *request) (response, error) {
 	limit, after := r.limit(), r.IntOr("after", 0, 0, math.MaxInt64)
 	if err := r.checked(ctx); err != nil {

@@ -19,8 +19,8 @@ func (a *api) guestsFor(r *http.Request) []seckill.Actor {
 }
 
 // isLocal reports whether a program or a browser page of this machine sent a request. A loopback
-// address is not enough: a proxy on this machine has one for every caller, and so has a browser in
-// which a site made its own name resolve to 127.0.0.1. Such a page sends its name as Host.
+// address is not enough: a proxy on this machine has one for every caller. A browser has one too if
+// a site made its own name resolve to 127.0.0.1. Such a page sends its name as Host.
 func isLocal(r *http.Request) bool {
 	for name := range r.Header {
 		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" ||

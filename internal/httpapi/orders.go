@@ -131,9 +131,8 @@ func (a *api) withOrder(step orderStep) handleFunc {
 	}
 }
 
-// orderAfter runs a step on the order that a request names. permit calls find where it refuses, so
-// that an order that is missing, or not the caller's, is answered before a limit. The steps check
-// that too.
+// orderAfter runs a step on the order that a request names. permit calls find where it refuses: a
+// missing order, and one that is not the caller's, come before a limit. The steps check that too.
 func orderAfter(ctx context.Context, r *request, find, step orderStep) (order.Order, error) {
 	sn := r.Raw("orderSn")
 	if !isOrderSn(sn) {

@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// statisticsResponse has a count for every status and reason, even if it is 0, so that a dashboard
+// statisticsResponse has a count for every status and reason, even if it is 0. A dashboard then
 // draws a line at 0 instead of a gap.
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`

@@ -19,7 +19,7 @@ func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publish
 }
 
 // RedisPool registers a program's connections to Redis. The client keeps those of its pipelines in
-// a pool of their own, which has no timeouts: a pipeline that finds it full uses the other pool.
+// a pool of their own. It has no timeouts: a pipeline that finds it full uses the other pool.
 func (r *Registry) RedisPool(client func() *redis.PoolStats) {
 	pool := func() redis.PoolStats {
 		sum := *client()

@@ -34,7 +34,7 @@ type Servers struct {
 }
 
 // maxRebuilds keeps most of the embedded Redis free for the rebuilds' own work. It runs some 2,000
-// scripts a second, and the locks of 1,000 rebuilds would take them all: after a restart with
+// scripts a second, and the locks of 1,000 rebuilds would take them all. After a restart with
 // thousands of sales no rebuild would end.
 const maxRebuilds = 50
 

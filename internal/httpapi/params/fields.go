@@ -37,8 +37,8 @@ type Fields struct {
 	problems seckill.Problems
 }
 
-// New returns an empty set that accepts the given names from a query or a body, and of them those
-// of lists as a list of strings. The name "x.*" accepts every member of the object x.
+// New returns an empty set that accepts the given names from a query or a body. Those in lists may
+// be a list of strings. The name "x.*" accepts every member of the object x.
 func New(allowed, lists []string) *Fields {
 	f := &Fields{allowed: allowed, lists: lists}
 	f.fields = f.first[:0]
