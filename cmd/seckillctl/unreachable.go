@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,17 +32,15 @@ func withServer(err error, flags []*kong.Flag) error {
 		return fmt.Errorf("%w\nthe user of SECKILL_MYSQL_DSN (--mysql-dsn) lacks this right: "+
 			"GRANT ALL on the database, or name another user", err)
 	}
-	if server := cause.RefusedBy(err); server != "" {
-		return withCredentials(err, server, flags)
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+	all := strings.Join(settingsOf("", flags), " or ")
+	switch known := cause.Of(err); known {
+	case cause.Refused:
+		return withCredentials(err, cause.RefusedBy(err), flags)
+	case cause.Untrusted:
 		return fmt.Errorf("%w\nthe certificate must be for the host in %s, and of an authority "+
-			"that this machine trusts (SSL_CERT_FILE names another)", err,
-			strings.Join(settingsOf("", flags), " or "))
-	}
-	if known := cause.Of(err); known == cause.NoTLS || known == cause.NeedsTLS {
-		return fmt.Errorf("%w\nthe server %s: correct %s", err, known,
-			strings.Join(settingsOf("", flags), " or "))
+			"that this machine trusts (SSL_CERT_FILE names another)", err, all)
+	case cause.NoTLS, cause.NeedsTLS:
+		return fmt.Errorf("%w\nthe server %s: correct %s", err, known, all)
 	}
 	addr := unanswered(err, flags)
 	settings := settingsOf(addr, flags)
