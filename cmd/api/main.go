@@ -41,7 +41,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{Reservations: registry.Reservations, Tracer: tracer.Orders()}
-	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
+	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.DownReason)
 	apiSettings := app.APISettings{
 		Config: cfg, Recorder: registry.Route, CountLimit: registry.Count,
 		CountFetch: registry.CountFetch,

@@ -44,7 +44,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		Webhooks: registry.Webhooks,
 		Tracer:   tracer.Orders(),
 	}
-	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
+	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.DownReason)
 	health := app.NewHealth(up.Parts)
 	workers := app.NewWorkers(up.Parts, settings)
 	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())

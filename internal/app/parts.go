@@ -39,15 +39,13 @@ import (
 // Queue publishes messages and reports the state of the broker.
 type Queue interface {
 	order.Publisher
-	// Up reports whether the broker accepts messages.
-	Up() bool
 	// DownReason returns why the queue is down, and nil while it is up.
 	DownReason() error
 }
 
 // AwaitUp waits until a queue's broker accepts messages. Its error names the cause of the wait.
 func AwaitUp(ctx context.Context, q Queue) error {
-	for !q.Up() {
+	for q.DownReason() != nil {
 		workers.Sleep(ctx, 5*time.Millisecond)
 		if ctx.Err() != nil {
 			return fmt.Errorf("RabbitMQ can't be used: %w", cmp.Or(q.DownReason(), ctx.Err()))

@@ -123,8 +123,12 @@ type broker struct {
 	up atomic.Bool
 }
 
-func (b *broker) Up() bool          { return b.up.Load() }
-func (b *broker) DownReason() error { return errors.New("refused") }
+func (b *broker) DownReason() error {
+	if b.up.Load() {
+		return nil
+	}
+	return errors.New("refused")
+}
 
 func TestAwaitUp_ReturnsOnceUpOrWithTheCause(t *testing.T) {
 	var b broker

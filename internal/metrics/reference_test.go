@@ -26,7 +26,7 @@ func referenceTable() string {
 	api, consumer := NewAPI(""), NewConsumer("")
 	for _, r := range []*Registry{api.Registry, consumer.Registry} {
 		r.Connections(func() *redis.PoolStats { return nil }, &sql.DB{},
-			func() bool { return true })
+			func() error { return nil })
 	}
 	shared := func(d description, of []description) bool {
 		return slices.ContainsFunc(of, func(o description) bool { return o.name == d.name })

@@ -71,7 +71,6 @@ func (f *flakyQueue) Publish(ctx context.Context, goodsID int64, body []byte) er
 	return f.Queue.Publish(ctx, goodsID, body)
 }
 
-func (f *flakyQueue) Up() bool          { return !f.down.Load() }
 func (f *flakyQueue) DownReason() error { return nil }
 
 func settings() app.Settings {

@@ -40,7 +40,7 @@ func (f faults) killedUnderLoad(t *testing.T) {
 	require.NoError(t, f.broker.Kill())
 	awaitEnd(t, stream)
 	require.NoError(t, stream.Close())
-	eventually(t, func() bool { return !p.Up() })
+	eventually(t, func() bool { return p.DownReason() != nil })
 	require.ErrorIs(t, publish(t, p), order.ErrQueueDown)
 	_, err := source.Open(t.Context(), 0)
 	require.Error(t, err)

@@ -78,7 +78,7 @@ func run(tb testing.TB, p *rabbit.Publisher) (stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(tb, <-ended)
-		require.False(tb, p.Up(), "a stopped publisher is down")
+		require.Error(tb, p.DownReason(), "a stopped publisher is down")
 	})
 	tb.Cleanup(stop)
 	return stop
@@ -86,7 +86,7 @@ func run(tb testing.TB, p *rabbit.Publisher) (stop func()) {
 
 func awaitUp(tb testing.TB, p *rabbit.Publisher) {
 	tb.Helper()
-	eventually(tb, p.Up, "the publisher never came up")
+	eventually(tb, func() bool { return p.DownReason() == nil }, "the publisher never came up")
 }
 
 func openSource(tb testing.TB, opt rabbit.Options) *rabbit.Source {

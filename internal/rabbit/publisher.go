@@ -65,9 +65,6 @@ func (p *Publisher) Hosts() string {
 	return strings.Join(hosts, ",")
 }
 
-// Up reports whether the connection accepts messages of every shard now.
-func (p *Publisher) Up() bool { return p.DownReason() == nil }
-
 // DownReason returns the reason for which Publish would return order.ErrQueueDown for at least one
 // shard, for operators. It is nil if no shard is down. Package cause has a short form of it.
 func (p *Publisher) DownReason() error {

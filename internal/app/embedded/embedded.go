@@ -41,10 +41,7 @@ const maxRebuilds = 50
 // queue is a memqueue that is always up.
 type queue struct{ *memqueue.Queue }
 
-// Up returns true: the queue is in this process.
-func (queue) Up() bool { return true }
-
-// DownReason returns nil, which means up.
+// DownReason returns nil: the queue is in this process.
 func (queue) DownReason() error { return nil }
 
 // Start opens the database file below dir, migrates it and starts the servers. The gate refuses
