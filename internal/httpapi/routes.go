@@ -16,7 +16,7 @@ type route struct {
 	methods   string // separated by spaces
 	path      string
 	public    bool                     // needs no token
-	callers   func(seckill.Actor) bool // who may call; nil on public routes alone
+	callers   func(seckill.Actor) bool // who may call, unless it is public; nil: nobody
 	signed    bool                     // the payment provider signs the body
 	webhook   bool                     // signed in the provider's own way; the handler verifies the body
 	unchecked bool                     // ignores query and body: probes and pages
