@@ -58,22 +58,13 @@ var usage string
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("loadtest", flag.ContinueOnError)
-	version := flags.Bool("version", false, "print the version and end")
 	o.define(flags)
-	err := app.ParseFlags(flags, args, func() {
+	err := app.ParseFlags(flags, args, stdout, func() {
 		fmt.Fprint(stdout, usage)
-		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 	})
 	if err != nil {
 		return o, err
-	}
-	if *version {
-		fmt.Fprintln(stdout, "loadtest", app.Version())
-		return o, flag.ErrHelp
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("loadtest takes no argument %q", flags.Arg(0))
 	}
 	provided := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { provided[f.Name] = true })

@@ -54,7 +54,16 @@ func Start(
 	p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout,
 	stderr io.Writer, checks ...func(config.Config) error,
 ) (config.Config, *slog.Logger, error) {
-	if err := parse(p, name, flags, args, stdout); err != nil {
+	if flags == nil {
+		flags = flag.NewFlagSet(name, flag.ContinueOnError)
+	}
+	err := ParseFlags(flags, args, stdout, func() {
+		fmt.Fprintf(stdout, "Usage: %s [flags]\n\nFlags:\n", name)
+		flags.PrintDefaults()
+		fmt.Fprintln(stdout, "\nEnvironment:")
+		config.Help(stdout, p)
+	})
+	if err != nil {
 		return config.Config{}, nil, err
 	}
 	cfg, warnings, err := config.Load(p, environ)
@@ -95,46 +104,26 @@ func parseAllow(cfg config.Config) (webhook.Allow, error) {
 	return allow, err
 }
 
-// parse adds -version to the flags and reads the arguments. It prints the help to stdout.
-func parse(
-	p config.Program, name string, flags *flag.FlagSet, args []string, stdout io.Writer,
-) error {
-	if flags == nil {
-		flags = flag.NewFlagSet(name, flag.ContinueOnError)
-	}
+// ParseFlags adds -version to the flags of a program and reads its arguments. It prints the version,
+// or calls help for -help, to stdout; the error is flag.ErrHelp then. Package flag prints a wrong flag
+// and the whole help; here the error is one line that the caller prints.
+func ParseFlags(flags *flag.FlagSet, args []string, stdout io.Writer, help func()) error {
 	version := flags.Bool("version", false, "print the version and end")
-	err := ParseFlags(flags, args, func() {
-		fmt.Fprintf(stdout, "Usage: %s [flags]\n\nFlags:\n", name)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		fmt.Fprintln(stdout, "\nEnvironment:")
-		config.Help(stdout, p)
-	})
-	if err != nil {
-		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%s takes no argument %q", name, flags.Arg(0))
-	}
-	if *version {
-		fmt.Fprintln(stdout, name, Version())
-		return flag.ErrHelp
-	}
-	return nil
-}
-
-// ParseFlags reads a command line, and calls help for -help, which then is flag.ErrHelp. Package
-// flag prints a wrong flag and the whole help; here the error is one line that the caller prints.
-func ParseFlags(flags *flag.FlagSet, args []string, help func()) error {
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
 	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(stdout)
 		help()
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%w (%s -help lists the flags)", err, flags.Name())
+	case flags.NArg() > 0:
+		return fmt.Errorf("%s takes no argument %q", flags.Name(), flags.Arg(0))
+	case *version:
+		fmt.Fprintln(stdout, flags.Name(), Version())
+		return flag.ErrHelp
 	}
 	return nil
 }
