@@ -172,23 +172,17 @@ function showSnapshot({figures, ledger, purchaseP99Millis}) {
   }
 }
 
-/** Orders and refusals per second: from the server, or the difference to the last snapshot. */
-function showRates(figures) {
-  for (const name of ['refused', 'reasons']) document.querySelector(`[data-tile="${name}"]`).hidden = !figures.refusals;
-  const refusals = figures.refusals ?? {};
+/** Orders per second, and refusals per second since the last snapshot. */
+function showRates({refusals, refusalsSince, ordersPerSecond, pending, sold, serverTime}) {
   const refused = Object.values(refusals).reduce((sum, n) => sum + n, 0);
-  const taken = figures.pending + figures.sold;
-  const at = Date.parse(figures.serverTime);
-  const seconds = before ? Math.max(0.5, (at - before.at) / 1000) : 1;
-  const perSecond = (n, was) => before ? Math.max(0, n - was) / seconds : 0;
-  const orders = figures.ordersPerSecond ?? perSecond(taken, before?.taken);
-  const no = perSecond(refused, before?.refused);
-  put(live('orders'), count1(orders));
+  const at = Date.parse(serverTime);
+  const no = before ? Math.max(0, refused - before.refused) / Math.max(0.5, (at - before.at) / 1000) : 0;
+  put(live('orders'), count1(ordersPerSecond));
   put(live('refused'), count1(no));
-  sparks.orders.add(orders);
+  sparks.orders.add(ordersPerSecond);
   sparks.refused.add(no);
-  showReasons(refusals, refused, figures.refusalsSince);
-  before = {at, taken, refused};
+  showReasons(refusals, refused, refusalsSince);
+  before = {at, taken: pending + sold, refused};
 }
 
 /** Shows the refusals since Redis began to count: it begins again where it lost the sale. */
