@@ -98,7 +98,7 @@ func (m *memory) UseAPIKeys(_ context.Context, ids []string, at time.Time) error
 func newFixture(t *testing.T) (*memory, *Service, *Verifier, *bytes.Buffer) {
 	t.Helper()
 	m, log := &memory{keys: map[string]Key{}}, &bytes.Buffer{}
-	v := must.Get(NewVerifier(m, time.Now, slog.New(slog.NewTextHandler(log, nil))))(t)
+	v := NewVerifier(m, time.Now, slog.New(slog.NewTextHandler(log, nil)))
 	return m, &Service{Store: m}, v, log
 }
 

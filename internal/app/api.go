@@ -78,10 +78,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
-	keys, err := apikey.NewVerifier(p.Store, time.Now, p.Log)
-	if err != nil {
-		return nil, err
-	}
+	keys := apikey.NewVerifier(p.Store, time.Now, p.Log)
 	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	webhooks, _ := p.Provider.(httpapi.Webhooks) // nil: the provider sends none
@@ -96,7 +93,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 		Codes:     services.Codes,
 		Purchases: services.Purchases,
 		Orders:    services.Orders, Notifier: notifier,
-		Limiter:      httpapi.NewRuleLimiter(limits.Book, limits.Gate),
+		Limiter:      &httpapi.RuleLimiter{Book: limits.Book, Gate: limits.Gate},
 		LimiterAdmin: limits.Admin(saleRates(services.Catalog), auditLimiters(p.Store, p.Log)),
 		Payments:     services.Payments,
 		Shipping: &shipping.Service{

@@ -83,7 +83,8 @@ func newFixture(t testing.TB, more ...string) *fixture {
 	s := app.NewServices(up.Parts, settings)
 	phones := must.Get(auth.NewPhones(auth.DerivedPhoneKey(secret)))(t)
 	h := &fixture{t: t, Deps: httpapi.Deps{
-		Sales: s.Sales, Catalog: s.Catalog, Rooms: s.Rooms, Limiter: httpapi.NewRuleLimiter(book, g),
+		Sales: s.Sales, Catalog: s.Catalog, Rooms: s.Rooms,
+		Limiter:      &httpapi.RuleLimiter{Book: book, Gate: g},
 		LimiterAdmin: rules.NewAdmin(book, rules.NewSync(up.Redis, book), limits, nil, nil),
 		Purchases:    s.Purchases, Orders: s.Orders, Payments: s.Payments,
 		Callbacks: must.Get(paymentprovider.NewSigner(secret, time.Now))(t),
@@ -95,7 +96,7 @@ func newFixture(t testing.TB, more ...string) *fixture {
 			Store: up.Store, Secrets: auth.WebhookSecrets{Keys: phones}, Allow: allow, Log: log,
 		},
 		APIKeys:     &apikey.Service{Store: up.Store},
-		KeyVerifier: must.Get(apikey.NewVerifier(up.Store, time.Now, log))(t),
+		KeyVerifier: apikey.NewVerifier(up.Store, time.Now, log),
 		Events:      &event.Feed{Store: up.Store, Currency: "CNY"},
 		Statistics:  s.Statistics, DeadLetters: s.DeadLetters, ErrorCounts: s.Counters,
 		Notifier: query.NewNotifier(up.Store, up.RedisStore, log),

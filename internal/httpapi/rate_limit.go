@@ -29,13 +29,8 @@ const (
 // lock. It is refused at once where the wait would outlast its deadline, and its permits are
 // returned where the client leaves.
 type RuleLimiter struct {
-	book *rules.Rulebook
-	gate *gate.Gate
-}
-
-// NewRuleLimiter returns a limiter of the given rules.
-func NewRuleLimiter(book *rules.Rulebook, gate *gate.Gate) *RuleLimiter {
-	return &RuleLimiter{book: book, gate: gate}
+	Book *rules.Rulebook
+	Gate *gate.Gate
 }
 
 // LimitPath applies the rules of /randomPath, with the sale's own rate. It takes the permit of the
@@ -85,12 +80,12 @@ func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 // rulesOf returns the rules of the request's route.
 func (l *RuleLimiter) rulesOf(ctx context.Context) []*rules.Compiled {
 	c := requestContextOf(ctx).gin
-	return l.book.ForRoute(c.Request.Method, c.FullPath())
+	return l.Book.ForRoute(c.Request.Method, c.FullPath())
 }
 
 // wants returns the checks of a route's rules, each with one permit.
 func (l *RuleLimiter) wants(method, route string) (wants []gate.Check) {
-	for _, rule := range l.book.ForRoute(method, route) {
+	for _, rule := range l.Book.ForRoute(method, route) {
 		wants = append(wants, gate.Check{Rule: rule.Name})
 	}
 	return wants
@@ -101,7 +96,7 @@ func (l *RuleLimiter) wants(method, route string) (wants []gate.Check) {
 func (l *RuleLimiter) acquire(
 	ctx context.Context, attrs rules.Attributes, wants []gate.Check,
 ) error {
-	results, err := l.gate.DecideAll(ctx, attrs, wants...)
+	results, err := l.Gate.DecideAll(ctx, attrs, wants...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
