@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -78,7 +79,7 @@ func (downQueue) DownReason() error {
 }
 
 // TestHealth_CausesHaveNoAddress checks a wrong password of Redis, a replica, and a RabbitMQ that
-// is unreachable.
+// is unreachable. The log has the replica once, though many probes meet it.
 func TestHealth_CausesHaveNoAddress(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	addr := servers.Redis(t).Addr()
@@ -86,6 +87,8 @@ func TestHealth_CausesHaveNoAddress(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts
 	parts.RedisStore, parts.Queue = redisstore.New(client, redisstore.Options{}), downQueue{}
+	var log strings.Builder
+	parts.Log = logging.Logger(&log, slog.LevelInfo, "json")
 	health := app.NewHealth(parts)
 	becomes := func(wanted bool, redis string) {
 		t.Helper()
@@ -98,6 +101,11 @@ func TestHealth_CausesHaveNoAddress(t *testing.T) {
 	becomes(true, "ok")
 	require.NoError(t, client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 	becomes(false, "it is a replica and takes no writes")
+	for _, id := range []string{"a", "b"} {
+		probe := context.WithValue(t.Context(), logging.RequestIDKey{}, id)
+		_, _ = health.Ready(context.WithoutCancel(probe))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "the node is not ready"), log.String())
 	require.NoError(t, client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	becomes(true, "ok")
 	require.NoError(t, client.ConfigSet(t.Context(), "requirepass", "another").Err())
