@@ -237,7 +237,8 @@ func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	require.Contains(t, r.Body, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
 	h.does(merchant(), "DELETE", one, "")
 	h.refuses("NOT_FOUND", merchant(), "GET", one, "")
-	kept := must.Get(h.Store.AuditOf(t.Context(), h.id(goods), "", 10))(t)
+	f := salechange.AuditFilter{GoodsID: h.id(goods)}
+	kept := must.Get(h.Store.AuditTrail(t.Context(), f, "", 10))(t)
 	require.Len(t, kept, 3, "created, changed, deleted")
 	require.Equal(t, salechange.ActDelete, kept[0].Action)
 }

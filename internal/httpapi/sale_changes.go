@@ -112,7 +112,8 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	found, err := a.Sales.Audit(ctx, r.actor, id, before, limit+1)
+	f := salechange.AuditFilter{GoodsID: id}
+	found, err := a.Sales.AuditTrail(ctx, r.actor, f, before, limit+1)
 	key := func(e salechange.AuditEntry) string { return auditCursor + e.ID }
 	return ok(page(found, limit, newAuditResponse, key)), err
 }

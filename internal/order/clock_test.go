@@ -49,7 +49,8 @@ func TestSales_HaveTheDatabasesTime(t *testing.T) {
 		return sale
 	}
 	audited := func(goodsID int64) {
-		entries := must.Get(h.store.AuditOf(ctx, goodsID, "", 10))(t)
+		f := salechange.AuditFilter{GoodsID: goodsID}
+		entries := must.Get(h.store.AuditTrail(ctx, f, "", 10))(t)
 		require.NotEmpty(t, entries)
 		for _, entry := range entries {
 			require.True(t, entry.At.Before(yesterday), entry)

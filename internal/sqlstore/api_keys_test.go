@@ -127,7 +127,7 @@ func (h fixture) TestAudit_NamesTheAPIKey(t *testing.T) {
 	require.Len(t, cuts, 1)
 	_, _, err := h.EndCut(t.Context(), cuts[0], order.MoveApplied, today)
 	require.NoError(t, err)
-	log := must.Get(h.AuditOf(t.Context(), sale.GoodsID, "", 10))(t)
+	log := h.auditOf(sale.GoodsID, 10)
 	names := make([]string, len(log))
 	for i, e := range log {
 		names[i] = fmt.Sprint(e.Action, " ", e.ActorID, " ", e.APIKey)

@@ -30,18 +30,6 @@ type auditRow struct {
 // TableName implements GORM's Tabler.
 func (auditRow) TableName() string { return "sale_audit" }
 
-// AuditOf lists at most limit changes of a sale, newest first, with ids below before (empty: from
-// the newest).
-func (s *Store) AuditOf(
-	ctx context.Context, goodsID int64, before string, limit int,
-) ([]salechange.AuditEntry, error) {
-	q := s.read(ctx).Where("goods_id = ?", goodsID)
-	if before != "" {
-		q = q.Where("id < ?", before)
-	}
-	return list("list changes of a sale", q.Order("id DESC").Limit(limit), auditRow.entry)
-}
-
 // AuditTrail lists at most limit entries that a filter selects, newest first, with ids below before
 // (empty: from the newest). Without a sale it reads the whole table, which has no index for it: the
 // log grows by merchants' actions, not by orders.

@@ -247,7 +247,7 @@ func (h fixture) TestRefund_StopsAndIsRetriedOrSettled(t *testing.T) {
 	require.True(t, again.Stopped())
 	_, err = h.RetryRefund(ctx, p.ID, now)
 	require.ErrorIs(t, err, payment.ErrNoSuchRefund)
-	entries := must.Get(h.AuditOf(ctx, sale.GoodsID, "", 2))(t)
+	entries := h.auditOf(sale.GoodsID, 2)
 	require.Equal(t, salechange.ActSettleRefund, entries[0].Action)
 	require.Equal(t, salechange.ActRetryRefund, entries[1].Action)
 	require.Equal(t, map[string]any{

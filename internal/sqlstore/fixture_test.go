@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -213,6 +214,13 @@ func (h fixture) writeFailed(
 	h.t.Helper()
 	return must.Get(h.WriteFailed(h.t.Context(), goodsID, l, reason, order.DeadLetter{},
 		today))(h.t)
+}
+
+// auditOf lists the newest entries of a sale in the audit log.
+func (h fixture) auditOf(goodsID int64, limit int) []salechange.AuditEntry {
+	h.t.Helper()
+	f := salechange.AuditFilter{GoodsID: goodsID}
+	return must.Get(h.AuditTrail(h.t.Context(), f, "", limit))(h.t)
 }
 
 // writeOrder writes an order of one unit and returns its number.

@@ -21,8 +21,7 @@ func seller(t *testing.T) context.Context {
 
 // actions returns the changes of a sale's orders in its audit log, the oldest first.
 func (h fixture) actions(t *testing.T, goodsID int64) (made []salechange.Action) {
-	entries := must.Get(h.AuditOf(t.Context(), goodsID, "", 100))(t)
-	for _, e := range entries {
+	for _, e := range h.auditOf(goodsID, 100) {
 		if e.Became["orderSn"] != nil || e.Action == salechange.ActExportOrders {
 			require.Equal(t, "70", e.ActorID)
 			require.Equal(t, seckill.Merchant, e.Role)

@@ -29,7 +29,7 @@ func crossShardMethods() map[string]string {
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged, or a lookup",
 		"OrdersEndingWith": "a person's search: each shard's orders, merged",
-		"AuditTrail":       "an actor's own list: each shard's whole log, merged",
+		"AuditTrail":       "an actor's own list: each shard's whole log, merged; a sale's is on its shard",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
 		"ExposedSales":     "the catalog: once a second for each node and page, merged",
 		"LiveGoods":        scan,

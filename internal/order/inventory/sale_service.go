@@ -45,18 +45,6 @@ func (s *SaleService) Create(
 	return sale, nil
 }
 
-// Audit pages through the changes of a sale that the actor may manage, newest first, below an id
-// ("": from the newest).
-func (s *SaleService) Audit(
-	ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int,
-) ([]salechange.AuditEntry, error) {
-	if _, err := s.Get(ctx, by, goodsID); err != nil {
-		return nil, err
-	}
-	entries, err := s.Store.AuditOf(ctx, goodsID, before, limit)
-	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
-}
-
 // AuditTrail pages through the audit log, newest first, below an id ("": from the newest).
 // Merchants see the entries of their own sales and webhooks and of their own actions, operators all
 // entries. A sale of the filter must be one that the actor may manage.

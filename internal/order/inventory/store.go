@@ -46,10 +46,6 @@ type Store interface {
 	OpenCuts(ctx context.Context, before time.Time, after string, limit int) ([]StockCut, error)
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
-	// AuditOf lists a sale's changes, newest first, below an id ("": from the top).
-	AuditOf(
-		ctx context.Context, goodsID int64, before string, limit int,
-	) ([]salechange.AuditEntry, error)
 	// AuditTrail lists at most limit entries that a filter selects, newest first, with ids below
 	// before ("": from the newest).
 	AuditTrail(
