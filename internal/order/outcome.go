@@ -9,7 +9,6 @@ import (
 // Outcome is the result of one transaction, by order number. Each number of the batch is in exactly
 // one of Created, Failed, Existing and Parked.
 type Outcome struct {
-	Epoch    int64                    // the sale's epoch, read with its row locked
 	Created  []string                 // written now as created
 	Failed   map[string]FailureReason // written now as failed, with dead letter and move
 	Existing map[string]Status        // written before

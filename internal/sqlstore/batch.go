@@ -96,9 +96,7 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	}
 	fresh = without(fresh, late)
 	if len(fresh)+len(lost) == 0 {
-		return order.Outcome{
-			Epoch: sale.Epoch, Existing: existing, Parked: numbersOf(late),
-		}, nil
+		return order.Outcome{Existing: existing, Parked: numbersOf(late)}, nil
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
 	if err != nil {

@@ -32,7 +32,7 @@ func newPlan(sale saleRow, now time.Time, lines int) *batchPlan {
 	return &batchPlan{
 		sale: sale, now: changeTime(sale, now),
 		holdings: make(map[string]int64, lines), orders: make([]orderRow, 0, lines),
-		out: order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)},
+		out: order.Outcome{Failed: make(map[string]order.FailureReason)},
 	}
 }
 

@@ -44,8 +44,7 @@ func (s *Store) WriteFailed(
 	}
 	// The buyer was promised this number, so it ends as a row even where its sale is unknown.
 	return inTx(ctx, s, op, func(tx *gorm.DB) (order.Outcome, error) {
-		sale := saleRow{GoodsID: goodsID, Epoch: line.Epoch}
-		p, err := planFailed(tx, sale, line, dead, now)
+		p, err := planFailed(tx, saleRow{GoodsID: goodsID}, line, dead, now)
 		if err != nil {
 			return order.Outcome{}, err
 		}
