@@ -49,8 +49,8 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 		line := reservation.OrderLine{
 			OrderSn: sn, BuyerID: fmt.Sprint(buyer + 1), Quantity: 1, Epoch: 1, Name: "Ann",
 		}
-		must.Get(store.WriteFailed(ctx, sale.GoodsID, line, order.FailedUnwritten,
-			order.DeadLetter{}, now))(t)
+		must.Get(store.WriteFailed(ctx, line,
+			order.DeadLetter{GoodsID: sale.GoodsID, Reason: order.FailedUnwritten}, now))(t)
 	}
 
 	out := must.Get(ctl("dead-letters", "list", "-o", "json", "--mysql-dsn", dsn))(t)

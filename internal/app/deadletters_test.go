@@ -26,8 +26,9 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID st
 		OrderSn: sn, BuyerID: fmt.Sprint(buyer), Quantity: quantity, Epoch: 1,
 		Name: "Ann Lee", Phone: "+4479460123456",
 	}
-	_, err := h.Store.WriteFailed(h.t.Context(), id, line, order.FailedUnwritten,
-		order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
+	_, err := h.Store.WriteFailed(h.t.Context(), line, order.DeadLetter{
+		GoodsID: id, Reason: order.FailedUnwritten, Origin: "seckill.orders.1",
+	}, time.Now())
 	require.NoError(h.t, err)
 	all := h.deadLetters()
 	i := slices.IndexFunc(all, func(d deadLetter) bool { return d.OrderSn == sn })

@@ -174,13 +174,20 @@ func (s asleepReconciler) ReturnUnits(
 	return s.Store.ReturnUnits(ctx, goodsID, l, now)
 }
 
+// failed writes an order of a buyer for one unit as failed.
+func (h *fixture) failed(goods, buyer int64) (reservation.OrderLine, []order.StockMove) {
+	h.t.Helper()
+	l := h.numbered(goods, 1, buyer)
+	out := must.Get(h.store.WriteFailed(h.t.Context(), l,
+		order.DeadLetter{GoodsID: goods, Reason: order.FailedUnwritten}, time.Now()))(h.t)
+	return l, out.Moves
+}
+
 // released writes an order of a buyer for one unit as failed, and releases it in Redis.
 func (h *fixture) released(goods, buyer int64) reservation.OrderLine {
 	h.t.Helper()
-	l := h.numbered(goods, 1, buyer)
-	out := must.Get(h.store.WriteFailed(h.t.Context(), goods, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now()))(h.t)
-	h.releaser().Release(h.t.Context(), out.Moves)
+	l, moves := h.failed(goods, buyer)
+	h.releaser().Release(h.t.Context(), moves)
 	return l
 }
 
@@ -251,9 +258,7 @@ func TestRequeue_AsleepRestoresNoOrderThatWasDecided(t *testing.T) {
 			h.onMariaDB()
 			h.onRedis()
 			goods := h.exposeSale(5, 1).GoodsID
-			l := h.numbered(goods, 1, 7)
-			must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
-				order.DeadLetter{}, time.Now()))(t)
+			l, _ := h.failed(goods, 7)
 			h.runWorkers(settings())
 			h.settles(goods, 5, 0)
 			d := h.deadLetters()[0]
@@ -356,9 +361,7 @@ func TestRelease_WaitsForARequeueThatCommits(t *testing.T) {
 	h := newFixture(t)
 	h.onMariaDB()
 	goods := h.exposeSale(5, 1).GoodsID
-	l := h.numbered(goods, 1, 7)
-	undo := must.Get(h.store.WriteFailed(t.Context(), goods, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now()))(t).Moves
+	l, undo := h.failed(goods, 7)
 	must.Get(h.redis.Retake(t.Context(), goods, 1, 2, l))(t)
 	require.EqualValues(t, 4, must.Get(h.redis.View(t.Context(), goods))(t).Available)
 

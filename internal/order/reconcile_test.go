@@ -76,10 +76,7 @@ func TestReconcile_ClockSetBackHidesNoOrder(t *testing.T) {
 func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
-	l := h.numbered(sale.GoodsID, 1, 7)
-	out := must.Get(h.store.WriteFailed(t.Context(), sale.GoodsID, l, order.FailedUnwritten,
-		order.DeadLetter{}, time.Now()))(t)
-	h.releaser().Release(t.Context(), out.Moves)
+	l := h.released(sale.GoodsID, 7)
 	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer

@@ -23,15 +23,15 @@ import (
 // reports it in the outcome's Existing. It accepts an unknown goods, so that every promised number
 // ends as a row.
 //
-// It fills in empty fields of dead, and truncates text that is too long. An order number that does
-// not fit is an error: store such a message with AddDeadLetter.
+// The dead letter has the order's goods and the reason. WriteFailed fills in its other fields where
+// they are empty, and truncates text that is too long. An order number that does not fit is an
+// error: store such a message with AddDeadLetter.
 func (s *Store) WriteFailed(
-	ctx context.Context, goodsID int64, line reservation.OrderLine, reason order.FailureReason,
-	dead order.DeadLetter, now time.Time,
+	ctx context.Context, line reservation.OrderLine, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
-	dead = withDefaults(dead, goodsID, line, reason, now)
+	dead = withDefaults(dead, line, now)
 	const op = "write a failed order"
-	out, err := inSaleTx(ctx, s, op, goodsID,
+	out, err := inSaleTx(ctx, s, op, dead.GoodsID,
 		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) {
 			p, err := planFailed(tx, sale, line, dead, now)
 			if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) WriteFailed(
 	}
 	// The buyer was promised this number, so it ends as a row even where its sale is unknown.
 	return inTx(ctx, s, op, func(tx *gorm.DB) (order.Outcome, error) {
-		p, err := planFailed(tx, saleRow{GoodsID: goodsID}, line, dead, now)
+		p, err := planFailed(tx, saleRow{GoodsID: dead.GoodsID}, line, dead, now)
 		if err != nil {
 			return order.Outcome{}, err
 		}
@@ -57,11 +57,12 @@ func (s *Store) WriteFailed(
 // rebuild.ErrFenced, with nothing written, for a token that is not the newest: the order may be one
 // of a newer epoch, and on its way.
 func (s *Store) WriteMissing(
-	ctx context.Context, goodsID, token int64, line reservation.OrderLine, dead order.DeadLetter,
+	ctx context.Context, token int64, line reservation.OrderLine, dead order.DeadLetter,
 	now time.Time,
 ) error {
-	dead = withDefaults(dead, goodsID, line, dead.Reason, now)
-	return s.inSaleTx(ctx, "write a missing order", goodsID, func(tx *gorm.DB, sale saleRow) error {
+	dead = withDefaults(dead, line, now)
+	const op = "write a missing order"
+	return s.inSaleTx(ctx, op, dead.GoodsID, func(tx *gorm.DB, sale saleRow) error {
 		if sale.RebuildToken != token {
 			return rebuild.ErrFenced
 		}
@@ -159,24 +160,24 @@ func deadLetterOf(
 ) order.DeadLetter {
 	from := b.Deliveries[l.OrderSn]
 	d := order.DeadLetter{
+		GoodsID: b.GoodsID, Reason: reason,
 		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
 	}
-	return withDefaults(d, b.GoodsID, l, reason, b.Now)
+	return withDefaults(d, l, b.Now)
 }
 
-// withDefaults fills in the empty fields of a dead letter. Its body is a message with this one
-// order, which can be published again.
+// withDefaults fills in the empty fields of an order's dead letter. Its body is a message with this
+// one order, which can be published again.
 func withDefaults(
-	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
-	now time.Time,
+	d order.DeadLetter, l reservation.OrderLine, now time.Time,
 ) order.DeadLetter {
-	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
+	d.OrderSn = l.OrderSn
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = now
 	}
 	if d.Body == nil {
-		d.Body = order.EncodeOrder(goodsID, l)
+		d.Body = order.EncodeOrder(d.GoodsID, l)
 	}
 	return d
 }

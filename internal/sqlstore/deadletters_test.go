@@ -23,12 +23,11 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 2)
 	deadLetter := order.DeadLetter{
-		Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
+		GoodsID: sale.GoodsID, Reason: order.FailedUnwritten, Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
 		Body: []byte("as it came"),
 	}
 	write := func() order.Outcome {
-		return must.Get(h.WriteFailed(t.Context(), sale.GoodsID, l,
-			order.FailedUnwritten, deadLetter, today))(t)
+		return must.Get(h.WriteFailed(t.Context(), l, deadLetter, today))(t)
 	}
 	out := write()
 	require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed)
@@ -52,11 +51,12 @@ func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
 // TestWriteMissing_NewestTokenOnly checks that a rebuild writes nothing once a newer one has begun.
 func (h fixture) TestWriteMissing_NewestTokenOnly(t *testing.T) {
 	sale := h.exposed(10, 5)
-	l, d := h.line(sale, 1, 2), order.DeadLetter{Reason: order.FailedUnwritten}
+	l := h.line(sale, 1, 2)
+	d := order.DeadLetter{GoodsID: sale.GoodsID, Reason: order.FailedUnwritten}
 	old := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	newest := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t).Number
 	write := func(token int64) error {
-		return h.WriteMissing(t.Context(), sale.GoodsID, token, l, d, today)
+		return h.WriteMissing(t.Context(), token, l, d, today)
 	}
 	require.ErrorIs(t, write(old), rebuild.ErrFenced)
 	require.Empty(t, h.deadLetters())

@@ -212,8 +212,8 @@ func (h fixture) writeFailed(
 	goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 ) order.Outcome {
 	h.t.Helper()
-	return must.Get(h.WriteFailed(h.t.Context(), goodsID, l, reason, order.DeadLetter{},
-		today))(h.t)
+	d := order.DeadLetter{GoodsID: goodsID, Reason: reason}
+	return must.Get(h.WriteFailed(h.t.Context(), l, d, today))(h.t)
 }
 
 // auditOf lists the newest entries of a sale in the audit log.

@@ -174,8 +174,10 @@ func (s *Store) writeParkedOrder(
 		return err
 	}
 	now := at.Later().Now
-	d := withDefaults(order.DeadLetter{Origin: originParked}, goodsID, l, order.FailedUnwritten, now)
-	err = s.WriteMissing(ctx, goodsID, token, l, d, now)
+	d := withDefaults(order.DeadLetter{
+		GoodsID: goodsID, Reason: order.FailedUnwritten, Origin: originParked,
+	}, l, now)
+	err = s.WriteMissing(ctx, token, l, d, now)
 	if !isRefused(err) {
 		return err
 	}

@@ -170,8 +170,8 @@ func (m *model) failed(rt *rapid.T) {
 		m.lines = append(m.lines, l)
 	}
 	b := batchOf(m.sale.GoodsID, l)
-	out := must.Get(m.WriteFailed(rt.Context(), m.sale.GoodsID, l,
-		order.FailedLost, order.DeadLetter{}, m.now))(rt)
+	out := must.Get(m.WriteFailed(rt.Context(), l,
+		order.DeadLetter{GoodsID: m.sale.GoodsID, Reason: order.FailedLost}, m.now))(rt)
 	delete(m.parked, l.OrderSn)
 	if known := m.orders[l.OrderSn]; known != nil {
 		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)

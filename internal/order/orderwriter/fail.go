@@ -34,7 +34,7 @@ func (w *Writer) failOne(
 		if err != nil {
 			return err
 		}
-		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, reason, d, now)
+		out, err = w.Store.WriteFailed(ctx, l.OrderLine, d, now)
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

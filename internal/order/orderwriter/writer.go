@@ -32,11 +32,10 @@ type BatchStore interface {
 	// not adopted if the batch asks for that. The error is an *AdoptError for such lines otherwise,
 	// seckill.ErrNoSuchGoods, or the problem of one of the lines.
 	WriteBatch(ctx context.Context, b Batch) (order.Outcome, error)
-	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
-	// alone.
+	// WriteFailed writes one order as failed, with its dead letter, which has its goods and the
+	// reason. It leaves a written order alone.
 	WriteFailed(
-		ctx context.Context, goodsID int64, l reservation.OrderLine,
-		reason order.FailureReason, d order.DeadLetter, now time.Time,
+		ctx context.Context, l reservation.OrderLine, d order.DeadLetter, now time.Time,
 	) (order.Outcome, error)
 	// AddDeadLetter keeps a message that has no row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error

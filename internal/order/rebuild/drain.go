@@ -129,7 +129,7 @@ func (r *Rebuilder) deadLetterMissing(
 			Attempts: maxDrains, FirstSeenAt: p.At, Origin: originRebuild,
 			Body: order.EncodeOrders(result.GoodsID, lines),
 		}
-		err := r.Store.WriteMissing(ctx, result.GoodsID, token, p.OrderLine, d, now)
+		err := r.Store.WriteMissing(ctx, token, p.OrderLine, d, now)
 		if err != nil && !errors.Is(err, order.ErrTryAgain) && !errors.Is(err, ErrFenced) {
 			d.ID = order.DeadLetterID(p.OrderSn)
 			err = r.Store.AddDeadLetter(ctx, d)

@@ -22,10 +22,11 @@ type Store interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// StatusOf returns the status of those of the orders that have a row or are parked.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// WriteMissing writes one order as failed, with its dead letter. It leaves a written order
-	// alone. The error is ErrFenced if the token is not the newest.
+	// WriteMissing writes one order as failed, with its dead letter, which has its goods and the
+	// reason. It leaves a written order alone. The error is ErrFenced if the token is not the
+	// newest.
 	WriteMissing(
-		ctx context.Context, goodsID, token int64, l reservation.OrderLine, d order.DeadLetter,
+		ctx context.Context, token int64, l reservation.OrderLine, d order.DeadLetter,
 		now time.Time,
 	) error
 	// AddDeadLetter stores a dead letter of an order without a row.
