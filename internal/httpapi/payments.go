@@ -48,7 +48,7 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	if err != nil {
 		return response{}, err
 	}
-	got, err := a.Payments.Receive(ctx, id, sn, amount)
+	got, err := a.Payments.Receive(ctx, payment.Payment{ID: id, OrderSn: sn, Amount: amount})
 	return ok(paymentResponse{
 		PaymentID: got.ID, OrderSn: got.OrderSn, Amount: got.Amount,
 		State: got.State, Reason: got.Reason, OrderStatus: got.Order.Status,

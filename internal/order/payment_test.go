@@ -34,22 +34,25 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 		require.Len(t, page, 1)
 		sn = page[0].OrderSn
 	}
-	_, err = h.Payments.Receive(t.Context(), "p-1", sn, 500)
+	receive := func(id, sn string) (payment.Receipt, error) {
+		return h.Payments.Receive(t.Context(), payment.Payment{ID: id, OrderSn: sn, Amount: 500})
+	}
+	_, err = receive("p-1", sn)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
 	refusal, ok := errors.AsType[*seckill.Error](err)
 	require.True(t, ok)
 	require.Equal(t, time.Second, refusal.RetryAfter)
 	h.runWorkers(settings())
 	h.becomes(7, sn, order.Created)
-	r := must.Get(h.Payments.Receive(t.Context(), "p-1", sn, 500))(t)
+	r := must.Get(receive("p-1", sn))(t)
 	require.Equal(t, payment.Kept, r.State)
 	require.Equal(t, order.Paid, h.find(7, sn).Status)
 	for _, invented := range []string{"", "o-1", strings.Repeat("0", 58), sn[:len(sn)-1] + "!"} {
-		_, err = h.Payments.Receive(t.Context(), "p-2", invented, 500)
+		_, err = receive("p-2", invented)
 		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), invented)
 	}
 	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
-	_, err = h.Payments.Receive(t.Context(), "p-2", unreserved.OrderSn, 500)
+	_, err = receive("p-2", unreserved.OrderSn)
 	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number without a reservation")
 	_, err = h.Orders.Find(t.Context(), buyer(8), unreserved.OrderSn)
 	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "another buyer's")

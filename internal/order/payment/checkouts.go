@@ -63,7 +63,7 @@ func openAndSave(
 func (s *Service) Handle(ctx context.Context, e Event) (r Receipt, err error) {
 	switch {
 	case e.Payment != nil:
-		r, err = s.receiveReported(ctx, *e.Payment)
+		r, err = s.Receive(ctx, *e.Payment)
 		if err == nil && e.Checkout != nil {
 			err = s.store.EndCheckout(ctx, *e.Checkout)
 		}
@@ -98,7 +98,7 @@ func (s *Service) reverse(ctx context.Context, e Event) error {
 	}
 	err = s.cancelReturned(ctx, e, reason)
 	if errors.Is(err, ErrNoSuchPayment) {
-		if _, err = s.receiveReported(ctx, *e.Returned); err == nil {
+		if _, err = s.Receive(ctx, *e.Returned); err == nil {
 			err = s.cancelReturned(ctx, e, reason)
 		}
 	}

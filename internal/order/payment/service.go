@@ -103,16 +103,9 @@ func (s *Service) charge(ctx context.Context, o order.Order) (Payment, error) {
 // Receive records a provider's verified report that it charged a buyer. The order becomes paid, or
 // the payment is refunded, as one of a wrong amount is. The same report again returns the recorded
 // outcome. A queued order is a Conflict with a retry after one second. An unknown order is
-// NotFound. A refusal records nothing and is logged.
-func (s *Service) Receive(
-	ctx context.Context, paymentID, orderSn string, amount int64,
-) (Receipt, error) {
-	return s.receiveReported(ctx, Payment{ID: paymentID, OrderSn: orderSn, Amount: amount})
-}
-
-// receiveReported is Receive for any payment. The goods id is the order's; a provider may report it
-// too, and then it must be the same.
-func (s *Service) receiveReported(ctx context.Context, p Payment) (Receipt, error) {
+// NotFound. A refusal records nothing and is logged. The goods id is the order's; a provider may
+// report it too, and then it must be the same.
+func (s *Service) Receive(ctx context.Context, p Payment) (Receipt, error) {
 	o, err := s.orders.FindChangeableByNumber(ctx, p.OrderSn)
 	if err == nil && p.GoodsID != 0 && o.GoodsID != p.GoodsID {
 		err = query.NewNoSuchOrder()
