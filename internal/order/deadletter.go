@@ -2,7 +2,6 @@ package order
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/ordersn"
@@ -24,19 +23,18 @@ type DeadLetter struct {
 }
 
 // Line returns the order's line of the message; false if the message is unreadable or has none. It
-// checks no signature, so it is only for display.
+// checks neither the number's signature nor the line.
 func (d DeadLetter) Line() (reservation.OrderLine, bool) {
 	m, err := Decode(d.Body)
 	if err != nil || m.GoodsID != d.GoodsID {
 		return reservation.OrderLine{}, false
 	}
-	i := slices.IndexFunc(m.Orders, func(l reservation.OrderLine) bool {
-		return l.OrderSn == d.OrderSn
-	})
-	if i < 0 {
-		return reservation.OrderLine{}, false
+	for _, l := range m.Orders {
+		if l.OrderSn == d.OrderSn {
+			return l, true
+		}
 	}
-	return m.Orders[i], true
+	return reservation.OrderLine{}, false
 }
 
 // ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.

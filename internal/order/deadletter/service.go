@@ -66,10 +66,8 @@ type Service struct {
 	Log            *slog.Logger
 }
 
-const (
-	// requeueDeadline bounds a requeue. It is below order.ReturnAfter.
-	requeueDeadline = 5 * time.Second
-)
+// requeueDeadline bounds a requeue. It is below order.ReturnAfter.
+const requeueDeadline = 5 * time.Second
 
 // List lists dead letters after an id ("": from the oldest), oldest first.
 func (s *Service) List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error) {
@@ -124,20 +122,13 @@ func (s *Service) Requeue(
 
 // lineOf reads the order of a dead letter.
 func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
-	none := seckill.NewError(seckill.Conflict,
-		"this dead letter holds no order that could be written; it can only be discarded")
-	m, err := order.Decode(d.Body)
-	if err != nil || m.GoodsID != d.GoodsID {
-		return reservation.OrderLine{}, none
+	l, readable := d.Line()
+	n, err := s.Keys.Verify(l.OrderSn, l.BuyerID)
+	if !readable || err != nil || n.GoodsID != d.GoodsID || order.CheckLine(l) != nil {
+		return l, seckill.NewError(seckill.Conflict,
+			"this dead letter holds no order that could be written; it can only be discarded")
 	}
-	for _, l := range m.Orders {
-		n, err := s.Keys.Verify(l.OrderSn, l.BuyerID)
-		ours := err == nil && n.GoodsID == d.GoodsID
-		if ours && l.OrderSn == d.OrderSn && order.CheckLine(l) == nil {
-			return l, nil
-		}
-	}
-	return reservation.OrderLine{}, none
+	return l, nil
 }
 
 // releaseFirst applies the stock moves of the failed order before its units are reserved again. A
