@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"gorm.io/gorm"
@@ -73,7 +74,8 @@ func (r auditRow) entry() salechange.AuditEntry {
 // represents a sale that does not exist before or after the change.
 func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
 	e := newAuditEntry(tx, action, max(was.GoodsID, became.GoodsID), now)
-	e.Was, e.Became = difference(was, became)
+	e.Was, e.Became = audited(was), audited(became)
+	dropEqual(e.Was, e.Became)
 	return tx.Create(e).Error
 }
 
@@ -101,30 +103,23 @@ func (s *Store) AuditLimiter(
 	return wrapError("record a change of a limiter", tx.Create(e).Error)
 }
 
-// difference returns the changed fields before and after.
-func difference(was, became saleRow) (from, to map[string]any) {
-	from, to = audited(was), audited(became)
-	// The entry keeps the fields that differ. For a created or deleted sale it keeps all fields of
-	// the one side.
-	switch {
-	case was.GoodsID == 0:
-		clear(from)
-	case became.GoodsID == 0:
-		clear(to)
-	default:
-		for name, value := range to {
-			if from[name] == value {
-				delete(from, name)
-				delete(to, name)
-			}
+// dropEqual deletes the fields with the same value before and after a change. For what does not
+// exist on one side, that side has no fields, and the other one keeps all of its own.
+func dropEqual(was, became map[string]any) {
+	for name, value := range became {
+		if reflect.DeepEqual(was[name], value) {
+			delete(was, name)
+			delete(became, name)
 		}
 	}
-	return from, to
 }
 
-// audited returns the fields that merchants set, by their API names. Stock sold to buyers is
-// recorded by orders instead.
+// audited returns the fields that merchants set, by their API names; none of the zero row. Stock
+// sold to buyers is recorded by orders instead.
 func audited(r saleRow) map[string]any {
+	if r.GoodsID == 0 {
+		return map[string]any{}
+	}
 	const moment = "2006-01-02T15:04:05.000Z07:00"
 	return map[string]any{
 		"title": r.Title, "price": r.Price, "stock": r.Total, "perBuyerLimit": r.PerBuyerLimit,

@@ -1,8 +1,8 @@
 package sqlstore
 
 import (
+	"maps"
 	"net/url"
-	"reflect"
 	"time"
 
 	"gorm.io/gorm"
@@ -19,38 +19,35 @@ func auditChange(tx *gorm.DB, was, became endpointRow, now time.Time) error {
 			return err
 		}
 	}
-	if reflect.DeepEqual(auditedEndpoint(was), auditedEndpoint(became)) {
-		return nil
-	}
 	return auditEndpoint(tx, salechange.ActChangeWebhook, was, became, now)
 }
 
-// auditEndpoint records a change with the fields that differ. The zero row represents a webhook
-// that does not exist before or after the change.
+// auditEndpoint records a change with the fields that differ, if there are any. The zero row
+// represents a webhook that does not exist before or after the change.
 func auditEndpoint(
 	tx *gorm.DB, action salechange.Action, was, became endpointRow, now time.Time,
 ) error {
+	from, to := auditedEndpoint(was), auditedEndpoint(became)
+	dropEqual(from, to)
+	if len(from)+len(to) == 0 {
+		return nil
+	}
 	row := became
 	if row.ID == "" {
 		row = was
 	}
 	entry := endpointEntry(tx, action, row, now)
-	from, to := auditedEndpoint(was), auditedEndpoint(became)
-	for name := range from {
-		changed := !reflect.DeepEqual(from[name], to[name])
-		if was.ID != "" && (changed || became.ID == "") {
-			entry.Was[name] = from[name]
-		}
-		if became.ID != "" && (changed || was.ID == "") {
-			entry.Became[name] = to[name]
-		}
-	}
+	entry.Was = from
+	maps.Copy(entry.Became, to)
 	return tx.Create(entry).Error
 }
 
-// auditedEndpoint returns the fields that owners set, by their API names. Of the URL it keeps the
-// scheme and the host, because the rest may contain a token.
+// auditedEndpoint returns the fields that owners set, by their API names; none of the zero row. Of
+// the URL it keeps the scheme and the host, because the rest may contain a token.
 func auditedEndpoint(r endpointRow) map[string]any {
+	if r.ID == "" {
+		return map[string]any{}
+	}
 	site := ""
 	if u, err := url.Parse(r.URL); err == nil && u.Host != "" {
 		site = u.Scheme + "://" + u.Host
