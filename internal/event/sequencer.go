@@ -34,9 +34,7 @@ func (s *Sequencer) Run(ctx context.Context) error {
 func (s *Sequencer) runOnce(ctx context.Context) {
 	for ctx.Err() == nil {
 		placed, err := s.Store.PlaceEvents(ctx, placeBatch)
-		if err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "cannot place events, retrying", "err", err)
-		}
+		workers.Warn(ctx, s.Log, "cannot place events, retrying", err)
 		if err != nil || placed < placeBatch {
 			return
 		}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -36,5 +37,12 @@ func Every(ctx context.Context, interval time.Duration, run func(context.Context
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// Warn logs that the work of a loop has failed, unless err is nil or ctx has ended.
+func Warn(ctx context.Context, log *slog.Logger, problem string, err error, attrs ...any) {
+	if err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, problem, append(attrs, "err", err)...)
 	}
 }

@@ -112,14 +112,11 @@ func (r *StockReleaser) runOnce(ctx context.Context) {
 	if err == nil {
 		due, err = r.dueGoods(ctx, before)
 	}
-	if err != nil && ctx.Err() == nil {
-		r.Log.WarnContext(ctx, "stock moves can't be listed, trying again", "err", err)
-	}
+	workers.Warn(ctx, r.Log, "stock moves can't be listed, trying again", err)
 	workers.Each(ctx, due, func(ctx context.Context, goodsID int64) {
-		if err := r.releaseDue(ctx, goodsID, before); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "stock moves can't be listed, trying again", "goods_id", goodsID,
-				"err", err)
-		}
+		err := r.releaseDue(ctx, goodsID, before)
+		workers.Warn(ctx, r.Log, "stock moves can't be listed, trying again", err,
+			"goods_id", goodsID)
 	})
 }
 

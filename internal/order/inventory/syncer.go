@@ -32,9 +32,7 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
 	s.syncFields(ctx)
 	err := s.finishCuts(ctx)
-	if err != nil && ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
-	}
+	workers.Warn(ctx, s.Log, "changes of sales can't be finished, trying again", err)
 }
 
 // finishCuts serves every abandoned cut. It pages past those that Redis cannot decide now.
@@ -74,9 +72,8 @@ func (s *ChangeSyncer) syncFields(ctx context.Context) {
 		if err != nil || v.Epoch != sale.Epoch || v.SameTerms(sale) {
 			return // the rebuilder restores what Redis lost
 		}
-		if err := s.syncSale(ctx, sale.GoodsID); err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "redis lacks a change, trying again", "goods_id", sale.GoodsID,
-				"err", err)
-		}
+		err = s.syncSale(ctx, sale.GoodsID)
+		workers.Warn(ctx, s.Log, "redis lacks a change, trying again", err,
+			"goods_id", sale.GoodsID)
 	})
 }

@@ -87,9 +87,7 @@ func (l *List) Run(ctx context.Context) error {
 // Refresh reads the list once if it has changed. A full refresh also reads sales that were closed
 // long ago and are not retired, for example because Redis could not take units back.
 func (l *List) Refresh(ctx context.Context) {
-	if err := l.refresh(ctx); err != nil && ctx.Err() == nil {
-		l.Log.WarnContext(ctx, "cannot list live sales, using the last list", "err", err)
-	}
+	workers.Warn(ctx, l.Log, "cannot list live sales, using the last list", l.refresh(ctx))
 }
 
 func (l *List) refresh(ctx context.Context) error {

@@ -36,9 +36,7 @@ type Adopter struct {
 // Run works until ctx ends.
 func (a *Adopter) Run(ctx context.Context) error {
 	return workers.Every(ctx, adoptInterval, func(ctx context.Context) {
-		if err := a.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.WarnContext(ctx, "cannot list parked orders, retrying", "err", err)
-		}
+		workers.Warn(ctx, a.Log, "cannot list parked orders, retrying", a.RunOnce(ctx))
 	})
 }
 
@@ -51,10 +49,9 @@ func (a *Adopter) RunOnce(ctx context.Context) error {
 			return err
 		}
 		workers.Each(ctx, goods, func(ctx context.Context, goodsID int64) {
-			if err := a.adoptAll(ctx, goodsID); err != nil && ctx.Err() == nil {
-				a.Log.WarnContext(ctx, "cannot adopt parked orders, retrying", "goods_id",
-					goodsID, "err", err)
-			}
+			err := a.adoptAll(ctx, goodsID)
+			workers.Warn(ctx, a.Log, "cannot adopt parked orders, retrying", err,
+				"goods_id", goodsID)
 		})
 		above = goods[len(goods)-1]
 	}

@@ -46,11 +46,9 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 			pause.Reset()
 			err = c.consume(ctx, shard, stream)
 		}
-		if err != nil && ctx.Err() == nil {
-			c.Log.WarnContext(ctx,
-				"order stream ended, opening it again; check RabbitMQ and SECKILL_AMQP_URL",
-				"shard", shard, "err", err)
-		}
+		workers.Warn(ctx, c.Log,
+			"order stream ended, opening it again; check RabbitMQ and SECKILL_AMQP_URL", err,
+			"shard", shard)
 		workers.Sleep(ctx, pause.NextBackOff())
 	}
 	return nil

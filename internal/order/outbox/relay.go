@@ -56,8 +56,8 @@ func (r *Relay) relay(ctx context.Context) {
 		if n > 0 {
 			log.InfoContext(ctx, "published entries of the outbox", "entries", n)
 		}
-		if err != nil && !errors.Is(err, order.ErrQueueDown) && ctx.Err() == nil {
-			log.WarnContext(ctx, "cannot publish the outbox, retrying", "err", err)
+		if !errors.Is(err, order.ErrQueueDown) {
+			workers.Warn(ctx, log, "cannot publish the outbox, retrying", err)
 		}
 	})
 }

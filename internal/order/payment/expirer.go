@@ -34,10 +34,7 @@ func (e *Expirer) Run(ctx context.Context) error {
 func (e *Expirer) runOnce(ctx context.Context) {
 	workers.Each(ctx, e.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
 		moves, err := e.expireDue(ctx, sale.GoodsID)
-		if err != nil && ctx.Err() == nil {
-			e.Log.WarnContext(ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID,
-				"err", err)
-		}
+		workers.Warn(ctx, e.Log, "can't expire orders, will retry", err, "goods_id", sale.GoodsID)
 		e.Releaser.Release(ctx, moves)
 	})
 }

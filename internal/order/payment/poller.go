@@ -50,9 +50,7 @@ func (p *Poller) runOnce(ctx context.Context) {
 			due, err = p.Store.DueCheckouts(ctx, now, pollChunk)
 		}
 		if err != nil {
-			if ctx.Err() == nil {
-				p.Log.WarnContext(ctx, "can't read payment pages, will retry", "err", err)
-			}
+			workers.Warn(ctx, p.Log, "can't read payment pages, will retry", err)
 			return
 		}
 		if p.askAll(ctx, due) == 0 || len(due) < pollChunk {

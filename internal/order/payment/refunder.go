@@ -31,9 +31,7 @@ func (r *Refunder) runOnce(ctx context.Context) {
 		due, err = r.Store.DueRefunds(ctx, now, refundChunk)
 	}
 	if err != nil {
-		if ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "can't read due refunds, will retry", "err", err)
-		}
+		workers.Warn(ctx, r.Log, "can't read due refunds, will retry", err)
 		return
 	}
 	workers.Each(ctx, due, func(ctx context.Context, refund Refund) {

@@ -95,10 +95,8 @@ func (n *Notifier) runOnce(ctx context.Context) {
 	for goodsID, sns := range n.subscribed() {
 		for chunk := range slices.Chunk(sns, pollChunk) {
 			if err := n.notify(ctx, goodsID, chunk); err != nil {
-				if ctx.Err() == nil {
-					n.log.WarnContext(ctx, "can't read the status of orders, will retry",
-						"goods_id", goodsID, "err", err)
-				}
+				workers.Warn(ctx, n.log, "can't read the status of orders, will retry", err,
+					"goods_id", goodsID)
 				break
 			}
 		}

@@ -96,10 +96,8 @@ type Renewer struct {
 // Run works until ctx ends.
 func (r *Renewer) Run(ctx context.Context) error {
 	return workers.Every(ctx, r.GateLifetime/renewals, func(ctx context.Context) {
-		if err := r.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "cannot renew gates, retrying; they end without that",
-				"err", err)
-		}
+		err := r.RunOnce(ctx)
+		workers.Warn(ctx, r.Log, "cannot renew gates, retrying; they end without that", err)
 	})
 }
 

@@ -39,9 +39,7 @@ const (
 // Run works until ctx ends.
 func (r *Retirer) Run(ctx context.Context) error {
 	return workers.Every(ctx, retireInterval, func(ctx context.Context) {
-		if err := r.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "cannot retire sales, retrying", "err", err)
-		}
+		workers.Warn(ctx, r.Log, "cannot retire sales, retrying", r.RunOnce(ctx))
 	})
 }
 

@@ -44,10 +44,8 @@ func (r *Reconciler) compareOne(ctx context.Context, sale seckill.Sale, last hel
 		return last
 	}
 	if err := r.CompareHoldings(ctx, v); err != nil {
-		if ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "cannot compare the holdings of a sale, retrying",
-				"goods_id", sale.GoodsID, "err", err)
-		}
+		workers.Warn(ctx, r.Log, "cannot compare the holdings of a sale, retrying", err,
+			"goods_id", sale.GoodsID)
 		return last
 	}
 	return heldState{epoch: v.Epoch, at: time.Now()}

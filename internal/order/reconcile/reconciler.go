@@ -83,9 +83,9 @@ func (r *Reconciler) reconcileAll(ctx context.Context) {
 	}
 	workers.Each(ctx, sales, func(ctx context.Context, sale seckill.Sale) {
 		_, err := r.Reconcile(ctx, sale.GoodsID)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, order.ErrQueueDown) {
-			r.Log.WarnContext(ctx, "cannot reconcile a sale, retrying",
-				"goods_id", sale.GoodsID, "err", err)
+		if !errors.Is(err, order.ErrQueueDown) {
+			workers.Warn(ctx, r.Log, "cannot reconcile a sale, retrying", err,
+				"goods_id", sale.GoodsID)
 		}
 	})
 	r.mu.Lock()

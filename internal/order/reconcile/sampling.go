@@ -48,9 +48,8 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	s.Took = time.Since(began)
 	if err == nil {
 		r.Metrics.Sampled(s)
-	} else if ctx.Err() == nil {
-		r.Log.WarnContext(ctx, "cannot sample the sales, retrying", "err", err)
 	}
+	workers.Warn(ctx, r.Log, "cannot sample the sales, retrying", err)
 	return s.Took
 }
 

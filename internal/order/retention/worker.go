@@ -66,9 +66,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) runOnce(ctx context.Context) {
 	now, err := w.Store.Now(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			w.Log.WarnContext(ctx, "cannot delete old rows, retrying", "err", err)
-		}
+		workers.Warn(ctx, w.Log, "cannot delete old rows, retrying", err)
 		return
 	}
 	work := now.Add(-KeepWork)
@@ -89,9 +87,7 @@ func (w *Worker) runOnce(ctx context.Context) {
 	for len(kinds) > 0 && ctx.Err() == nil {
 		for kind, forget := range kinds {
 			found, err := forget()
-			if err != nil && ctx.Err() == nil {
-				w.Log.WarnContext(ctx, "cannot delete old rows, retrying", "kind", kind, "err", err)
-			}
+			workers.Warn(ctx, w.Log, "cannot delete old rows, retrying", err, "kind", kind)
 			if err != nil || found < batch {
 				delete(kinds, kind)
 			}
