@@ -50,7 +50,7 @@ func FuzzReadReply(f *testing.F) {
 				fields = append(fields, line)
 			}
 		}
-		if _, err := readView(&reply{fields: fields}); err == nil {
+		if _, err := viewOf(1, fields); err == nil {
 			require.GreaterOrEqual(t, len(fields), 15)
 		}
 		rs := make([]reservation.Reservation, asked)

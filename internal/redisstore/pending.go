@@ -371,7 +371,7 @@ func (s *Store) adoptLines(
 	}
 	r := &reply{fields: fields}
 	if state, has := r.gate(); r.err == nil && state != seckill.GateOpen {
-		return nil, gateError(state, has)
+		return nil, &seckill.GateError{State: state, Epoch: has}
 	}
 	if notReplicated != nil {
 		return nil, fmt.Errorf("adopt orders in redis: %w", notReplicated)

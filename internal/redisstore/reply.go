@@ -78,7 +78,3 @@ func (r *reply) gate() (seckill.GateState, int64) {
 	state, epoch := seckill.GateState(r.int()), r.int()
 	return state, epoch
 }
-
-func gateError(state seckill.GateState, epoch int64) error {
-	return &seckill.GateError{State: state, Epoch: epoch}
-}

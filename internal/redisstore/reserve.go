@@ -158,7 +158,7 @@ func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Resu
 	state, epoch := r.gate()
 	g := reservation.Result{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
 	if r.err == nil && state != seckill.GateOpen {
-		return g, gateError(state, epoch)
+		return g, &seckill.GateError{State: state, Epoch: epoch}
 	}
 	digits := r.string()
 	if r.err == nil && len(digits) != len(rs) {

@@ -108,14 +108,7 @@ func (s *Store) Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.V
 
 // viewOf decodes the view script's answer for one sale.
 func viewOf(goodsID int64, fields []any) (seckill.View, error) {
-	v, err := readView(&reply{fields: fields})
-	v.GoodsID = goodsID
-	return v, err
-}
-
-// readView decodes the fields of a view.
-func readView(r *reply) (seckill.View, error) {
-	var v seckill.View
+	r, v := &reply{fields: fields}, seckill.View{Sale: seckill.Sale{GoodsID: goodsID}}
 	v.Gate, v.Epoch = r.gate()
 	v.Now = r.millis()
 	if r.err == nil && v.Gate == seckill.GateMissing {
