@@ -75,9 +75,9 @@ func judge(
 		after += l.Quantity
 		switch {
 		case after > sale.MaxPerBuyerLimit:
-			p.fail(l, b, order.FailedOverLimit)
+			p.addFailed(l, deadLetterOf(b, l, order.FailedOverLimit))
 		case l.Quantity > sale.Stock-p.sold:
-			p.fail(l, b, order.FailedOversold)
+			p.addFailed(l, deadLetterOf(b, l, order.FailedOversold))
 		default:
 			p.holdings[l.BuyerID] = after
 			p.create(l)
@@ -92,13 +92,6 @@ func (p *batchPlan) create(l reservation.OrderLine) {
 	row.Status, row.PayBy = order.Created, &p.payBy
 	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
 	p.out.Created = append(p.out.Created, l.OrderSn)
-}
-
-// fail adds an order that a rule refuses. Its dead letter has the delivery history of its message.
-func (p *batchPlan) fail(
-	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
-) {
-	p.addFailed(l, deadLetterOf(b, l, reason))
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.

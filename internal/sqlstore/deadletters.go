@@ -154,7 +154,8 @@ func auditDeadLetter(
 	return tx.Create(e).Error
 }
 
-// deadLetterOf returns the dead letter of one order of a batch.
+// deadLetterOf returns the dead letter of one order of a batch, with its message's history in the
+// queue.
 func deadLetterOf(
 	b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason,
 ) order.DeadLetter {
