@@ -113,7 +113,7 @@ func (h fixture) TestEvents_KeepTheirOrderWhereClocksLag(t *testing.T) {
 	must.Get(h.Pay(sale.GoodsID, a.OrderSn, today))(t)
 	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
 	must.Get(h.Pay(sale.GoodsID, c.OrderSn, minutes(2)))(t)
-	must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, c.OrderSn, minutes(1)))(t)
+	must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, c.OrderSn, order.Paid, minutes(1)))(t)
 	must.Get(h.CloseSale(ctx, sale.GoodsID, today))(t)
 	found := h.events(sale.GoodsID)
 	require.Equal(t, []string{

@@ -13,24 +13,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// CancelForMerchant is Cancel for one order, by the context's actor, whom the audit log then names.
+// CancelForMerchant cancels an order of a status, created or paid and not shipped, by the context's
+// actor. The same transaction returns its units, marks the payment of a paid one for the refunder,
+// and writes the audit log. A repeated call returns the cancelled order. Any other order is a
+// Conflict.
 func (s *Store) CancelForMerchant(
-	ctx context.Context, goodsID int64, orderSn string, now time.Time,
-) (payment.Cancellation, error) {
-	return s.endForMerchant(ctx, goodsID, orderSn, order.Created, now)
-}
-
-// RefundForMerchant cancels a paid order that is not shipped, by the context's actor. The same
-// transaction returns its units and marks its payment for the refunder. A repeated call returns the
-// cancelled order. Any other order is a Conflict.
-func (s *Store) RefundForMerchant(
-	ctx context.Context, goodsID int64, orderSn string, now time.Time,
-) (payment.Cancellation, error) {
-	return s.endForMerchant(ctx, goodsID, orderSn, order.Paid, now)
-}
-
-// endForMerchant cancels an order of a status in one transaction with its entry in the audit log.
-func (s *Store) endForMerchant(
 	ctx context.Context, goodsID int64, orderSn string, from order.Status, now time.Time,
 ) (payment.Cancellation, error) {
 	return inSaleTx(ctx, s, "cancel an order for its merchant", goodsID,

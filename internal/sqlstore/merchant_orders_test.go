@@ -40,20 +40,20 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	p := h.payment(sale, "p-1", paid)
 	must.Get(h.receiveOne(p, now))(t)
 
-	done := must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, created, now))(t)
+	done := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Paid, now))(t)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err), "it is not paid")
-	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, now))(t)
+	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Created, now))(t)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err), "it is paid")
 	require.Empty(t, must.Get(h.DueRefunds(t.Context(), now, 10))(t))
 
-	done = must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, paid, now))(t)
+	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, now))(t)
 	require.NoError(t, done.Err)
 	require.Equal(t, order.Cancelled, done.Order.Status)
 	require.EqualValues(t, 1, done.Move.Quantity)
 	refund := payment.Refund{Payment: p, Reason: payment.RefundByMerchant, NextAt: now}
 	require.Equal(t, []payment.Refund{refund}, must.Get(h.DueRefunds(t.Context(), now, 10))(t))
 	for range 2 {
-		again := must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, paid, now))(t)
+		again := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, now))(t)
 		require.NoError(t, again.Err)
 		require.Nil(t, again.Move)
 		require.Equal(t, order.Cancelled, again.Order.Status)
@@ -62,10 +62,10 @@ func (h fixture) TestRefund_ReturnsUnitsAndMoneyOnce(t *testing.T) {
 	require.Equal(t, payment.Refunding, r.State, "the provider repeats its report")
 	require.Equal(t, order.Cancelled, r.Order.Status)
 
-	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, now))(t)
+	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, created, order.Created, now))(t)
 	require.NoError(t, done.Err)
 	require.NotNil(t, done.Move)
-	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, "0", now))(t)
+	done = must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, "0", order.Created, now))(t)
 	require.ErrorIs(t, done.Err, order.ErrNoSuchOrder)
 	require.Equal(t,
 		[]salechange.Action{salechange.ActRefundOrder, salechange.ActCancelOrder},
@@ -100,7 +100,7 @@ func (h fixture) TestShip_IsForPaidOrders(t *testing.T) {
 	require.Equal(t, second, o.Shipment)
 	require.Equal(t, o, h.order(sale.GoodsID, paid))
 
-	done := must.Get(h.RefundForMerchant(seller(t), sale.GoodsID, paid, later))(t)
+	done := must.Get(h.CancelForMerchant(seller(t), sale.GoodsID, paid, order.Paid, later))(t)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(done.Err))
 	_, err = h.SetAddress(t.Context(), sale.GoodsID, paid, "~1.another")
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))

@@ -13,7 +13,7 @@ import (
 func (s *Service) CancelForMerchant(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	return s.endForMerchant(ctx, by, orderSn, s.store.CancelForMerchant)
+	return s.cancelForMerchant(ctx, by, orderSn, order.Created)
 }
 
 // Refund cancels a paid order of a sale that the actor manages, and returns its units to the sale
@@ -22,14 +22,13 @@ func (s *Service) CancelForMerchant(
 func (s *Service) Refund(
 	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	return s.endForMerchant(ctx, by, orderSn, s.store.RefundForMerchant)
+	return s.cancelForMerchant(ctx, by, orderSn, order.Paid)
 }
 
-// endForMerchant runs a step that cancels an order. Merchants change single orders, so it shares no
+// cancelForMerchant cancels an order of a status. Merchants change single orders, so it shares no
 // transaction with buyers'.
-func (s *Service) endForMerchant(
-	ctx context.Context, by seckill.Actor, orderSn string,
-	end func(context.Context, int64, string, time.Time) (Cancellation, error),
+func (s *Service) cancelForMerchant(
+	ctx context.Context, by seckill.Actor, orderSn string, from order.Status,
 ) (order.Order, error) {
 	o, err := s.orders.FindManagedChangeable(ctx, by, orderSn)
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Service) endForMerchant(
 	var done Cancellation
 	ctx = seckill.WithActor(ctx, by)
 	err = order.Change(ctx, s.store, func(ctx context.Context, now time.Time) error {
-		done, err = end(ctx, o.GoodsID, orderSn, now)
+		done, err = s.store.CancelForMerchant(ctx, o.GoodsID, orderSn, from, now)
 		return err
 	})
 	return s.cancelled(ctx, done, err)

@@ -25,14 +25,11 @@ type Store interface {
 	Cancel(
 		ctx context.Context, goodsID int64, orderSns []string, now time.Time,
 	) ([]Cancellation, error)
-	// CancelForMerchant and RefundForMerchant cancel one created or paid order of a merchant, for
-	// the context's actor. The second marks the payment for a refund. A cancelled order is returned
-	// as it is; Err is a Conflict for any other status and for the refund of a shipped order.
+	// CancelForMerchant cancels one order of a status, created or paid, for the context's actor. It
+	// marks the payment of a paid one for a refund. A cancelled order is returned as it is; Err is a
+	// Conflict for any other status and for a shipped order.
 	CancelForMerchant(
-		ctx context.Context, goodsID int64, orderSn string, now time.Time,
-	) (Cancellation, error)
-	RefundForMerchant(
-		ctx context.Context, goodsID int64, orderSn string, now time.Time,
+		ctx context.Context, goodsID int64, orderSn string, from order.Status, now time.Time,
 	) (Cancellation, error)
 	// ExpireDue expires at most limit unpaid orders of a sale that are due, in one transaction.
 	ExpireDue(
