@@ -24,8 +24,8 @@ const roomBuckets = 1 << 14
 const longID = 20
 
 // fieldOf returns the field of a buyer in a bucket. Long ids, such as UUIDs, would take three times
-// the memory. 96 bits of a hash collide for no sale's buyers: 2^48 chosen ids make one collision
-// likely, which would only make two buyers share a place. No short id begins with a zero byte.
+// the memory. 96 bits of a hash collide for no sale's buyers: one collision takes some 2^48 ids. It
+// would only make two buyers share a place. No short id begins with a zero byte.
 func fieldOf(buyer string) string {
 	if len(buyer) <= longID {
 		return buyer

@@ -163,10 +163,10 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 	return insert(tx, mapSlice(p.out.Moves, rowOfMove))
 }
 
-// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the row
-// that was read under the lock, or that the last batch left. order.ErrSwapMissed means that the row
-// has changed or that too few units are left; a new transaction reads the current row. now is after
-// the sale's last change (changeTime).
+// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap. sale is the
+// row that was read under the lock, or that the last batch left. order.ErrSwapMissed means that the
+// row has changed or that too few units are left. A new transaction reads the current row. now is
+// after the sale's last change (changeTime).
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	// A batch without created orders does not change the row and its version.
 	if units == 0 {

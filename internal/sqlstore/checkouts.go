@@ -234,11 +234,11 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time
 }
 
 // refundAgain makes the payment of a failed refund due again, after the pause of a failed attempt,
-// or leaves it to an operator. It changes no payment that its order keeps, because then the
-// merchant began the refund at the provider, and none whose money an operator has returned in
-// another way. While the refund's answer is not recorded, it returns an error, so that the provider
-// reports again: the refunder would otherwise record the failed refund as done. An attempt that
-// takes longer, because its process was suspended, records nothing (MarkRefunded).
+// or leaves it to an operator. It changes no payment that its order keeps: the merchant began that
+// refund at the provider. Nor does it change one whose money an operator has returned in another
+// way. While an attempt may be in progress it returns an error, so that the provider reports again.
+// Otherwise the refunder could record the failed refund as done. An attempt that takes longer,
+// because its process was suspended, records nothing (MarkRefunded).
 func refundAgain(tx *gorm.DB, r payment.Reversal, now time.Time) error {
 	paid, err := take[paymentRow](
 		tx.Where("goods_id = ? AND payment_id = ?", r.GoodsID, r.PaymentID), errNoPayment)

@@ -53,9 +53,9 @@ func (s *Store) WriteFailed(
 	})
 }
 
-// WriteMissing is WriteFailed for an order of which a rebuild has found no row. The error is
-// rebuild.ErrFenced, with nothing written, for a token that is not the newest: the order may be one
-// of a newer epoch, and on its way.
+// WriteMissing is WriteFailed for an order of which a rebuild has found no row. It writes nothing
+// and returns rebuild.ErrFenced for a token that is not the newest: the order may be one of a newer
+// epoch, and on its way.
 func (s *Store) WriteMissing(
 	ctx context.Context, token int64, line reservation.OrderLine, dead order.DeadLetter,
 	now time.Time,

@@ -70,7 +70,7 @@ func (s *Store) beginEpoch(
 		})
 }
 
-// expose exposes a draft and records it in the audit log. It does not change any other sale.
+// expose exposes a draft and records it in the audit log. A sale that is no draft stays as it is.
 func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	if row.Status != seckill.Draft {
 		return nil

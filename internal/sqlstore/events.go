@@ -35,10 +35,10 @@ func (r eventRow) first() int64 { return *r.Position - r.Size + 1 }
 // eventsPerRow bounds the length of a row.
 const eventsPerRow = 500
 
-// changeTime returns the time of a change to a sale or its orders: now, or a millisecond after the
-// sale's last change where a clock lags or now was read before the wait for the lock. The sale's
-// row is locked and stores that time, so two transactions of a sale never share one. Each
-// millisecond has room for one transaction, which is more than one sale commits.
+// changeTime returns the time of a change to a sale or its orders. It is now, but at least a
+// millisecond after the sale's last change: a clock may lag, and now may be older than the lock.
+// The sale's row is locked and stores that time, so two transactions of a sale never share one.
+// Each millisecond has room for one transaction, which is more than one sale commits.
 func changeTime(sale saleRow, now time.Time) time.Time {
 	return time.UnixMilli(max(now.UnixMilli(), sale.Updated+1)).UTC()
 }
@@ -130,9 +130,9 @@ func (s *Store) EventHead(ctx context.Context) (int64, error) {
 // many it found.
 //
 // The transaction holds the lock of the head until it commits, so positions become visible in
-// ascending order. It reads the rows after it has the lock, in one statement without locks: where
-// that statement sees a change, it also sees the order's earlier changes, and those have positions
-// or are older and come first.
+// ascending order. It reads the rows after it has the lock, in one statement without locks. Where
+// that statement sees a change, it also sees the order's earlier changes. These have positions
+// already, or are older and get theirs first.
 func (s *Store) PlaceEvents(ctx context.Context, limit int) (int, error) {
 	// Most of the time there are none; the lock would make idle sequencers wait for one another.
 	var waiting []string

@@ -59,8 +59,8 @@ func endOrder(
 	return payment.Cancellation{Order: ended[0].order(), Move: &moves[0]}, err
 }
 
-// returnPayment marks the payment that an order kept for the refunder, which returns the money, or
-// as refunded: nothing was paid, or the provider has returned it.
+// returnPayment marks the payment that an order kept as one to refund, and the refunder returns the
+// money. With returned it marks it as refunded: nothing was paid, or the provider has returned it.
 func returnPayment(
 	tx *gorm.DB, row orderRow, returned bool, reason payment.RefundReason, now time.Time,
 ) error {

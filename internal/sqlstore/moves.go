@@ -11,9 +11,9 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 )
 
-// UnreleasedAfter returns the next goods after the given one that has moves which are not marked as
-// released; 0 if there is none. It counts moves that were made at madeBefore or earlier, or before
-// the server's clock was set back. It reads one row, however many moves a goods has.
+// UnreleasedAfter returns the next goods after the given one that has moves not marked as released;
+// 0 if there is none. It counts moves that were made at madeBefore or earlier, or before the
+// server's clock was set back. It reads one row, however many moves a goods has.
 func (s *Store) UnreleasedAfter(
 	ctx context.Context, goodsID int64, madeBefore time.Time,
 ) (int64, error) {

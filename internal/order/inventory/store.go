@@ -41,8 +41,8 @@ type Store interface {
 	EndCut(
 		ctx context.Context, c StockCut, result order.MoveResult, now time.Time,
 	) (StockCut, seckill.Sale, error)
-	// OpenCuts lists open cuts that were begun at a moment or earlier, or before the database's
-	// clock was set back, oldest first, after an id ("": from the oldest).
+	// OpenCuts lists open cuts, oldest first, after an id ("": from the oldest). They were begun at
+	// a moment or earlier, or before the database's clock was set back.
 	OpenCuts(ctx context.Context, before time.Time, after string, limit int) ([]StockCut, error)
 	// Sale reads one sale; seckill.ErrNoSuchGoods if there is none.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
@@ -51,9 +51,9 @@ type Store interface {
 	AuditTrail(
 		ctx context.Context, f salechange.AuditFilter, before string, limit int,
 	) ([]salechange.AuditEntry, error)
-	// UnreleasedAfter returns the next goods after the given one that has moves made at a moment or
-	// earlier, or before the database's clock was set back, and not marked as released; 0 if there
-	// is none.
+	// UnreleasedAfter returns the next goods after the given one that has unreleased moves; 0 if
+	// there is none. They were made at a moment or earlier, or before the database's clock was set
+	// back, and are not marked as released.
 	UnreleasedAfter(ctx context.Context, goodsID int64, madeBefore time.Time) (int64, error)
 	// UnreleasedMoves lists these moves of a goods, oldest first.
 	UnreleasedMoves(

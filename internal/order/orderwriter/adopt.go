@@ -19,9 +19,9 @@ type adoption struct {
 	park  bool             // no open gate adopts the others
 }
 
-// adopt asks Redis for units of the present epoch for late orders of older ones. If the gate of
-// that epoch is not open, or Redis does not answer, the late orders are parked: they cannot wait,
-// because the rebuild that opens the gate waits for the queue.
+// adopt asks Redis for units of the present epoch for late orders of older ones. It parks the late
+// orders if the gate of that epoch is not open, or if Redis does not answer. They cannot wait for
+// the gate, because the rebuild that opens it waits for the queue.
 func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) adoption {
 	wanted := make(map[string]bool, len(late.OrderSns))
 	for _, sn := range late.OrderSns {

@@ -34,9 +34,9 @@ type Publisher struct {
 	Relayed func(entries int) // receives entries that an API left unpublished; may be nil
 }
 
-// PublishUnconfirmed publishes pages of outbox entries of a goods that have at least the given age,
-// and ends at a page that is not full: after a step of Redis' clock, new entries of a sale that
-// sells count as old, and the other sales must not wait for them. It returns the number of
+// PublishUnconfirmed publishes the outbox entries of a goods that have at least the given age, page
+// by page. It ends at a page that is not full. After a step of Redis' clock all new entries count
+// as old, and other sales must not wait for those of a sale that sells. It returns the number of
 // published entries, also with an error.
 func (p *Publisher) PublishUnconfirmed(
 	ctx context.Context, goodsID int64, age time.Duration,

@@ -60,9 +60,9 @@ type Store interface {
 	SettleRefund(ctx context.Context, paymentID, note string, now time.Time) (Refund, error)
 	// CancelReturned cancels the paid order whose payment was returned at the provider, and records
 	// the payment as refunded for a reason. A payment that is to be refunded is refunded then, with
-	// its own reason. A shipped order, and an order that does not keep this payment, stay as they
-	// are, and so does one of whose refunds any is recorded as failed; the Move is nil then. It
-	// returns ErrNoSuchPayment if the payment is not recorded.
+	// its own reason. The order stays as it is, and the Move is nil, in three cases: it is shipped,
+	// it does not keep this payment, or one of the refunds is recorded as failed. The error is
+	// ErrNoSuchPayment if the payment is not recorded.
 	CancelReturned(
 		ctx context.Context, p Payment, refunds []string, reason RefundReason, now time.Time,
 	) (Cancellation, error)

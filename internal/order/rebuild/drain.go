@@ -27,8 +27,8 @@ const (
 // drain writes everything reserved before now to MySQL and returns the reservations that are still
 // missing. An epoch that began before the token was taken is the token's epoch or an older one, and
 // the shut gate refuses its load. A newer epoch belongs to a newer rebuild, which has fenced this
-// one, and its gate stays open. inRedis is the epoch that Redis had before the token: if MySQL lost
-// its last epochs in a failover, that gate must be shut too.
+// one. Its gate stays open. inRedis is the epoch that Redis had before the token. MySQL may have
+// lost that epoch in a failover, and its gate must be shut too.
 func (r *Rebuilder) drain(
 	ctx context.Context, result *Result, token Token, inRedis int64,
 ) ([]order.Pending, error) {

@@ -2,8 +2,8 @@ package rebuild
 
 import "errors"
 
-// ErrFenced means that a newer rebuild of the sale has begun, or that its gate was opened, a
-// merchant changed it or Redis was emptied during this one. This rebuild must stop and has changed
+// ErrFenced means that a newer rebuild of the sale has begun. Or during this one, the gate was
+// opened, a merchant changed the sale, or Redis was emptied. This rebuild must stop and has changed
 // nothing in Redis.
 var ErrFenced = errors.New(
 	"a newer rebuild of the sale has begun, or it was opened or changed, or Redis was emptied")

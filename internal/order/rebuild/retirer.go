@@ -79,9 +79,10 @@ func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, now time.Time) 
 	return err
 }
 
-// remove removes from Redis the sales that were retired in the last removeWindow, and once in that
-// time all since the last such round without an error. The first round of a process takes all,
-// because nobody may have worked for a while. It returns the first error.
+// remove removes from Redis the sales that were retired in the last removeWindow. Once in that time
+// it also takes older ones: all that were retired since its last such round without an error. The
+// first round of a process takes all, because none may have run for a while. It returns the first
+// error.
 func (r *Retirer) remove(ctx context.Context, now time.Time) (failed error) {
 	from, whole := now.Add(-removeWindow), now.Sub(r.swept).Abs() >= removeWindow
 	if whole {

@@ -11,9 +11,9 @@ import (
 
 // slots bound how many rebuilds work at a time. A rebuild holds no slot while it sleeps: for the
 // publish timeout, for its barrier, and for the end of another master's gate. It keeps the slot
-// while it waits for a server. A free slot goes to a sale that requests wait for, if one waits for
-// a slot, also to one that they began to ask for after its rebuild had started. nil does not bound
-// rebuilds.
+// while it waits for a server. Of the rebuilds that wait for a slot, the first one of a sale that
+// requests wait for gets it. The requests may have come after that rebuild had started. nil does
+// not bound rebuilds.
 type slots struct {
 	asked func(goodsID int64) bool
 

@@ -52,8 +52,8 @@ func (r *Reconciler) compareOne(ctx context.Context, sale seckill.Sale, last hel
 }
 
 // CompareHoldings searches the buyers' holdings in Redis for every active order of MySQL, page by
-// page. If one is missing it shuts the gate, so that the rebuilder loads all of them: the buyer
-// could exceed the limit, and MySQL would refuse what Redis has promised.
+// page. If one is missing it shuts the gate, so that the rebuilder loads all of them. Otherwise the
+// buyer could exceed the limit, and MySQL would refuse what Redis has promised.
 //
 // It compares while the sale goes on. Redis has an order before MySQL writes it, and releases it
 // after MySQL ended it. An order that is still active after Redis lacked it is therefore lost.

@@ -8,8 +8,8 @@ import (
 )
 
 // IdempotencyKey makes a repeated request take effect once. The same key and body of the same actor
-// get the first answer. The same key with another body is a Conflict
-// with the cause ErrKeyReused. The zero value is no key.
+// get the first answer. The same key with another body is a Conflict with the cause ErrKeyReused.
+// The zero value is no key.
 type IdempotencyKey struct {
 	ActorID string
 	Key     string // 1 to 255 printable ASCII characters; "" for none
