@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -231,7 +232,7 @@ func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 		require.Equal(t, made[0], sale)
 	}
 	require.Equal(t, made[:1], must.Get(h.SalesOf(t.Context(), "9", 0, 100))(t))
-	must.Get(h.ForgetKeys(t.Context(), today.Add(time.Second), 10))(t)
+	must.Get(h.Forget(t.Context(), retention.Keys, today.Add(time.Second), 10))(t)
 	require.NotEqual(t, made[0], must.Get(create("x"))(t))
 }
 

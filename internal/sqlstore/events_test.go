@@ -13,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -335,12 +336,12 @@ func (h fixture) TestForgetEvents_DeletesOldOnesFromTheFirst(t *testing.T) {
 	for i := range int64(5) {
 		h.writeOrder(sale, i+1)
 	}
-	require.Zero(t, must.Get(h.ForgetEvents(ctx, minutes(9), 3))(t), "not placed yet")
+	require.Zero(t, must.Get(h.Forget(ctx, retention.Events, minutes(9), 3))(t), "not placed yet")
 	h.placeEvents()
-	require.Zero(t, must.Get(h.ForgetEvents(ctx, today, 3))(t), "not old yet")
-	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, minutes(1), 3))(t), "the exposure")
-	require.Equal(t, 3, must.Get(h.ForgetEvents(ctx, minutes(2), 3))(t))
-	require.Equal(t, 2, must.Get(h.ForgetEvents(ctx, minutes(2), 3))(t))
+	require.Zero(t, must.Get(h.Forget(ctx, retention.Events, today, 3))(t), "not old yet")
+	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Events, minutes(1), 3))(t), "the exposure")
+	require.Equal(t, 3, must.Get(h.Forget(ctx, retention.Events, minutes(2), 3))(t))
+	require.Equal(t, 2, must.Get(h.Forget(ctx, retention.Events, minutes(2), 3))(t))
 	h.writeOrder(sale, 9)
 	found := h.events(sale.GoodsID)
 	require.Len(t, found, 1)

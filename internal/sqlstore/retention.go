@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/retention"
 )
 
 // oldRows chooses the rows of a table that are deleted. Shard and id are columns that name a row.
@@ -16,55 +17,35 @@ type oldRows struct {
 	args             []any
 }
 
-// ForgetKeys deletes idempotency keys made before a moment, at most limit in a call, as the methods
-// below do. It returns how many it found.
-func (s *Store) ForgetKeys(ctx context.Context, before time.Time, limit int) (int, error) {
-	return forget[string](ctx, s, oldRows{
-		table: "idempotency_keys", shard: "actor_id", id: "idempotency_key", where: "made_at < ?",
-		args: []any{before.UnixMilli()},
-	}, limit)
-}
-
-// ForgetMoves deletes stock moves that were released before a moment.
-func (s *Store) ForgetMoves(ctx context.Context, before time.Time, limit int) (int, error) {
-	return forget[int64](ctx, s, oldRows{
-		table: "stock_moves", shard: "goods_id", id: "id", where: "given_at < ?",
-		args: []any{before.UnixMilli()},
-	}, limit)
-}
-
-// ForgetCuts deletes stock cuts that were made before a moment and have ended.
-func (s *Store) ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error) {
-	return forget[int64](ctx, s, oldRows{
-		table: "stock_cuts", shard: "goods_id", id: "id", where: "state IN ? AND made_at < ?",
-		args: []any{
-			[]inventory.CutState{inventory.CutDone, inventory.CutUndone}, before.UnixMilli(),
-		},
-	}, limit)
-}
-
-// ForgetBarriers deletes barriers that were reached before a moment. No rebuild waits for them.
-func (s *Store) ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error) {
-	return forget[int64](ctx, s, oldRows{
-		table: "barriers", shard: "goods_id", id: "token", where: "reached_at < ?",
-		args: []any{before.UnixMilli()},
-	}, limit)
-}
-
-// ForgetDeliveries deletes webhook deliveries that ended before a moment.
-func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, limit int) (int, error) {
-	return forget[string](ctx, s, oldRows{
-		table: "webhook_deliveries", shard: "endpoint_id", id: "id", where: "ended_at < ?",
-		args: []any{before.UnixMilli()},
-	}, limit)
-}
-
-// ForgetAPIKeys deletes API keys that were revoked before a moment.
-func (s *Store) ForgetAPIKeys(ctx context.Context, before time.Time, limit int) (int, error) {
-	return forget[string](ctx, s, oldRows{
-		table: "api_keys", shard: "id", id: "id", where: "revoked_at < ?",
-		args: []any{before.UnixMilli()},
-	}, limit)
+// Forget deletes rows of a kind, except tombstones, whose age counts from before a moment. It deletes
+// at most limit, and returns how many it found.
+func (s *Store) Forget(
+	ctx context.Context, kind retention.Kind, before time.Time, limit int,
+) (int, error) {
+	old := oldRows{shard: "goods_id", id: "id", args: []any{before.UnixMilli()}}
+	switch kind {
+	case retention.Keys:
+		old.table, old.where = "idempotency_keys", "made_at < ?"
+		old.shard, old.id = "actor_id", "idempotency_key"
+		return forget[string](ctx, s, old, limit)
+	case retention.Deliveries:
+		old.table, old.where, old.shard = "webhook_deliveries", "ended_at < ?", "endpoint_id"
+		return forget[string](ctx, s, old, limit)
+	case retention.APIKeys:
+		old.table, old.where, old.shard = "api_keys", "revoked_at < ?", "id"
+		return forget[string](ctx, s, old, limit)
+	case retention.Moves:
+		old.table, old.where = "stock_moves", "given_at < ?"
+	case retention.Cuts:
+		old.table, old.where = "stock_cuts", "state IN ? AND made_at < ?"
+		ended := []inventory.CutState{inventory.CutDone, inventory.CutUndone}
+		old.args = []any{ended, before.UnixMilli()}
+	case retention.Barriers: // no rebuild waits for them
+		old.table, old.where, old.id = "barriers", "reached_at < ?", "token"
+	case retention.Events:
+		return s.forgetEvents(ctx, before, limit)
+	}
+	return forget[int64](ctx, s, old, limit)
 }
 
 // ForgetTombstones deletes tombstones that no message has filled, of the next limit sales after a
@@ -93,10 +74,10 @@ func (s *Store) ForgetTombstones(
 // accepts nothing is disabled by then.
 const keepForEndpoints = 5 * 24 * time.Hour
 
-// ForgetEvents deletes events that happened before a moment and that every enabled webhook has, or
+// forgetEvents deletes events that happened before a moment and that every enabled webhook has, or
 // that are older by keepForEndpoints, the first ones first. Positions grow nearly with the time, so
 // it stops at the first younger event.
-func (s *Store) ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error) {
+func (s *Store) forgetEvents(ctx context.Context, before time.Time, limit int) (int, error) {
 	last, err := s.deliveredTo(ctx)
 	var rows []eventRow
 	if err == nil {

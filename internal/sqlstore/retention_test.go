@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
@@ -53,22 +53,22 @@ func (h fixture) TestForget_DeletesFinishedWorkInBatches(t *testing.T) {
 		}
 	}
 	for table, c := range map[string]struct {
-		forget     func(context.Context, time.Time, int) (int, error)
+		kind       retention.Kind
 		unfinished int64
 	}{
-		"stock_moves":      {h.ForgetMoves, 1},
-		"barriers":         {h.ForgetBarriers, 0},
-		"stock_cuts":       {h.ForgetCuts, 1},
-		"idempotency_keys": {h.ForgetKeys, 0},
-		"api_keys":         {h.ForgetAPIKeys, 1},
+		"stock_moves":      {retention.Moves, 1},
+		"barriers":         {retention.Barriers, 0},
+		"stock_cuts":       {retention.Cuts, 1},
+		"idempotency_keys": {retention.Keys, 0},
+		"api_keys":         {retention.APIKeys, 1},
 	} {
 		before := h.count(table)
-		require.Zero(t, must.Get(c.forget(ctx, today, 3))(t), "%s: not old yet", table)
+		require.Zero(t, must.Get(h.Forget(ctx, c.kind, today, 3))(t), "%s: not old yet", table)
 		require.Equal(t, before, h.count(table), table)
 		later := today.Add(time.Millisecond)
-		require.Equal(t, 3, must.Get(c.forget(ctx, later, 3))(t), table)
+		require.Equal(t, 3, must.Get(h.Forget(ctx, c.kind, later, 3))(t), table)
 		require.Equal(t, before-3, h.count(table), table)
-		must.Get(c.forget(ctx, later, 100))(t)
+		must.Get(h.Forget(ctx, c.kind, later, 100))(t)
 		require.Equal(t, c.unfinished, h.count(table), table)
 	}
 	h.requireUnreleased(sale.GoodsID, 2, today)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/event"
+	"flashsale.dev/seckill/internal/order/retention"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -223,9 +224,9 @@ func (h fixture) TestDeliveries_AreListedRetriedAndForgotten(t *testing.T) {
 	require.Zero(t, must.Get(h.FindEndpoint(ctx, "e"))(t).Retries)
 	_, err = h.RetryDelivery(ctx, "e", "d1", minutes(4))
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "it succeeded")
-	require.Zero(t, must.Get(h.ForgetDeliveries(ctx, minutes(2), 10))(t))
-	require.Equal(t, 1, must.Get(h.ForgetDeliveries(ctx, minutes(9), 1))(t))
-	require.Equal(t, 1, must.Get(h.ForgetDeliveries(ctx, minutes(9), 10))(t))
+	require.Zero(t, must.Get(h.Forget(ctx, retention.Deliveries, minutes(2), 10))(t))
+	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Deliveries, minutes(9), 1))(t))
+	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Deliveries, minutes(9), 10))(t))
 	require.Equal(t, []webhook.Delivery{next}, list("", "", 10), "it has not ended")
 }
 
@@ -281,16 +282,16 @@ func (h fixture) TestForgetEvents_KeepsWhatAnEndpointLacks(t *testing.T) {
 	h.exposed(3, 1)
 	h.placeEvents()
 	old := minutes(24 * 60)
-	require.Zero(t, must.Get(h.ForgetEvents(ctx, old, 10))(t))
+	require.Zero(t, must.Get(h.Forget(ctx, retention.Events, old, 10))(t))
 	e = h.claim(e, "l", today)
 	e.Position = 1
 	require.NoError(t, h.SaveProgress(ctx, e, nil))
-	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, old, 10))(t))
+	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Events, old, 10))(t))
 	h.exposed(3, 1)
 	h.placeEvents()
-	require.Zero(t, must.Get(h.ForgetEvents(ctx, old, 10))(t))
+	require.Zero(t, must.Get(h.Forget(ctx, retention.Events, old, 10))(t))
 	must.Get(h.ChangeEndpoint(ctx, "e", today, func(e *webhook.Endpoint) { e.Enabled = false }))(t)
-	require.Equal(t, 1, must.Get(h.ForgetEvents(ctx, old, 10))(t), "a disabled one keeps none")
+	require.Equal(t, 1, must.Get(h.Forget(ctx, retention.Events, old, 10))(t), "a disabled one keeps none")
 }
 
 // TestForgetEvents_SlowEndpointKeepsThemForDays checks that an endpoint that is behind keeps no
@@ -300,7 +301,7 @@ func (h fixture) TestForgetEvents_SlowEndpointKeepsThemForDays(t *testing.T) {
 	sale := h.exposed(3, 1)
 	h.placeEvents()
 	forget := func(before time.Time) int {
-		return must.Get(h.ForgetEvents(t.Context(), before, 10))(t)
+		return must.Get(h.Forget(t.Context(), retention.Events, before, 10))(t)
 	}
 	end := h.sale(sale.GoodsID).UpdatedAt.Add(keepForEndpoints)
 	require.Zero(t, forget(end))

@@ -22,27 +22,37 @@ const (
 	batch    = 500
 )
 
+// Kind is a kind of rows, with the moment from which their age counts.
+type Kind string
+
+// The kinds of rows that the Worker deletes.
+const (
+	Keys       Kind = "keys"       // idempotency keys; they were made
+	Moves      Kind = "moves"      // stock moves; they were released
+	Cuts       Kind = "cuts"       // stock cuts that have ended; they were made
+	Barriers   Kind = "barriers"   // they were reached
+	Events     Kind = "events"     // they happened; those that a webhook lacks are kept longer
+	Deliveries Kind = "deliveries" // of webhooks; they ended
+	APIKeys    Kind = "API keys"   // they were revoked
+	Tombstones Kind = "tombstones" // without a message; their sale was retired
+)
+
+// keepTimes returns how long the rows of each kind are kept.
+func keepTimes() map[Kind]time.Duration {
+	return map[Kind]time.Duration{
+		Keys: salechange.IdempotencyTTL, Moves: KeepWork, Cuts: KeepWork, Barriers: KeepWork,
+		Events: KeepWork, Deliveries: KeepWork, APIKeys: KeepRevokedKeys,
+		Tombstones: KeepTombstones,
+	}
+}
+
 // Store deletes old rows from MySQL, at most limit in a call, and returns how many it has found.
 type Store interface {
 	order.Clock // dates the rows
-	// ForgetKeys deletes idempotency keys made before a moment.
-	ForgetKeys(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetMoves deletes stock moves that were released before a moment.
-	ForgetMoves(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetCuts deletes stock cuts that were made before a moment and have ended.
-	ForgetCuts(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetBarriers deletes barriers that were reached before a moment.
-	ForgetBarriers(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetEvents deletes events that happened before a moment and that every webhook has, and
-	// those that happened long before it.
-	ForgetEvents(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetDeliveries deletes webhook deliveries that ended before a moment.
-	ForgetDeliveries(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetAPIKeys deletes API keys that were revoked before a moment.
-	ForgetAPIKeys(ctx context.Context, before time.Time, limit int) (int, error)
-	// ForgetTombstones deletes tombstones without a message, of the next limit sales after a goods
-	// id that were retired before a moment. It returns also the last of these sales, or 0 if there
-	// was none.
+	// Forget deletes rows of a kind, except tombstones, whose age counts from before a moment.
+	Forget(ctx context.Context, kind Kind, before time.Time, limit int) (int, error)
+	// ForgetTombstones deletes tombstones of the next limit sales after a goods id that were
+	// retired before a moment. It returns also the last of these sales, or 0 if there was none.
 	ForgetTombstones(
 		ctx context.Context, before time.Time, above int64, limit int,
 	) (found int, last int64, err error)
@@ -69,24 +79,10 @@ func (w *Worker) runOnce(ctx context.Context) {
 		workers.Warn(ctx, w.Log, "cannot delete old rows, retrying", err)
 		return
 	}
-	work := now.Add(-KeepWork)
-	kinds := map[string]func() (int, error){
-		"keys": func() (int, error) {
-			return w.Store.ForgetKeys(ctx, now.Add(-salechange.IdempotencyTTL), batch)
-		},
-		"moves":      func() (int, error) { return w.Store.ForgetMoves(ctx, work, batch) },
-		"cuts":       func() (int, error) { return w.Store.ForgetCuts(ctx, work, batch) },
-		"barriers":   func() (int, error) { return w.Store.ForgetBarriers(ctx, work, batch) },
-		"events":     func() (int, error) { return w.Store.ForgetEvents(ctx, work, batch) },
-		"deliveries": func() (int, error) { return w.Store.ForgetDeliveries(ctx, work, batch) },
-		"API keys": func() (int, error) {
-			return w.Store.ForgetAPIKeys(ctx, now.Add(-KeepRevokedKeys), batch)
-		},
-		"tombstones": func() (int, error) { return w.forgetTombstones(ctx, now) },
-	}
+	kinds := keepTimes()
 	for len(kinds) > 0 && ctx.Err() == nil {
-		for kind, forget := range kinds {
-			found, err := forget()
+		for kind, keep := range kinds {
+			found, err := w.forget(ctx, kind, now.Add(-keep))
 			workers.Warn(ctx, w.Log, "cannot delete old rows, retrying", err, "kind", kind)
 			if err != nil || found < batch {
 				delete(kinds, kind)
@@ -95,9 +91,13 @@ func (w *Worker) runOnce(ctx context.Context) {
 	}
 }
 
-// forgetTombstones serves the next sales, so that a round does not read every sale ever retired.
-func (w *Worker) forgetTombstones(ctx context.Context, now time.Time) (int, error) {
-	found, last, err := w.Store.ForgetTombstones(ctx, now.Add(-KeepTombstones), w.above, batch)
+// forget deletes a batch of a kind. It serves the tombstones of the next sales, so that a round does
+// not read every sale ever retired.
+func (w *Worker) forget(ctx context.Context, kind Kind, before time.Time) (int, error) {
+	if kind != Tombstones {
+		return w.Store.Forget(ctx, kind, before, batch)
+	}
+	found, last, err := w.Store.ForgetTombstones(ctx, before, w.above, batch)
 	if err == nil && found < batch {
 		w.above = last
 	}

@@ -33,28 +33,14 @@ func (s *fakeStore) forget(kind string, before time.Time, limit int) (int, error
 	return found, nil
 }
 
-func (s *fakeStore) ForgetKeys(_ context.Context, before time.Time, limit int) (int, error) {
-	return s.forget("keys", before, limit)
-}
-
-func (s *fakeStore) ForgetMoves(_ context.Context, before time.Time, limit int) (int, error) {
-	return s.forget("moves", before, limit)
-}
-
-func (s *fakeStore) ForgetCuts(_ context.Context, before time.Time, limit int) (int, error) {
-	return s.forget("cuts", before, limit)
-}
-
-func (s *fakeStore) ForgetEvents(_ context.Context, before time.Time, limit int) (int, error) {
-	return s.forget("events", before, limit)
-}
-
-func (s *fakeStore) ForgetDeliveries(_ context.Context, before time.Time, limit int) (int, error) {
-	return s.forget("deliveries", before, limit)
-}
-
-func (s *fakeStore) ForgetAPIKeys(_ context.Context, before time.Time, limit int) (int, error) {
-	return s.forget("API keys", before, limit)
+func (s *fakeStore) Forget(
+	_ context.Context, kind Kind, before time.Time, limit int,
+) (int, error) {
+	if kind == Barriers {
+		s.calls = append(s.calls, string(kind))
+		return 0, errors.New("down")
+	}
+	return s.forget(string(kind), before, limit)
 }
 
 func (s *fakeStore) ForgetTombstones(
@@ -63,11 +49,6 @@ func (s *fakeStore) ForgetTombstones(
 	s.above = append(s.above, above)
 	found, err := s.forget("tombstones", before, limit)
 	return found, (above + 1) % 3, err
-}
-
-func (s *fakeStore) ForgetBarriers(context.Context, time.Time, int) (int, error) {
-	s.calls = append(s.calls, "barriers")
-	return 0, errors.New("down")
 }
 
 // TestWorker_TombstonesSaleBySale checks that each round goes on with the sales after the last
