@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -120,10 +121,9 @@ func audited(r saleRow) map[string]any {
 	if r.GoodsID == 0 {
 		return map[string]any{}
 	}
-	const moment = "2006-01-02T15:04:05.000Z07:00"
 	return map[string]any{
 		"title": r.Title, "price": r.Price, "stock": r.Total, "perBuyerLimit": r.PerBuyerLimit,
-		"startAt": timeOf(&r.StartAt).Format(moment), "endAt": timeOf(&r.EndAt).Format(moment),
+		"startAt": event.FormatTime(timeOf(&r.StartAt)), "endAt": event.FormatTime(timeOf(&r.EndAt)),
 		"rate.algorithm": r.RateAlgorithm, "rate.permitsPerSecond": r.PermitsPerSecond,
 		"rate.maxBurstSeconds": r.MaxBurstSeconds, "rate.maxWaitMillis": r.MaxWaitMillis,
 		"admission": r.Admission, "accessCode": r.AccessCode,
