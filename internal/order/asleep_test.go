@@ -38,6 +38,8 @@ func (s *asleepStore) NextRebuildToken(
 	return token, err
 }
 
+func isRebuilder(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is }
+
 func (h *fixture) rebuilder(store rebuild.Store) *rebuild.Rebuilder {
 	return &rebuild.Rebuilder{
 		Opener: rebuild.Opener{Store: store, Redis: h.redis, PaymentTimeout: time.Hour},
@@ -62,7 +64,7 @@ func TestRebuild_AsleepShutsNoNewerEpoch(t *testing.T) {
 	h.onMariaDB()
 	h.onRedis()
 	goods := h.exposeSale(10, 5).GoodsID
-	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	h.runAllBut(isRebuilder)
 	asleep := &asleepStore{h.store, func() {
 		require.Eventually(t, func() bool {
 			lock := fmt.Sprintf("sk:{%d}:rebuild", goods)
@@ -102,7 +104,7 @@ func (r asleepRedis) View(ctx context.Context, goodsID int64) (seckill.View, err
 func TestCompareHoldings_AsleepShutsNoNewerEpoch(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(10, 2).GoodsID
-	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	h.runAllBut(isRebuilder)
 	h.becomes(7, h.buy(goods, 7, 2), order.Created)
 	h.settles(goods, 8, 2)
 	h.mini.HDel(fmt.Sprintf("sk:{%d}:buyers", goods), "7")
@@ -143,9 +145,8 @@ func TestRebuild_AsleepFailsNoOrderOfANewerEpoch(t *testing.T) {
 	h.queue.down.Store(true)
 	bad := h.buy(goods, 1, 1)
 	h.queue.down.Store(false)
-	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
-		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad))
-	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	h.refuse(bad)
+	h.runAllBut(isRebuilder)
 	var sn string
 	asleep := &asleepAfterDrains{Store: h.store, meanwhile: func() {
 		h.mini.Del(fmt.Sprintf("sk:{%d}:rebuild", goods)) // the lock has ended

@@ -86,7 +86,7 @@ func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	h.parts.Redis = client
 	h.failsOver("two", lifetime)
-	h.runAllBut(func(w app.Worker) bool { _, is := w.(*rebuild.Worker); return is })
+	h.runAllBut(isRebuilder)
 	began := 0
 	rebuilder := rebuild.Rebuilder{
 		Opener: rebuild.Opener{

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
@@ -175,10 +174,7 @@ func TestPlace_ParkedOrderIsUnavailable(t *testing.T) {
 	adopted := must.Get(h.redis.Adopt(t.Context(), sale.GoodsID, sale.Epoch, 0,
 		[]reservation.OrderLine{late}))(t)
 	require.Zero(t, adopted[late.OrderSn], "Redis knows the number, and too few units are left")
-	must.Get(h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Park: true, Times: order.Times{Now: time.Now()},
-		Lines: []reservation.OrderLine{late},
-	}))(t)
+	h.park(sale.GoodsID, late)
 	_, err := h.Purchases.Place(t.Context(), p)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 }

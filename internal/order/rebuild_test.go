@@ -142,17 +142,13 @@ func TestAdopter_WritesParkedOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 1)
 	h.runWorkers(settings())
-	b := orderwriter.Batch{
-		GoodsID: sale.GoodsID, Park: true,
-		Times: order.Times{Now: time.Now(), PayBy: time.Now().Add(time.Hour)},
-		Lines: []reservation.OrderLine{
-			h.numbered(sale.GoodsID, 0, 1), h.numbered(sale.GoodsID, 0, 2),
-		},
+	late := []reservation.OrderLine{
+		h.numbered(sale.GoodsID, 0, 1), h.numbered(sale.GoodsID, 0, 2),
 	}
-	require.Len(t, must.Get(h.store.WriteBatch(t.Context(), b))(t).Parked, 2)
+	h.park(sale.GoodsID, late...)
 	h.settles(sale.GoodsID, 0, 1)
 	statuses := make(map[order.Status]int)
-	for _, l := range b.Lines {
+	for _, l := range late {
 		require.Eventually(t, func() bool {
 			o, err := h.Orders.Find(t.Context(), seckill.Actor{ID: l.BuyerID, Role: seckill.Buyer}, l.OrderSn)
 			if err != nil || o.Status == order.Queued {
@@ -271,8 +267,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h.queue.down.Store(true)
 	good, bad := h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 2)
 	h.queue.down.Store(false)
-	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
-		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad))
+	h.refuse(bad)
 	rebuilt := make(chan rebuild.Result, 1)
 	h.parts.Observers.Rebuilt = func(r rebuild.Result) { rebuilt <- r }
 	must.Get(h.redis.Shut(t.Context(), sale.GoodsID, 1))(t)
@@ -299,13 +294,8 @@ func TestRebuild_UnwritableParkedOrderDoesNotBlockSale(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 2).GoodsID
 	good, bad := h.numbered(goods, 0, 1), h.numbered(goods, 0, 2)
-	out := must.Get(h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: goods, Park: true, Lines: []reservation.OrderLine{good, bad},
-		Times: order.Times{Now: time.Now(), PayBy: time.Now().Add(time.Hour)},
-	}))(t)
-	require.Len(t, out.Parked, 2)
-	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
-		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, bad.OrderSn))
+	h.park(goods, good, bad)
+	h.refuse(bad.OrderSn)
 	h.mini.FlushAll()
 	h.runWorkers(settings())
 	h.becomes(1, good.OrderSn, order.Created)
@@ -329,6 +319,24 @@ func (h *fixture) exec(statement string, args ...any) {
 	require.NoError(h.t, err)
 	defer db.Close()
 	must.Get(db.ExecContext(h.t.Context(), statement, args...))(h.t)
+}
+
+// refuse makes SQLite refuse the row of an order.
+func (h *fixture) refuse(sn string) {
+	h.t.Helper()
+	h.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, sn))
+}
+
+// park parks late orders.
+func (h *fixture) park(goods int64, late ...reservation.OrderLine) {
+	h.t.Helper()
+	now := time.Now()
+	out := must.Get(h.store.WriteBatch(h.t.Context(), orderwriter.Batch{
+		GoodsID: goods, Park: true, Lines: late,
+		Times: order.Times{Now: now, PayBy: now.Add(time.Hour)},
+	}))(h.t)
+	require.Len(h.t, out.Parked, len(late))
 }
 
 func (h *fixture) retired(goods int64) bool {
