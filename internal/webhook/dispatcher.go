@@ -113,8 +113,8 @@ func (d *Dispatcher) countDead(ctx context.Context) {
 }
 
 func (d *Dispatcher) warn(ctx context.Context, what string, err error, attrs ...any) {
-	if err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil {
-		d.Log.WarnContext(ctx, what, append(attrs, "err", err)...)
+	if !errors.Is(err, ErrLeaseLost) {
+		workers.Warn(ctx, d.Log, what, err, attrs...)
 	}
 }
 

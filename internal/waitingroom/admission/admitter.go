@@ -144,9 +144,7 @@ func within(
 ) {
 	limited, cancel := context.WithTimeout(ctx, stepDeadline)
 	defer cancel()
-	if err := work(limited); err != nil && ctx.Err() == nil {
-		log.WarnContext(ctx, failure, "goods_id", goodsID, "err", err)
-	}
+	workers.Warn(ctx, log, failure, work(limited), "goods_id", goodsID)
 }
 
 // step moves a line as far as possible. It returns the state to keep; the zero State if a call
