@@ -2,6 +2,7 @@ package rabbit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -106,13 +107,15 @@ func (p *Publisher) MarkRepublished(_ context.Context, shard int) error {
 func (p *Publisher) Run(ctx context.Context) error {
 	pause := newBackoff()
 	first := rand.IntN(len(p.opt.URLs))
+	failed := make([]error, len(p.opt.URLs)) // the latest error of each address
 	for next := 0; ctx.Err() == nil; next++ {
-		address := p.opt.URLs[(first+next)%len(p.opt.URLs)]
-		err := p.serve(ctx, address, pause)
+		turn := (first + next) % len(p.opt.URLs)
+		err := p.serve(ctx, p.opt.URLs[turn], pause)
 		if err == nil || ctx.Err() != nil {
 			break
 		}
-		p.setDown(err)
+		failed[turn] = err
+		p.setDown(errors.Join(failed...)) // the address that was tried last may hide the cause
 		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting; check the node and SECKILL_AMQP_URL",
 			"err", err)
 		if (next+1)%len(p.opt.URLs) == 0 {

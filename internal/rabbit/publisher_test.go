@@ -99,6 +99,20 @@ func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
 	require.NotContains(t, p.Hosts(), "wrong")
 }
 
+// TestPublisher_NodeThatIsAwayHidesNoRefusal lists a broker that refuses the virtual host and a node
+// that is away. Whichever of them was tried last, the refusal is the cause.
+func TestPublisher_NodeThatIsAwayHidesNoRefusal(t *testing.T) {
+	address := env.RabbitMQ(t).URL() + "no-such-host"
+	p := must.Get(rabbit.NewPublisher(rabbit.Options{
+		URLs: []string{address, "amqp://guest:guest@127.0.0.1:1/"},
+	}))(t)
+	run(t, p)
+	refused := func() bool { return cause.Of(p.DownReason()) == "refuses the virtual host" }
+	eventually(t, refused)
+	require.Never(t, func() bool { return !refused() }, 2*time.Second, time.Millisecond)
+	require.ErrorContains(t, p.DownReason(), "connect to 127.0.0.1:1")
+}
+
 // TestPublisher_StopWaitsForConfirms checks that a stopping publisher waits for the confirms of the
 // messages that it has sent.
 func TestPublisher_StopWaitsForConfirms(t *testing.T) {
