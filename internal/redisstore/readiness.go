@@ -61,7 +61,7 @@ func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) error {
 	ctx, cancel := context.WithTimeout(ctx, masterTimeout)
 	defer cancel()
-	if err := node.Ping(ctx).Err(); err != nil {
+	if err := ping(ctx, node); err != nil {
 		host, _ := identityOf(node)
 		return fmt.Errorf("ping redis at %s: %w", host, err)
 	}
@@ -100,7 +100,7 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 // CheckServer checks that Redis answers and, where it is one server, that it takes writes of every
 // key. The error is an *UnfitError if it answers and does not.
 func CheckServer(ctx context.Context, client redis.UniversalClient) error {
-	if err := client.Ping(ctx).Err(); err != nil {
+	if err := ping(ctx, client); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
 	}
 	if _, single := client.(*redis.Client); !single {
@@ -108,6 +108,15 @@ func CheckServer(ctx context.Context, client redis.UniversalClient) error {
 	}
 	host, _ := identityOf(client)
 	return checkKind(ctx, client, host, client.Info(ctx, "replication").Val())
+}
+
+// ping adds the cause to the client's error for a master that no sentinel knows: they answer nil.
+func ping(ctx context.Context, node redis.UniversalClient) error {
+	err := node.Ping(ctx).Err()
+	if errors.Is(err, redis.Nil) {
+		return cause.With(err, "the sentinels know no such master: correct SECKILL_REDIS_SENTINEL_MASTER")
+	}
+	return err
 }
 
 func isReplica(replication string) bool { return strings.Contains(replication, "role:slave") }

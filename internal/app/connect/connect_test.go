@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -105,8 +107,8 @@ func TestCheck_ReportsBadAddressesWithOtherProblems(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestProbe_UnknownSentinelMasterNamesItsSetting checks that the warning names the master's
-// setting: the sentinels answer, with nil.
+// TestProbe_UnknownSentinelMasterNamesItsSetting checks that the warning and the cause in /readyz
+// name the master's setting: the sentinels answer, with nil.
 func TestProbe_UnknownSentinelMasterNamesItsSetting(t *testing.T) {
 	cfg := config.Redis{
 		Addrs: []string{servers.Sentinel(t, servers.Redis(t)).Addr()}, SentinelMaster: "mymaster",
@@ -118,6 +120,10 @@ func TestProbe_UnknownSentinelMasterNamesItsSetting(t *testing.T) {
 		slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
 	require.Contains(t, log.String(),
 		`"setting":"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS, SECKILL_REDIS_SENTINEL_MASTER"`)
+	_, err := redisstore.New(client, redisstore.Options{}).CheckReadiness(t.Context())
+	const known = "the sentinels know no such master: correct SECKILL_REDIS_SENTINEL_MASTER"
+	require.Equal(t, known, cause.Of(err))
+	require.Contains(t, log.String(), known)
 }
 
 // TestCheck_ShowsNoPartOfAPassword uses passwords that end where a URL's host begins.
