@@ -16,6 +16,7 @@ local node, known, node_ttl = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZADD', nodes, now, node)
 redis.call('ZREMRANGEBYSCORE', nodes, '-inf', now - node_ttl)
+redis.call('ZREMRANGEBYSCORE', nodes, now + node_ttl + 1, '+inf') -- seen before a step back
 redis.call('EXPIRE', nodes, node_ttl * 2)
 
 local version = tonumber(redis.call('GET', version_key) or 0)

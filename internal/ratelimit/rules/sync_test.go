@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	nodesKey     = "ratelimit:{rules}:nodes"
 	versionKey   = "ratelimit:{rules}:version"
 	overridesKey = "ratelimit:{rules}:overrides"
 )
@@ -194,6 +195,19 @@ func TestSync_InvalidOverrideKeepsTheLastValidLimit(t *testing.T) {
 	require.NoError(t, client.HDel(t.Context(), overridesKey, "r 1").Err())
 	write("2", valid)
 	require.Equal(t, rule, b.Params(r, "1", nil), "a removed override leaves nothing")
+}
+
+// TestSync_NodeSeenByAnAheadClockDoesNotCount sets Redis' clock back by an hour after one node has
+// ended, and by three seconds before another one syncs again.
+func TestSync_NodeSeenByAnAheadClockDoesNotCount(t *testing.T) {
+	client := clientOf(t)
+	n := newNode(t, client, nil, nil)
+	now := must.Get(client.Time(t.Context()).Result())(t).Unix()
+	require.NoError(t, client.ZAdd(t.Context(), nodesKey,
+		goredis.Z{Score: float64(now + 3600), Member: "ended"},
+		goredis.Z{Score: float64(now + 3), Member: "runs"}).Err())
+	require.NoError(t, n.sync.RunOnce(t.Context()))
+	require.Equal(t, 2, n.sync.Nodes())
 }
 
 // TestSync_EndsWellWithoutRedis checks that a program can stop while Redis is away: the node's
