@@ -36,27 +36,40 @@ func (m moody) TakeEach(
 
 // TestGate_DegradedPermitsArePaidBack uses a Redis that fails at intervals, so the nodes decide
 // alone in between. Permits from Redis later pay for these admissions. The excess over rate × T
-// never exceeds the burst, the leases and the maximum debt of all nodes.
+// never exceeds the burst, the leases and the maximum debt of all nodes, for however long.
 func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
-	for _, permits := range []int64{1, 2} {
-		for _, nodes := range []int{1, 2, 4} {
-			for _, oneIn := range []int{2, 8} {
-				t.Run(fmt.Sprintf("%d at once, %d nodes, one call in %d fails", permits, nodes, oneIn),
-					func(t *testing.T) { requirePaidBack(t, permits, nodes, oneIn) })
+	for _, limit := range []degradedLimit{
+		{"algorithm: token_bucket", 2000},
+		{"algorithm: reserve, maxWaitMillis: 1000", 3000},
+	} {
+		for _, permits := range []int64{1, 2} {
+			for _, nodes := range []int{1, 2, 4} {
+				for _, oneIn := range []int{2, 8} {
+					t.Run(fmt.Sprintf("%s, %d at once, %d nodes, one call in %d fails", limit.algorithm,
+						permits, nodes, oneIn), func(t *testing.T) {
+						requirePaidBack(t, limit, permits, nodes, oneIn)
+					})
+				}
 			}
 		}
 	}
 }
 
-func requirePaidBack(t *testing.T, permits int64, nodes, oneIn int) {
-	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
+// degradedLimit is a limit of 1,000/s with a burst of 1,000, and what all nodes may owe.
+type degradedLimit struct {
+	algorithm string
+	owed      int
+}
+
+func requirePaidBack(t *testing.T, limit degradedLimit, permits int64, nodes, oneIn int) {
+	const rate, burst, leases = 1000.0, 1000, 10
 	moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(
 		rand.NewPCG(2, uint64(nodes)))
 	clock := testclock.New()
 	store := moody{
 		ratelimit.NewMemory(clock.Now), func() bool { return moods.IntN(oneIn) == 0 },
 	}
-	b := book(t, `rules: [{name: r, by: [goods], algorithm: token_bucket,
+	b := book(t, `rules: [{name: r, by: [goods], `+limit.algorithm+`,
 		permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
 	gates := make([]*gate.Gate, nodes)
 	for i := range gates {
@@ -69,7 +82,7 @@ func requirePaidBack(t *testing.T, permits int64, nodes, oneIn int) {
 	rule.Request(&request, "1", b.Params(rule, "1", nil))
 	request.N = permits
 	var good []time.Time
-	for range 40_000 / permits { // twenty seconds of twice the admitted rate
+	for range 160_000 / permits { // eighty seconds of twice the admitted rate
 		out := must.Get(gates[traffic.IntN(nodes)].Take(t.Context(), rule, request))(t)
 		for range out.Granted {
 			good = append(good, clock.Now().Add(out.Decision.Wait))
@@ -79,8 +92,8 @@ func requirePaidBack(t *testing.T, permits int64, nodes, oneIn int) {
 	slices.SortFunc(good, time.Time.Compare)
 	beyond := mostInAnyWindow(good, rate)
 	t.Logf("%d granted, %.0f beyond rate × T", len(good), beyond)
-	require.LessOrEqual(t, beyond, float64(burst+nodes*leases+owed))
-	require.Greater(t, len(good), 19_000, "the debt cost more than the degraded permits")
+	require.LessOrEqual(t, beyond, float64(burst+nodes*leases+limit.owed))
+	require.Greater(t, len(good), 79_000, "the debt cost more than the degraded permits")
 }
 
 // TestGate_DegradedRefundReducesTheDebt checks that a refunded permit does not add to the debt.

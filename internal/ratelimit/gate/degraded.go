@@ -54,10 +54,18 @@ func (g *Gate) takeLocal(res *Result) {
 
 // takeDegraded decides by this node's share of the limit: all nodes together admit the limit, or
 // one permit each if that is more. Admitted permits are a debt, because Redis has not counted them
-// yet. A window has no debt, because its permits are soon void. So up to twice the limit passes in
-// a window in which Redis fails.
+// yet. A node that owes as much as it may denies until Redis has answered it. A window has no debt,
+// because its permits are soon void. So up to twice the limit passes in a window in which Redis
+// fails.
 func (g *Gate) takeDegraded(res *Result) {
-	req := res.request
+	req, now, may := res.request, g.opts.Now(), true
+	g.keys.update(req.Key, func(k *keyState) {
+		may = k.params != req.Params || k.mayOwe(now, req.N, g.nodes())
+	})
+	if !may {
+		res.RetryAfter = probeInterval
+		return
+	}
 	g.takeShare(res)
 	if res.Allowed {
 		debt := req // the address of req itself would put each request on the heap

@@ -42,6 +42,7 @@ type keyState struct {
 	// The debt: permits admitted while Redis did not answer.
 	owed       int64
 	debtExpiry time.Time
+	answeredAt time.Time // when Redis has last decided
 
 	fullAt time.Time // until then Redis has the key
 
@@ -76,17 +77,29 @@ func (k *keyState) setParams(p *ratelimit.Params) bool {
 	return true
 }
 
+// mostDebt bounds the debts of all nodes together, in permits: their own burst, the one that Redis
+// has accumulated meanwhile, and what callers wait for. In a longer outage the other permits of
+// Redis expire unused, so charging for them would deny callers twice.
+func (k *keyState) mostDebt() int64 { return max(1, (k.params.Free+k.params.Cap)/k.params.Cost) }
+
+// shareOfDebt is the part of mostDebt that this node may owe.
+func (k *keyState) shareOfDebt(nodes int64) int64 { return max(1, k.mostDebt()/max(1, nodes)) }
+
+// mayOwe reports whether the node may admit n permits without Redis. It may not above its share if
+// Redis has decided within the time in which a bucket fills up: no permit has expired there, so a
+// permit that is not charged would be one too many. Windows have no debt.
+func (k *keyState) mayOwe(now time.Time, n, nodes int64) bool {
+	return k.params.Kind != ratelimit.KindBucket || k.debt(now)+n <= k.shareOfDebt(nodes) ||
+		now.Sub(k.answeredAt) > k.params.TimeFor(k.params.Free/k.params.Cost)
+}
+
 // addDebt adds n permits that were admitted without Redis; a negative n subtracts refunded ones.
-// All nodes together owe at most two bursts: their own and the one that Redis has accumulated
-// meanwhile. In a longer outage the other permits of Redis expire unused, so charging for them
-// would deny callers twice. Windows have no debt.
 func (k *keyState) addDebt(now time.Time, n, nodes int64) {
 	if k.params.Kind != ratelimit.KindBucket {
 		return
 	}
-	most := max(1, 2*k.params.Free/k.params.Cost)
-	k.owed = max(0, min(k.debt(now)+n, max(1, most/max(1, nodes))))
-	k.debtExpiry = now.Add(k.params.TimeFor(most))
+	k.owed = max(0, min(k.debt(now)+n, k.shareOfDebt(nodes)))
+	k.debtExpiry = now.Add(k.params.TimeFor(k.mostDebt()))
 }
 
 // debt is the key's debt in permits. It expires when the bucket in Redis would be full again even
@@ -166,6 +179,7 @@ func (k *keyState) update(
 	if k.params != req.Params {
 		return d.Granted
 	}
+	k.answeredAt = now
 	if d.Allowed {
 		paid := min(k.debt(now), d.Granted)
 		k.owed -= min(k.owed, paid)
