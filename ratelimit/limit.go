@@ -21,8 +21,8 @@ const (
 	FixedWindow
 	// SlidingWindow bounds every interval of length Per. It is exact, as SlidingLog, up to 100
 	// Permits. Above, it adds to an interval's count the last one's, weighted by how much of it is
-	// still less than Per ago: requests at chosen moments can take 2 × Permits - 1. Permits × Per in
-	// ms is at most 2^51.
+	// still less than Per ago: requests at chosen moments can take 2 × Permits - 1. Permits × Per
+	// in ms is at most 2^51.
 	SlidingWindow
 	// SlidingLog records every admission, so that no interval of length Per exceeds Permits. Above
 	// 100 Permits it works in the Memory store alone. It needs memory for each permit.

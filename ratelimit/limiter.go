@@ -103,8 +103,8 @@ func (s settings) rulebook(store Store, change rules.Change) (*rules.Rulebook, e
 	})
 }
 
-// SetLimit changes the limit of all keys from now on. Permits that were taken stay taken, unless the
-// algorithm changes. Above 100 Permits SlidingWindow is another one. Other processes keep their
+// SetLimit changes the limit of all keys from now on. Permits that were taken stay taken, unless
+// the algorithm changes. Above 100 Permits SlidingWindow is another one. Other processes keep their
 // limit.
 func (l *Limiter) SetLimit(limit Limit) error {
 	_, params, err := limit.compile(l.store)

@@ -180,7 +180,10 @@ func TestVerify_ConcurrentCallersShareReads(t *testing.T) {
 		texts func(s *Service, i int) string
 	}{
 		{"one key", nil},
-		{"invented keys", func(*Service, int) string { _, text := newSecret(time.Now()); return text }},
+		{"invented keys", func(*Service, int) string {
+			_, text := newSecret(time.Now())
+			return text
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -150,8 +150,8 @@ func newCallbacks(secret config.Secret) (*paymentprovider.Signer, error) {
 // Workers returns the workers that the API needs beside its server.
 func (a *API) Workers() []Worker { return a.workers }
 
-// Server makes the API's server. Its shutdown closes the event streams, which may stay open for half
-// an hour. It also answers the buyers that wait for a permit, for up to a minute.
+// Server makes the API's server. Its shutdown closes the event streams, which may stay open for
+// half an hour. It also answers the buyers that wait for a permit, for up to a minute.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
 	s.RegisterOnShutdown(a.notifier.Close)

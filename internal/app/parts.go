@@ -68,7 +68,8 @@ type Parts struct {
 	// queue is new. Both are nil with the in-memory queue.
 	DeadLetters order.Source
 	NewQueues   <-chan int
-	// GateLifetime is for how long a gate is open without a renewal; 0 where Redis cannot fail over.
+	// GateLifetime is for how long a gate is open without a renewal; 0 where Redis cannot fail
+	// over.
 	GateLifetime time.Duration
 	// MaxRebuilds bounds the rebuilds under way more than package rebuild does; 0 does not.
 	MaxRebuilds int

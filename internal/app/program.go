@@ -81,8 +81,8 @@ func Start(
 	return cfg, log, nil
 }
 
-// checkParts returns the problems of settings that only the parts which read them can judge, such as
-// those that name files. Those parts start one after another, and would report one problem each.
+// checkParts returns the problems of settings that only the parts which read them can judge, such
+// as those that name files. Those parts start one after another, and would report one problem each.
 func checkParts(cfg config.Config) error {
 	_, allow := parseAllow(cfg)
 	_, file := rulesOf(cfg.Limiter.File)
@@ -104,9 +104,9 @@ func parseAllow(cfg config.Config) (webhook.Allow, error) {
 	return allow, err
 }
 
-// ParseFlags adds -version to the flags of a program and reads its arguments. It prints the version,
-// or calls help for -help, to stdout; the error is flag.ErrHelp then. Package flag prints a wrong flag
-// and the whole help; here the error is one line that the caller prints.
+// ParseFlags adds -version to the flags of a program and reads its arguments. It prints the
+// version, or calls help for -help, to stdout; the error is flag.ErrHelp then. Package flag prints
+// a wrong flag and the whole help; here the error is one line that the caller prints.
 func ParseFlags(flags *flag.FlagSet, args []string, stdout io.Writer, help func()) error {
 	version := flags.Bool("version", false, "print the version and end")
 	flags.SetOutput(io.Discard)

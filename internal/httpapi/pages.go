@@ -279,7 +279,7 @@ func (a *api) page(r *request, status int, p web.Page) (response, error) {
 		h.Set("Content-Security-Policy", cmp.Or(p.Policy, web.Policy))
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
-		if usesGzip(c) {
+		if negotiateGzip(c) {
 			html = web.Compress(html, gzip.BestSpeed)
 		}
 		c.Data(status, "text/html; charset=utf-8", html)
@@ -291,8 +291,8 @@ func (a *api) stopPage(r *request, status int, why string) (response, error) {
 	return a.page(r, status, web.Page{Name: "stop", Data: why})
 }
 
-// usesGzip reports whether the client takes gzip, which it then names in the response.
-func usesGzip(c *gin.Context) bool {
+// negotiateGzip reports whether the client takes gzip, and then names it in the response.
+func negotiateGzip(c *gin.Context) bool {
 	if !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
 		return false
 	}
@@ -333,7 +333,7 @@ func (a *api) asset(_ context.Context, r *request) (response, error) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		h.Set("Vary", "Accept-Encoding")
 		body := found.Body
-		if usesGzip(c) {
+		if negotiateGzip(c) {
 			body = found.Gzip()
 		}
 		c.Data(http.StatusOK, found.Type, body)

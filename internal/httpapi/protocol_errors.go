@@ -10,10 +10,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// ProtocolError returns the answer that replaces p, if p is the answer of net/http to a request that
-// it cannot read; else nil. net/http writes such answers in plain text and in one call, some with 501
-// or 505. The replacement is a BAD_REQUEST in the form of every other error, and closes the
-// connection.
+// ProtocolError returns the answer that replaces p, if p is the answer of net/http to a request
+// that it cannot read; else nil. net/http writes such answers in plain text and in one call, some
+// with 501 or 505. The replacement is a BAD_REQUEST in the form of every other error, and closes
+// the connection.
 func ProtocolError(p []byte) []byte {
 	message := protocolError(p)
 	if message == "" {

@@ -54,9 +54,9 @@ const (
 
 // routes are the calls of the API. /randomPath is unlimited here, because issuePath itself applies
 // its rules, after the check of the sale's state. Limiters are not limited: an operator could not
-// correct a limit that is too low. Their key is a wildcard because an IPv6 network contains a slash.
-// No API key may call the routes of API keys, because it could make itself stronger keys. Signing in
-// needs no session, and signing out accepts an expired one.
+// correct a limit that is too low. Their key is a wildcard because an IPv6 network contains a
+// slash. No API key may call the routes of API keys, because it could make itself stronger keys.
+// Signing in needs no session, and signing out accepts an expired one.
 func (a *api) routes() []route {
 	const (
 		sales, sale = "/admin/sales", "/admin/sales/:goodsId"

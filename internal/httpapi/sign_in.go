@@ -69,8 +69,8 @@ func (a *api) signInCookie(r *http.Request) *http.Cookie {
 }
 
 // finishSignIn is where the issuer returns the browser. The cookie proves that this browser began
-// the sign-in. Another answer than a user leads to a page from which the user may try again. It does
-// not redirect, so that an issuer that refuses makes no loop.
+// the sign-in. Another answer than a user leads to a page from which the user may try again. It
+// does not redirect, so that an issuer that refuses makes no loop.
 func (a *api) finishSignIn(ctx context.Context, r *request) (response, error) {
 	if err := a.Limiter.LimitRoute(ctx, 0, seckill.Actor{}); err != nil {
 		return response{}, err // each code costs a call of the issuer

@@ -14,8 +14,8 @@ const (
 	maxRepeats = 1000
 )
 
-// passing matches what differs between equal errors: the time in that of an expired certificate, and
-// the port of a connection's own end.
+// passing matches what differs between equal errors: the time in that of an expired certificate,
+// and the port of a connection's own end.
 var passing = regexp.MustCompile(`current time \S+|:\d+->`)
 
 // written is the warnings that were written of late, by their hash. It is safe for concurrent use.

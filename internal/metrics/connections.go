@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Connections registers a program's connections to Redis, MySQL and RabbitMQ. down returns nil while
-// RabbitMQ accepts messages. Each scrape calls the functions, which read existing counts of the
-// pools, so that requests cost nothing more.
+// Connections registers a program's connections to Redis, MySQL and RabbitMQ. down returns nil
+// while RabbitMQ accepts messages. Each scrape calls the functions, which read existing counts of
+// the pools, so that requests cost nothing more.
 func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, down func() error) {
 	r.RedisPool(pool)
 	r.gaugeFunc("publisher_up", "1 while RabbitMQ accepts messages.",

@@ -299,8 +299,9 @@ func TestRequeue_UnwrittenOrderKeepsItsUnits(t *testing.T) {
 	h.becomes(2, sn, order.Created)
 }
 
-// TestRequeue_LeavesRoomForANewerOrder checks that a requeue takes no units beyond the limit that the
-// buyer has reached by an order on its way: MySQL lacks that order, and would refuse it afterwards.
+// TestRequeue_LeavesRoomForANewerOrder checks that a requeue takes no units beyond the limit that
+// the buyer has reached by an order on its way: MySQL lacks that order, and would refuse it
+// afterwards.
 func TestRequeue_LeavesRoomForANewerOrder(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(5, 1).GoodsID

@@ -99,8 +99,8 @@ func TestPublisher_WrongPasswordIsTheCause(t *testing.T) {
 	require.NotContains(t, p.Hosts(), "wrong")
 }
 
-// TestPublisher_NodeThatIsAwayHidesNoRefusal lists a broker that refuses the virtual host and a node
-// that is away. Whichever of them was tried last, the refusal is the cause.
+// TestPublisher_NodeThatIsAwayHidesNoRefusal lists a broker that refuses the virtual host and a
+// node that is away. Whichever of them was tried last, the refusal is the cause.
 func TestPublisher_NodeThatIsAwayHidesNoRefusal(t *testing.T) {
 	address := env.RabbitMQ(t).URL() + "no-such-host"
 	p := must.Get(rabbit.NewPublisher(rabbit.Options{

@@ -37,6 +37,7 @@ func NewRowID(at time.Time) (id uuid.UUID) {
 	own := uuid.Must(uuid.NewV7()) // never fails, as above
 	head, tail := binary.BigEndian.Uint64(own[:8]), binary.BigEndian.Uint64(own[8:])
 	ms, part := head>>16, head&0xfff // part of a millisecond
+	// 48 bits of at, the version, 12 bits of ms; the variant, 12 more of ms, 12 of part, 38 random.
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16|7<<12|ms>>12&0xfff)
 	binary.BigEndian.PutUint64(id[8:], 2<<62|ms&0xfff<<50|part<<38|tail&(1<<38-1))
 	return id

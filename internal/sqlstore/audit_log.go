@@ -50,7 +50,8 @@ func (s *Store) AuditTrail(
 		if err != nil {
 			return nil, err
 		}
-		// The entry of a webhook or an API key names its owner as the column's serializer writes it.
+		// The entry of a webhook or an API key names its owner as the column's serializer writes
+		// it.
 		q = q.Where(`(goods_id IN (SELECT goods_id FROM sales WHERE merchant_id = ?)
 			OR actor_id = ? AND actor_role = ?
 			OR goods_id = 0 AND INSTR(became, ?) > 0)`, f.MerchantID, f.MerchantID,

@@ -255,8 +255,8 @@ func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	require.Equal(t, after, third.Sale)
 }
 
-// TestAuditTrail_ListsActorAndChangedFields checks that the audit log lists each change with its actor
-// and the changed fields, newest first.
+// TestAuditTrail_ListsActorAndChangedFields checks that the audit log lists each change with its
+// actor and the changed fields, newest first.
 func (h fixture) TestAuditTrail_ListsActorAndChangedFields(t *testing.T) {
 	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: "7", Role: seckill.Merchant})
 	sale := h.draft(7, 10, 3) // the context has no actor

@@ -41,8 +41,8 @@ type DispatchStore interface {
 	// DueEndpoints lists at most limit enabled endpoints that are due and that nobody serves, the
 	// longest due first. Each has new events, or a delivery to send again.
 	DueEndpoints(ctx context.Context, now time.Time, limit int) ([]Endpoint, error)
-	// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one gets
-	// true.
+	// ClaimEndpoint takes the lease of a due endpoint until a moment. Of concurrent callers one
+	// gets true.
 	ClaimEndpoint(ctx context.Context, e Endpoint, lease string, now, until time.Time) (bool, error)
 	// LeasedEndpoint reads an endpoint that a lease still serves and that is enabled, else
 	// ErrLeaseLost.

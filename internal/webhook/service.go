@@ -35,8 +35,8 @@ type Store interface {
 	Deliveries(
 		ctx context.Context, endpointID string, state State, before string, limit int,
 	) ([]Delivery, error)
-	// RetryDelivery makes a dead delivery pending again, and a pending one due. ErrNoSuchDelivery, or
-	// Conflict for one that succeeded.
+	// RetryDelivery makes a dead delivery pending again, and a pending one due. ErrNoSuchDelivery,
+	// or Conflict for one that succeeded.
 	RetryDelivery(ctx context.Context, endpointID, id string, now time.Time) (Delivery, error)
 }
 

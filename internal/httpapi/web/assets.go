@@ -111,7 +111,9 @@ func pack(bodies map[string][]byte) *assets {
 		_, _ = sum.Write(bodies[name])
 		a.byName[name] = Asset{
 			Type: mediaType(name), Body: bodies[name],
-			Gzip: sync.OnceValue(func() []byte { return Compress(bodies[name], gzip.BestCompression) }),
+			Gzip: sync.OnceValue(func() []byte {
+				return Compress(bodies[name], gzip.BestCompression)
+			}),
 		}
 	}
 	a.version = hex.EncodeToString(sum.Sum(nil)[:8])

@@ -26,8 +26,8 @@ type Store interface {
 		ctx context.Context, goodsID int64, orderSns []string, now time.Time,
 	) ([]Cancellation, error)
 	// CancelForMerchant cancels one order of a status, created or paid, for the context's actor. It
-	// marks the payment of a paid one for a refund. A cancelled order is returned as it is; Err is a
-	// Conflict for any other status and for a shipped order.
+	// marks the payment of a paid one for a refund. A cancelled order is returned as it is; Err is
+	// a Conflict for any other status and for a shipped order.
 	CancelForMerchant(
 		ctx context.Context, goodsID int64, orderSn string, from order.Status, now time.Time,
 	) (Cancellation, error)

@@ -76,15 +76,16 @@ type Token struct {
 
 // Redis holds a sale's epoch, its gate, the lock of its rebuild, and its pending reservations.
 type Redis interface {
-	// View reads the current state of a sale; seckill.ErrNotLoaded, with Now set, if Redis lacks it.
+	// View reads the current state of a sale; seckill.ErrNotLoaded, with Now set, if Redis lacks
+	// it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one. It
 	// returns the lease of the master. The error is ErrFenced if Redis has a newer epoch.
 	Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error)
 	// Lease reads the lease and the time of the master of a goods, together.
 	Lease(ctx context.Context, goodsID int64) (Lease, error)
-	// OpenGate opens the gate of a loaded epoch for a time, or renews it; false if it is shut or the
-	// master has another epoch or lease.
+	// OpenGate opens the gate of a loaded epoch for a time, or renews it; false if it is shut or
+	// the master has another epoch or lease.
 	OpenGate(ctx context.Context, goodsID, epoch int64, t OpenTime) (bool, error)
 	// RenewGates renews the gates that times returns for the lease of each master.
 	RenewGates(

@@ -91,8 +91,8 @@ func (w *Worker) runOnce(ctx context.Context) {
 	}
 }
 
-// forget deletes a batch of a kind. It serves the tombstones of the next sales, so that a round does
-// not read every sale ever retired.
+// forget deletes a batch of a kind. It serves the tombstones of the next sales, so that a round
+// does not read every sale ever retired.
 func (w *Worker) forget(ctx context.Context, kind Kind, before time.Time) (int, error) {
 	if kind != Tombstones {
 		return w.Store.Forget(ctx, kind, before, batch)

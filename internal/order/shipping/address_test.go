@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCountries_AreThoseOfISO3166 checks the number of countries, and codes that were withdrawn, are
-// reserved, or name something else, such as UN.
+// TestCountries_AreThoseOfISO3166 checks the number of countries, and codes that were withdrawn,
+// are reserved, or name something else, such as UN.
 func TestCountries_AreThoseOfISO3166(t *testing.T) {
 	all := Countries()
 	require.Len(t, all, 249+1, "and Kosovo, whose XK carriers use")

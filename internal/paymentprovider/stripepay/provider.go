@@ -156,8 +156,8 @@ var errUnpayable = seckill.NewError(seckill.Conflict,
 
 // openError marks the refusals after which no buyer can know a page. A request that Stripe finds
 // invalid made none. A key that was used with other parameters, by a program with other settings,
-// may have made one. Its answer, which alone has the URL, got lost. An error of Stripe is the answer
-// to that key for a day.
+// may have made one. Its answer, which alone has the URL, got lost. An error of Stripe is the
+// answer to that key for a day.
 func openError(err error) error {
 	refusal, ok := errors.AsType[*stripe.Error](err)
 	if ok && (refusal.Code == stripe.ErrorCodeAmountTooSmall ||

@@ -23,8 +23,8 @@ type ruleFile struct {
 }
 
 // Load reads a rules file; an empty path means the defaults alone. A rule of the file replaces a
-// default of the same name, and has its route if it names none. Errors name the file's line. A file with an error stops the program:
-// operators would otherwise detect missing limits only in a rush.
+// default of the same name, and has its route if it names none. Errors name the file's line. A file
+// with an error stops the program: operators would otherwise detect missing limits only in a rush.
 func Load(path string) (*Rulebook, error) {
 	if path == "" {
 		return New(Defaults()...)

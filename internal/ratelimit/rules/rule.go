@@ -77,8 +77,8 @@ type Rule struct {
 	OnError      OnError      `yaml:"onError"`
 	// DryRun counts the requests that the rule would deny, and admits them.
 	DryRun bool `yaml:"dryRun"`
-	// Leases is how many permits a node may hold in advance for one key, 0 to 1000. From 2, it is at
-	// least the permits of a millisecond, with which all nodes together hold a burst at most. A
+	// Leases is how many permits a node may hold in advance for one key, 0 to 1000. From 2, it is
+	// at least the permits of a millisecond, with which all nodes together hold a burst at most. A
 	// lease is never more than a burst or the permits of a tenth of a second.
 	Leases int64 `yaml:"leases"`
 }

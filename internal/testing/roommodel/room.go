@@ -20,8 +20,8 @@ type Room struct {
 	Outstanding int64
 	Available   int64 // units on sale
 	Pending     int64 // units that are reserved and not yet in an order
-	// Held are units that can return before EndAt: of unpaid orders, and of stock moves that are not
-	// applied.
+	// Held are units that can return before EndAt: of unpaid orders, and of stock moves that are
+	// not applied.
 	Held int64
 }
 
