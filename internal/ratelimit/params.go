@@ -41,6 +41,9 @@ func (t Params) Limit() Limit { return t.limit.Value() }
 // InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
 
+// Accumulates reports whether permits accumulate at a rate up to a burst, as in all buckets.
+func (t Params) Accumulates() bool { return t.Kind == KindBucket || t.Kind == KindBursty }
+
 // CheckRedis returns a *FieldError unless the script supports this limit.
 func (t Params) CheckRedis() error {
 	switch {

@@ -41,6 +41,8 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	for _, limit := range []degradedLimit{
 		{"algorithm: token_bucket", 2000},
 		{"algorithm: reserve, maxWaitMillis: 1000", 3000},
+		{"algorithm: smooth_bursty, maxWaitMillis: 0", 2000},
+		{"algorithm: smooth_bursty, maxWaitMillis: 1000", 3000},
 	} {
 		for _, permits := range []int64{1, 2} {
 			for _, nodes := range []int{1, 2, 4} {
