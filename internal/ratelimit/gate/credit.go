@@ -15,7 +15,7 @@ import (
 func (g *Gate) Credit(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
-	before, err := g.Peek(ctx, rule, req)
+	before, err := g.peek(ctx, rule, req)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -23,7 +23,7 @@ func (g *Gate) Credit(
 		return ratelimit.Decision{}, err
 	}
 	g.keys.update(req.Key, func(k *keyState) { k.until = time.Time{} })
-	return g.Peek(ctx, rule, req)
+	return g.peek(ctx, rule, req)
 }
 
 // storeOf is the store that has the rule's limiters.

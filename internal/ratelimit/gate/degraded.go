@@ -58,11 +58,8 @@ func (g *Gate) takeLocal(res *Result) {
 // because its permits are soon void. So up to twice the limit passes in a window in which Redis
 // fails.
 func (g *Gate) takeDegraded(res *Result) {
-	req, now, may := res.request, g.opts.Now(), true
-	g.keys.update(req.Key, func(k *keyState) {
-		may = k.params != req.Params || k.mayOwe(now, req.N, g.nodes())
-	})
-	if !may {
+	req := res.request
+	if !g.mayOwe(&req) {
 		res.RetryAfter = probeInterval
 		return
 	}
@@ -72,6 +69,15 @@ func (g *Gate) takeDegraded(res *Result) {
 		res.debt = &debt
 		g.addDebt(req, req.N)
 	}
+}
+
+// mayOwe reports whether this node may admit a request without Redis.
+func (g *Gate) mayOwe(req *ratelimit.Request) (may bool) {
+	may = true
+	g.keys.update(req.Key, func(k *keyState) {
+		may = k.params != req.Params || k.mayOwe(g.opts.Now(), req.N, g.nodes())
+	})
+	return may
 }
 
 // takeShare decides in this node's memory by its share of the limit.

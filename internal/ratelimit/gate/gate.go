@@ -151,21 +151,49 @@ func (g *Gate) decide(ctx context.Context, rule *rules.Compiled, res *Result) er
 }
 
 // Peek returns the permits that a limiter has without a wait, and when it is full. It takes none.
-// Permits that nodes hold in advance count as taken. It returns within Options.Deadline. Errors are
-// failures of the shared store.
+// Permits that nodes hold in advance count as taken. It returns within Options.Deadline. If Redis
+// does not answer, it reads this node's share where the rule's onError is local. Other rules have
+// an error then.
 func (g *Gate) Peek(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
-	req.N, req.Min = req.Params.MaxPermits+1, 0 // no limiter ever grants so many, so nothing changes
-	ctx, cancel := context.WithTimeout(ctx, g.opts.Deadline)
-	defer cancel()
-	decisions, err := g.storeOf(rule, req.Params).TakeEach(ctx, req)
-	if err != nil {
-		return ratelimit.Decision{}, err
+	d, err := g.peek(ctx, rule, req)
+	if err == nil || ctx.Err() != nil || rule.OnError != rules.OnErrorLocal {
+		return d, err
 	}
-	d := decisions[0]
+	if req.N = 1; !g.mayOwe(&req) {
+		return ratelimit.Decision{}, nil
+	}
+	res := Result{request: unlimited(req)}
+	g.takeShare(&res)
+	return asRead(res.Decision), nil
+}
+
+// peek is Peek where Redis answers.
+func (g *Gate) peek(
+	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
+) (ratelimit.Decision, error) {
+	res := Result{request: unlimited(req)}
+	if rule.Scope == rules.ScopeNode || !req.Params.InRedis() {
+		g.takeLocal(&res)
+		return asRead(res.Decision), nil
+	}
+	timer := time.NewTimer(g.opts.Deadline)
+	defer timer.Stop()
+	d, err := g.takeDirect(ctx, rule, res.request, timer.C)
+	return asRead(d), err
+}
+
+// unlimited asks for so many permits that no limiter ever grants them, so nothing changes.
+func unlimited(req ratelimit.Request) ratelimit.Request {
+	req.N, req.Min = req.Params.MaxPermits+1, 0
+	return req
+}
+
+// asRead is the denial of such a request as the state of the limiter.
+func asRead(d ratelimit.Decision) ratelimit.Decision {
 	d.Never, d.Allowed = false, d.Remaining > 0
-	return d, nil
+	return d
 }
 
 // maxCachedLimits bounds the cache of paramsOf. Sales have few distinct rates.

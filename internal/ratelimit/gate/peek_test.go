@@ -1,0 +1,65 @@
+package gate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	"flashsale.dev/seckill/internal/testing/must"
+	"flashsale.dev/seckill/internal/testing/testclock"
+)
+
+// TestPeek_SilentRedisOpensTheBreaker reads a limiter of a Redis that does not answer. The clock
+// stands still, so the breaker makes no probe after the third failed call.
+func TestPeek_SilentRedisOpensTheBreaker(t *testing.T) {
+	store := &silent{}
+	b := book(t, `{rules: [{name: r, by: [goods], permitsPerSecond: 9, onError: closed}]}`)
+	g := newGate(t, b, store, gate.Options{Now: testclock.New().Now, Deadline: ms})
+	rule := must.Get(b.Find("r"))(t)
+	var request ratelimit.Request
+	rule.Request(&request, "1", b.Params(rule, "1", nil))
+	require.Eventually(t, func() bool { // a call may have begun before the third failure
+		before := store.calls.Load()
+		_, err := g.Peek(t.Context(), rule, request)
+		require.Error(t, err)
+		return before >= 3 && store.calls.Load() == before
+	}, 10*time.Second, ms)
+}
+
+// TestPeek_WithoutRedisReadsTheNodesShare reads a limiter while one of four nodes decides by its
+// share of the burst. Redis has answered a moment before, so the node may owe its part alone.
+func TestPeek_WithoutRedisReadsTheNodesShare(t *testing.T) {
+	for _, algorithm := range []string{
+		"token_bucket, permitsPerSecond: 0.5, burst: 8",
+		"fixed_window, limit: 8, interval: 1h",
+	} {
+		t.Run(algorithm, func(t *testing.T) {
+			down, clock := false, testclock.New()
+			store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
+			b := book(t, `{rules: [{name: r, by: [goods], algorithm: `+algorithm+`}]}`)
+			g := newGate(t, b, store, gate.Options{
+				Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return 4 },
+			})
+			rule := must.Get(b.Find("r"))(t)
+			remaining := func() int64 {
+				var request ratelimit.Request
+				rule.Request(&request, "1", b.Params(rule, "1", nil))
+				d := must.Get(g.Peek(t.Context(), rule, request))(t)
+				require.Equal(t, d.Remaining > 0, d.Allowed)
+				return d.Remaining
+			}
+			require.True(t, decide(t, g, "r", goods(1)).Allowed)
+			require.EqualValues(t, 7, remaining())
+			down = true
+			for left := int64(2); left > 0; left-- {
+				require.Equal(t, left, remaining())
+				require.True(t, decide(t, g, "r", goods(1)).Allowed)
+			}
+			require.Zero(t, remaining())
+			require.False(t, decide(t, g, "r", goods(1)).Allowed)
+		})
+	}
+}
