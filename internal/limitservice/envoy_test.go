@@ -1,12 +1,15 @@
 package limitservice_test
 
 import (
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
 	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -229,12 +232,40 @@ func TestEnvoy_WithoutRedisTheRuleDecides(t *testing.T) {
 	read := descriptor("open=x")
 	read.HitsAddend = wrapperspb.UInt64(0)
 	assert.Equal(t, allowed, s.decide(t, read).GetOverallCode())
+	share := descriptor("window=x")
+	share.HitsAddend = wrapperspb.UInt64(0)
+	assert.Equal(t, denied, s.decide(t, share).GetOverallCode(), "the node's share is used up")
 	closed := s.acquire(t, `{"rule": "closed", "key": "x"}`)
 	assert.Equal(t, 503, closed.Status)
 	assert.Equal(t, "UNAVAILABLE", closed.Reason)
 	s.wrote(t, "rule closed: redis did not decide in time")
 	assert.Equal(t, 503, s.do(t, "GET", "/v1/limiters/window/x", "").Status)
 	assert.Equal(t, 200, s.do(t, "GET", "/readyz", "").Status)
+}
+
+// TestEnvoy_DeniedRequestCallsNoRedis has a request whose first descriptor is denied by the denial
+// cache. The calls of the node's other workers are a few each second.
+func TestEnvoy_DeniedRequestCallsNoRedis(t *testing.T) {
+	redis := servers.Redis(t)
+	s := start(t, redis)
+	for range 3 {
+		require.Equal(t, allowed, s.decide(t, descriptor("window=d")).GetOverallCode())
+	}
+	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
+	defer client.Close()
+	require.NoError(t, client.ConfigResetStat(t.Context()).Err())
+	const requests = 500
+	for range requests {
+		r := s.decide(t, descriptor("window=d"), descriptor("client=d"), descriptor("client=e"))
+		require.Equal(t, codeList(denied, denied, allowed, allowed), codesOf(r))
+	}
+	stats := must.Get(client.Info(t.Context(), "commandstats").Result())(t)
+	found := regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`).FindStringSubmatch(stats)
+	calls := 0
+	if found != nil {
+		calls = must.Get(strconv.Atoi(found[1]))(t)
+	}
+	require.Less(t, calls, requests/2)
 }
 
 func TestGRPC_HasHealthAndReflection(t *testing.T) {
