@@ -88,12 +88,8 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 		return l.Limit, interval, err
 	}
 	limit = int64(l.PermitsPerSecond)
-	switch {
-	case l.Limit != 0 || l.IntervalSeconds != 0:
-		return 0, 0, BadField("permitsPerSecond",
-			"a window takes either this or limit and intervalSeconds")
-	case !(l.PermitsPerSecond >= 1 && l.PermitsPerSecond <= maxRate) ||
-		float64(limit) != l.PermitsPerSecond:
+	if !(l.PermitsPerSecond >= 1 && l.PermitsPerSecond <= maxRate) ||
+		float64(limit) != l.PermitsPerSecond {
 		return 0, 0, BadField("permitsPerSecond",
 			"of a window must be a whole number of 1 to %d; else set limit and intervalSeconds",
 			int64(maxRate))

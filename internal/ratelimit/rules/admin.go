@@ -118,6 +118,9 @@ func (a *Admin) effective(
 // permits. An invalid limit changes nothing: the error is a *ratelimit.FieldError.
 func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setting, error) {
 	rule, err := a.find(name, key)
+	if err == nil {
+		err = change.check()
+	}
 	if err != nil {
 		return Setting{}, err
 	}

@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -71,4 +72,15 @@ func TestAdmin_ChangeMeanwhileIsReadAgain(t *testing.T) {
 	require.ErrorContains(t, err, "other operators changed the limit")
 	require.Len(t, replaced, 3)
 	require.EqualValues(t, 5, a.burst(t, "1"))
+}
+
+// TestAdmin_RateHasOneForm checks that a change with both forms of a rate changes nothing.
+func TestAdmin_RateHasOneForm(t *testing.T) {
+	n, rate, limit := newNode(t, clientOf(t), nil, nil), 7.0, int64(3)
+	_, err := n.admin.Set(t.Context(), "r", "1",
+		rules.Change{PermitsPerSecond: &rate, Limit: &limit})
+	field, ok := errors.AsType[*ratelimit.FieldError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, "permitsPerSecond", field.Field)
+	require.Equal(t, "rule", must.Get(n.admin.Get(t.Context(), "r", "1"))(t).Source)
 }

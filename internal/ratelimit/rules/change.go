@@ -54,6 +54,17 @@ func ruleDefaults(c Change) ratelimit.Limit {
 	return l
 }
 
+// check returns a *ratelimit.FieldError for a change with both forms of a rate. Zeros are no form,
+// because a limiter is shown with all fields.
+func (c Change) check() error {
+	l := c.over(ratelimit.Limit{})
+	if l.PermitsPerSecond != 0 && (l.Limit != 0 || l.IntervalSeconds != 0) {
+		return ratelimit.BadField("permitsPerSecond",
+			"is a rate, as limit and intervalSeconds are: set one of both")
+	}
+	return nil
+}
+
 // WithDefaults completes the change with the defaults of its algorithm.
 func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) }
 

@@ -117,6 +117,9 @@ func (r Rule) compile() (*Compiled, error) {
 	if err := r.mergeDurations(); err != nil {
 		return nil, err
 	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	entries, err := r.entries()
 	if err != nil {
 		return nil, err

@@ -158,6 +158,25 @@ func TestChange_Apply(t *testing.T) {
 	require.ErrorContains(t, err, "burst")
 }
 
+// TestParse_RateHasOneForm checks that a rule with both forms of a rate is refused, for algorithms
+// of each kind. Zeros are no form, because a limiter is shown with all fields.
+func TestParse_RateHasOneForm(t *testing.T) {
+	for _, algorithm := range []string{
+		"token_bucket", "reserve", "smooth_bursty", "nginx", "leaky_queue, burst: 1",
+		"smooth_warming_up", "fixed_window", "sliding_window", "sub_windows", "sliding_log",
+	} {
+		const rule = "rules: [{name: r, scope: node, algorithm: %s, permitsPerSecond: 7, %s}]"
+		for _, second := range []string{
+			"limit: 3", "intervalSeconds: 2", "limit: 3, interval: 1s",
+		} {
+			_, err := rules.Parse(fmt.Appendf(nil, rule, algorithm, second))
+			require.ErrorContains(t, err, "permitsPerSecond: is a rate, as limit", algorithm)
+		}
+		_, err := rules.Parse(fmt.Appendf(nil, rule, algorithm, "limit: 0, intervalSeconds: 0"))
+		require.NoError(t, err, algorithm)
+	}
+}
+
 func TestLoad_AddsToTheDefaults(t *testing.T) {
 	b := must.Get(rules.Load(""))(t)
 	require.Equal(t, thousand, ruleNamed(t, b, "randomPath").WithDefaults())
