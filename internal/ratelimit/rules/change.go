@@ -88,6 +88,12 @@ func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	case c.Limit != nil || c.IntervalSeconds != nil:
 		l.PermitsPerSecond = 0
 	}
+	switch l.Algorithm { // so has the burst of these
+	case ratelimit.TokenBucket, ratelimit.Reserve:
+		if c.MaxBurstSeconds != nil {
+			l.Burst = 0
+		}
+	}
 	return c.over(l)
 }
 

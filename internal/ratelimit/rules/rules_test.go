@@ -158,6 +158,27 @@ func TestChange_Apply(t *testing.T) {
 	require.ErrorContains(t, err, "burst")
 }
 
+// TestChange_BurstHasOneForm checks that seconds replace a burst in permits, of the algorithms that
+// have both forms.
+func TestChange_BurstHasOneForm(t *testing.T) {
+	seconds, permits := 2.0, int64(7)
+	for algorithm, want := range map[ratelimit.Algorithm]int64{
+		ratelimit.TokenBucket: 20, ratelimit.Reserve: 20, ratelimit.Nginx: 51,
+		ratelimit.LeakyMeter: 50,
+	} {
+		held := ratelimit.Limit{
+			Algorithm: algorithm, PermitsPerSecond: 10, Burst: 50, NoDelay: true,
+		}
+		quota := func(change rules.Change) int64 {
+			quota, _ := must.Get(change.Apply(held).Params())(t).Quota()
+			return quota
+		}
+		require.Equal(t, want, quota(rules.Change{MaxBurstSeconds: &seconds}), algorithm)
+		require.Equal(t, quota(rules.Change{Burst: &permits}),
+			quota(rules.Change{MaxBurstSeconds: &seconds, Burst: &permits}), algorithm)
+	}
+}
+
 // TestParse_RateHasOneForm checks that a rule with both forms of a rate is refused, for algorithms
 // of each kind. Zeros are no form, because a limiter is shown with all fields.
 func TestParse_RateHasOneForm(t *testing.T) {
