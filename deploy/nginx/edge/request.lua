@@ -66,7 +66,7 @@ function M.is_buyer()
     (method == "GET" or method == "POST") and (var.content_length or "0") == "0" and not var.http_transfer_encoding
 end
 
--- Keys of the shared limits, as RedisKey in internal/ratelimit/rules/key.go makes them.
+-- Keys of the shared limits, as RedisKey in internal/ratelimit/rules/key.go makes them for buckets.
 local function hex(bytes)
   return (string.gsub(bytes, ".", function(c) return string.format("%02x", string.byte(c)) end))
 end

@@ -3,17 +3,22 @@ package gate
 import (
 	"strconv"
 
+	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// Waiting returns the number of callers that wait for Redis' answer on a key. Tests use it to wait
-// until all callers have arrived.
+// Waiting returns the number of callers that wait for Redis' answer on a key, whatever its limit.
+// Tests use it to wait until all callers have arrived.
 func (g *Gate) Waiting(rule, key string) (n int64) {
 	r, err := g.book.Find(rule)
 	if err != nil {
 		return 0
 	}
-	g.keys.with(r.RedisKey(key), g.opts.Now(), func(k *keyState) { n = k.waiting })
+	for _, kind := range []ratelimit.Kind{
+		ratelimit.KindBucket, ratelimit.KindFixed, ratelimit.KindSliding, ratelimit.KindLog,
+	} {
+		g.keys.update(r.RedisKey(key, kind), func(k *keyState) { n += k.waiting })
+	}
 	return n
 }
 
@@ -30,5 +35,5 @@ func GoodsKey(goods int64) string {
 	if err != nil {
 		return ""
 	}
-	return rule.RedisKey(strconv.FormatInt(goods, 10))
+	return rule.RedisKey(strconv.FormatInt(goods, 10), ratelimit.KindBucket)
 }

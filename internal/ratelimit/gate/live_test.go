@@ -80,6 +80,31 @@ func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	require.EqualValues(t, 2, *got.Remaining)
 }
 
+// TestAdmin_DeleteResetsTheLimiterOfEachAlgorithm removes a limit of another algorithm, and sets it
+// again. The node repeats a denial of the same limit for up to a second.
+func TestAdmin_DeleteResetsTheLimiterOfEachAlgorithm(t *testing.T) {
+	n := startNodeParts(t, servers.Redis(t).Addr())
+	window, limit, interval := ratelimit.FixedWindow, int64(3), 86400.0
+	admits := func(want int) {
+		total := 0
+		require.Eventually(t, func() bool {
+			total += admittedBy(t, n.gate, 1)
+			return total > 0
+		}, time.Minute, 10*ms)
+		require.Equal(t, want, total)
+	}
+	for range 2 {
+		admits(2)
+		must.Get(n.admin.Set(t.Context(), "r", "1", rules.Change{
+			Algorithm: &window, Limit: &limit, IntervalSeconds: &interval,
+		}))(t)
+		admits(3)
+		got := must.Get(n.admin.Get(t.Context(), "r", "1"))(t)
+		require.Zero(t, *got.Remaining)
+		require.NoError(t, n.admin.Delete(t.Context(), "r", "1"))
+	}
+}
+
 // TestSync_CountsNodes checks that a node's count rises when another node starts and falls when
 // that node stops.
 func TestSync_CountsNodes(t *testing.T) {

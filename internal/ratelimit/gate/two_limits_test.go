@@ -46,3 +46,27 @@ func TestGate_TwoLimitsOfOneKeyAreServed(t *testing.T) {
 		require.LessOrEqual(t, counts.of(gate.EventRedisCall), int64(callers*requests))
 	}
 }
+
+// TestGate_NodesWithTwoAlgorithmsKeepBothLimits has nodes whose rules differ in the algorithm, as
+// while a changed rules file is deployed node by node. Each algorithm admits its limit once.
+func TestGate_NodesWithTwoAlgorithmsKeepBothLimits(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	var gates []*gate.Gate
+	for _, algorithm := range []string{
+		"token_bucket, burst: 5, limit: 5", "fixed_window, limit: 5", "sliding_window, limit: 5",
+		"sliding_log, limit: 5",
+	} {
+		b := book(t, `{rules: [{name: r, by: [goods], interval: 24h, algorithm: `+algorithm+`}]}`)
+		gates = append(gates, newGate(t, b, redislimit.New(steadyClient(t, addr), nil),
+			gate.Options{Deadline: unhurried}))
+	}
+	admitted := 0
+	for range 50 {
+		for _, g := range gates {
+			if decide(t, g, "r", goods(1)).Allowed {
+				admitted++
+			}
+		}
+	}
+	require.Equal(t, 5*len(gates), admitted)
+}

@@ -90,7 +90,9 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	d, err := a.store.Peek(ctx, ratelimit.Request{Key: rule.RedisKey(key), Params: *params, N: 1})
+	d, err := a.store.Peek(ctx, ratelimit.Request{
+		Key: rule.RedisKey(key, params.Kind), Params: *params, N: 1,
+	})
 	if err != nil {
 		return Setting{}, err
 	}
@@ -154,7 +156,14 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	return a.store.Reset(ctx, rule.RedisKey(key))
+	for _, kind := range []ratelimit.Kind{
+		ratelimit.KindBucket, ratelimit.KindFixed, ratelimit.KindSliding, ratelimit.KindLog,
+	} {
+		if err := a.store.Reset(ctx, rule.RedisKey(key, kind)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxTries bounds how often a change begins again. Each further try means that another operator has

@@ -118,7 +118,7 @@ const SharedKey = "-"
 func (r *Compiled) Request(req *ratelimit.Request, key string, params *ratelimit.Params) {
 	req.Space, req.Key = r.Name, key
 	if r.Scope == ScopeGlobal {
-		req.Space, req.Key = "", r.RedisKey(key)
+		req.Space, req.Key = "", r.RedisKey(key, params.Kind)
 	}
 	req.Params = *params
 	req.N, req.Min, req.MaxWait = 1, 0, params.MaxWait()
@@ -126,22 +126,27 @@ func (r *Compiled) Request(req *ratelimit.Request, key string, params *ratelimit
 
 // RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the goods, so that
 // one script can decide several. Every other key has a tag of its own around the whole name. Those
-// keys spread over the cluster, and a hot one moves with its slot. The names of hot keys are kept,
-// so that most requests make none.
-func (r *Compiled) RedisKey(key string) string {
+// keys spread over the cluster, and a hot one moves with its slot. Each kind of limit that cannot
+// read another one's state has a key of its own: while nodes differ in the algorithm, each would
+// else drop what the others count. The names of hot keys are kept, so that most requests make none.
+func (r *Compiled) RedisKey(key string, kind ratelimit.Kind) string {
 	slot := &r.hot[maphash.String(r.seed, key)%uint64(len(r.hot))]
-	if hot := slot.Load(); hot != nil && hot.key == key {
+	if hot := slot.Load(); hot != nil && hot.key == key && hot.kind == kind {
 		return hot.redis
 	}
-	hot := &redisName{strings.Clone(key), r.redisKey(key)}
+	hot := &redisName{strings.Clone(key), kind, r.redisKey(key, kind)}
 	slot.Store(hot)
 	return hot.redis
 }
 
-func (r *Compiled) redisKey(key string) string {
+func (r *Compiled) redisKey(key string, kind ratelimit.Kind) string {
+	space := "ratelimit"
+	if kind != ratelimit.KindBucket && kind != ratelimit.KindBursty {
+		space += "-" + string(kind)
+	}
 	if r.By[0] == "goods" && key != SharedKey {
 		goods, _, _ := strings.Cut(key, ":")
-		return "{" + goods + "}:ratelimit:" + r.Name + ":" + key
+		return "{" + goods + "}:" + space + ":" + r.Name + ":" + key
 	}
-	return "ratelimit:{" + r.Name + ":" + key + "}"
+	return space + ":{" + r.Name + ":" + key + "}"
 }

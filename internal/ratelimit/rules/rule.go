@@ -93,8 +93,12 @@ type Compiled struct {
 	hot     [64]atomic.Pointer[redisName] // by seed, see Compiled.RedisKey
 }
 
-// redisName is a key and its name in Redis.
-type redisName struct{ key, redis string }
+// redisName is a key and its name in Redis for a kind of limits.
+type redisName struct {
+	key   string
+	kind  ratelimit.Kind
+	redis string
+}
 
 const (
 	maxLeases  = 1000
