@@ -1278,7 +1278,7 @@ type Limit struct {
 	// Parts Parts of the interval; for sub_windows.
 	Parts *int `json:"parts,omitempty"`
 
-	// PermitsPerSecond The alternative is limit per intervalSeconds.
+	// PermitsPerSecond The alternative is limit per intervalSeconds. Both are an error.
 	PermitsPerSecond *float32 `json:"permitsPerSecond,omitempty"`
 
 	// WarmupSeconds For smooth_warming_up.
@@ -1314,7 +1314,7 @@ type Limiter struct {
 	// Parts Parts of the interval; for sub_windows.
 	Parts *int `json:"parts,omitempty"`
 
-	// PermitsPerSecond The alternative is limit per intervalSeconds.
+	// PermitsPerSecond The alternative is limit per intervalSeconds. Both are an error.
 	PermitsPerSecond *float32 `json:"permitsPerSecond,omitempty"`
 
 	// Remaining Permits that would go now, of a single key.
@@ -2580,6 +2580,8 @@ type ClientInterface interface {
 
 	// DeleteLimiter Remove the key's own limit, and reset its count
 	//
+	// Of a rule of scope `node`, whose count is in the nodes' memory, it resets nothing.
+	//
 	// Corresponds with DELETE /admin/limiters/{type}/{key} (the `DeleteLimiter` operationId).
 	DeleteLimiter(ctx context.Context, pType string, key string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -3222,6 +3224,8 @@ func (c *Client) ListLimiters(ctx context.Context, params *ListLimitersParams, r
 }
 
 // DeleteLimiter Remove the key's own limit, and reset its count
+//
+// Of a rule of scope `node`, whose count is in the nodes' memory, it resets nothing.
 //
 // Corresponds with DELETE /admin/limiters/{type}/{key} (the `DeleteLimiter` operationId).
 func (c *Client) DeleteLimiter(ctx context.Context, pType string, key string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7104,6 +7108,8 @@ type ClientWithResponsesInterface interface {
 	ListLimitersWithResponse(ctx context.Context, params *ListLimitersParams, reqEditors ...RequestEditorFn) (*ListLimitersResponse, error)
 
 	// DeleteLimiterWithResponse Remove the key's own limit, and reset its count
+	//
+	// Of a rule of scope `node`, whose count is in the nodes' memory, it resets nothing.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16506,6 +16512,8 @@ func (c *ClientWithResponses) ListLimitersWithResponse(ctx context.Context, para
 }
 
 // DeleteLimiterWithResponse Remove the key's own limit, and reset its count
+//
+// Of a rule of scope `node`, whose count is in the nodes' memory, it resets nothing.
 //
 // Returns a wrapper object for the known response body format(s).
 //

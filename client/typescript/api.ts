@@ -312,7 +312,7 @@ export type Rate = {
 /** The algorithm decides which fields count. */
 export type Limit = {
   algorithm?: "token_bucket" | "reserve" | "smooth_bursty" | "nginx" | "leaky_queue" | "leaky_meter" | "fixed_window" | "sliding_window" | "sub_windows" | "sliding_log" | "smooth_warming_up";
-  /** The alternative is limit per intervalSeconds. */
+  /** The alternative is limit per intervalSeconds. Both are an error. */
   permitsPerSecond?: number;
   maxBurstSeconds?: number;
   maxWaitMillis?: number;
