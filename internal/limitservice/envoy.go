@@ -190,7 +190,7 @@ func (d *decisions) read(ctx context.Context, a ask) (gate.Result, error) {
 	if err != nil && (d.denied() || a.rule.OnError != rules.OnErrorClosed) {
 		return gate.Result{Decision: ratelimit.Decision{Allowed: true}, Degraded: true}, nil
 	}
-	now.Allowed = a.hits < 0 || now.Remaining > 0 || a.rule.DryRun
+	now.Allowed = a.hits < 0 || now.Allowed || a.rule.DryRun
 	return gate.Result{Decision: now}, err
 }
 

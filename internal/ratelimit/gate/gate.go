@@ -166,7 +166,7 @@ func (g *Gate) Peek(
 	}
 	res := Result{request: unlimited(req)}
 	g.takeShare(&res)
-	return asRead(res.Decision), nil
+	return res.asRead(), nil
 }
 
 // peek is Peek where Redis answers.
@@ -176,12 +176,16 @@ func (g *Gate) peek(
 	res := Result{request: unlimited(req)}
 	if rule.Scope == rules.ScopeNode || !req.Params.InRedis() {
 		g.takeLocal(&res)
-		return asRead(res.Decision), nil
+		return res.asRead(), nil
 	}
 	timer := time.NewTimer(g.opts.Deadline)
 	defer timer.Stop()
 	d, err := g.takeDirect(ctx, rule, res.request, timer.C)
-	return asRead(d), err
+	if err != nil {
+		return ratelimit.Decision{}, err
+	}
+	res.Decision = d
+	return res.asRead(), nil
 }
 
 // unlimited asks for so many permits that no limiter ever grants them, so nothing changes.
@@ -190,9 +194,15 @@ func unlimited(req ratelimit.Request) ratelimit.Request {
 	return req
 }
 
-// asRead is the denial of such a request as the state of the limiter.
-func asRead(d ratelimit.Decision) ratelimit.Decision {
+// asRead is the denial of such a request as the state of the limiter. Allowed means that one permit
+// would be: smooth_bursty lends it to a limiter that owes nothing.
+func (r *Result) asRead() ratelimit.Decision {
+	d := r.Decision
 	d.Never, d.Allowed = false, d.Remaining > 0
+	if r.request.Params.Kind == ratelimit.KindBursty {
+		_, empty := r.request.Params.Quota()
+		d.Allowed = d.ResetAfter <= empty
+	}
 	return d
 }
 

@@ -29,6 +29,40 @@ func TestPeek_SilentRedisOpensTheBreaker(t *testing.T) {
 	}, 10*time.Second, ms)
 }
 
+// TestPeek_AllowedMeansThatOnePermitWouldBe compares a read with the request after it, from a new
+// limiter on. A smooth_bursty admits a request when it has no permits: the next one pays for it.
+func TestPeek_AllowedMeansThatOnePermitWouldBe(t *testing.T) {
+	for _, algorithm := range []string{
+		"smooth_bursty, maxWaitMillis: 0", "smooth_bursty, maxBurstSeconds: 0, maxWaitMillis: 0",
+		"smooth_bursty, maxBurstSeconds: 3, maxWaitMillis: 0", "token_bucket", "nginx, burst: 2",
+		"leaky_meter, burst: 2", "fixed_window", "sliding_window", "sliding_log",
+	} {
+		for _, scope := range []string{"node", "global"} {
+			t.Run(algorithm+", "+scope, func(t *testing.T) {
+				clock := testclock.New()
+				b := book(t, `{rules: [{name: r, permitsPerSecond: 3, scope: `+scope+`, algorithm: `+
+					algorithm+`}]}`)
+				g := newGate(t, b, ratelimit.NewMemory(clock.Now), gate.Options{Now: clock.Now})
+				rule := must.Get(b.Find("r"))(t)
+				var request ratelimit.Request
+				rule.Request(&request, "1", b.Params(rule, "1", nil))
+				request.MaxWait = 0
+				admitted := 0
+				for range 60 {
+					read := must.Get(g.Peek(t.Context(), rule, request))(t)
+					took := must.Get(g.Take(t.Context(), rule, request))(t)
+					require.Equal(t, took.Allowed, read.Allowed, "%+v", took)
+					if took.Allowed {
+						admitted++
+					}
+					clock.Add(70 * ms)
+				}
+				require.Greater(t, admitted, 5)
+			})
+		}
+	}
+}
+
 // TestPeek_WithoutRedisReadsTheNodesShare reads a limiter while one of four nodes decides by its
 // share of the burst. Redis has answered a moment before, so the node may owe its part alone.
 func TestPeek_WithoutRedisReadsTheNodesShare(t *testing.T) {
