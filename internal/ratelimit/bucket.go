@@ -238,10 +238,10 @@ func (t *Params) CapFor(maxWait time.Duration) int64 {
 	return t.capFor(max(0, maxWait.Microseconds()))
 }
 
-// LargestRequest is the most permits that one request of a bucket gets if it waits maxWait at most.
-// Guava charges the next caller.
+// LargestRequest is the most permits that one request gets if it waits maxWait at most. In windows
+// nobody waits, and Guava charges the next caller.
 func (t *Params) LargestRequest(maxWait time.Duration) int64 {
-	if t.Kind == KindBursty {
+	if t.Kind != KindBucket {
 		return t.MaxPermits
 	}
 	return t.CapFor(maxWait) / t.Cost

@@ -122,3 +122,37 @@ rules:
 	require.False(t, decide(t, g, "r", goods(1)).Allowed,
 		"a degraded admission used one of five permits")
 }
+
+// TestGate_MoreThanTheNodesShareIsNotNever asks one of four nodes for more permits than its share
+// of the limit, while Redis does not answer and afterwards.
+func TestGate_MoreThanTheNodesShareIsNotNever(t *testing.T) {
+	for _, algorithm := range []string{
+		"token_bucket, burst: 8", "smooth_bursty", "fixed_window", "sliding_window", "sliding_log",
+	} {
+		t.Run(algorithm, func(t *testing.T) {
+			down, clock := true, testclock.New()
+			store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
+			b := book(t, `{rules: [{name: r, by: [goods], permitsPerSecond: 8, algorithm: `+
+				algorithm+`}]}`)
+			g := newGate(t, b, store, gate.Options{
+				Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return 4 },
+			})
+			rule := must.Get(b.Find("r"))(t)
+			take := func(n int64) gate.Result {
+				var request ratelimit.Request
+				rule.Request(&request, "1", b.Params(rule, "1", nil))
+				request.N = n
+				return must.Get(g.Take(t.Context(), rule, request))(t)
+			}
+			if algorithm != "smooth_bursty" { // which admits any request
+				out := take(8)
+				require.False(t, out.Allowed || out.Never)
+				require.Positive(t, out.RetryAfter)
+				require.True(t, take(9).Never)
+			}
+			down = false
+			clock.Add(time.Second)
+			require.True(t, take(8).Allowed)
+		})
+	}
+}

@@ -80,11 +80,16 @@ func (g *Gate) mayOwe(req *ratelimit.Request) (may bool) {
 	return may
 }
 
-// takeShare decides in this node's memory by its share of the limit.
+// takeShare decides in this node's memory by its share of the limit. A request that is larger than
+// the share alone may pass as soon as Redis decides.
 func (g *Gate) takeShare(res *Result) {
-	res.request.Space = degradedSpace
-	res.request.Params = res.request.Params.Share(g.nodes())
+	req := &res.request
+	largest := req.Params.LargestRequest(req.MaxWait)
+	req.Space, req.Params = degradedSpace, req.Params.Share(g.nodes())
 	g.takeLocal(res)
+	if res.Never && req.N <= largest {
+		res.Never, res.RetryAfter = false, probeInterval
+	}
 }
 
 // addDebt adds n permits to the debt of a key; a negative n subtracts them.
