@@ -317,6 +317,22 @@ func TestRequeue_LeavesRoomForANewerOrder(t *testing.T) {
 	h.settles(goods, 4, 1)
 }
 
+// TestRequeue_SucceedsAfterARebuild checks that a requeue that has met a shut gate does not block
+// the next one: its planned return belongs to an epoch that the rebuild has ended.
+func TestRequeue_SucceedsAfterARebuild(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	l := h.released(goods, 7)
+	h.mini.FlushAll()
+	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	h.runWorkers(settings())
+	h.settles(goods, 5, 0)
+	must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
+	h.becomes(7, l.OrderSn, order.Created)
+	h.settles(goods, 4, 1)
+}
+
 // deadRedis loses its connections as soon as it settles an order.
 type deadRedis struct {
 	deadletter.Redis

@@ -263,8 +263,9 @@ func (w *world) tryRequeue(p *proc, d *deadLetter, by int) bool {
 }
 
 // releaseFirst applies the moves of the failed order, apart from a planned return of another
-// request.
+// request in the epoch that this one has read.
 func (w *world) releaseFirst(p *proc, d *deadLetter, by int) bool {
+	epoch := w.db.goods[d.goods].epoch
 	for range 2 {
 		p.nap()
 		if w.now > by || !w.db.up {
@@ -274,7 +275,9 @@ func (w *world) releaseFirst(p *proc, d *deadLetter, by int) bool {
 		if len(moves) == 0 {
 			return true
 		}
-		w.applyMoves(p, slices.DeleteFunc(moves, func(m *move) bool { return m.at > w.now }))
+		w.applyMoves(p, slices.DeleteFunc(moves, func(m *move) bool {
+			return m.at > w.now && m.epoch >= epoch
+		}))
 	}
 	return false
 }

@@ -109,10 +109,14 @@ func (s *Service) Requeue(
 	if err != nil {
 		return order.Order{}, err
 	}
-	if err := s.releaseFirst(ctx, deadLetter); err != nil {
+	sale, err := s.Store.Sale(ctx, deadLetter.GoodsID)
+	if err != nil {
 		return order.Order{}, storeError(err)
 	}
-	o, err := s.revive(ctx, deadLetter, line)
+	if err := s.releaseFirst(ctx, deadLetter, sale.Epoch); err != nil {
+		return order.Order{}, storeError(err)
+	}
+	o, err := s.revive(ctx, deadLetter, line, sale)
 	if err != nil {
 		return o, storeError(err)
 	}
@@ -132,9 +136,10 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 }
 
 // releaseFirst applies the stock moves of the failed order before its units are reserved again. A
-// later application would release the new units. It skips a planned return, which belongs to
-// another call that requeues the order.
-func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
+// later application would release the new units. It skips a planned return of the present epoch,
+// which belongs to another call that requeues the order. One of an older epoch belongs to a call
+// that met a shut gate, or will meet it.
+func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter, epoch int64) error {
 	for range 2 {
 		moves, err := s.Store.MovesOfOrder(ctx, d.GoodsID, d.OrderSn)
 		if err != nil || len(moves) == 0 {
@@ -144,7 +149,9 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 		if err != nil {
 			return err
 		}
-		planned := func(m order.StockMove) bool { return m.MadeAt.After(now) }
+		planned := func(m order.StockMove) bool {
+			return m.MadeAt.After(now) && m.Epoch >= epoch
+		}
 		s.Releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
 	return seckill.NewUnavailable("the order's units are on their way back or being taken anew",
@@ -156,13 +163,9 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 // order, which another call has restored: its units may be pending, and a return would sell them
 // twice.
 func (s *Service) revive(
-	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
+	ctx context.Context, d order.DeadLetter, l reservation.OrderLine, sale seckill.Sale,
 ) (order.Order, error) {
 	at, err := order.ReadTimes(ctx, s.Store, s.PaymentTimeout)
-	if err != nil {
-		return order.Order{}, err
-	}
-	sale, err := s.Store.Sale(ctx, d.GoodsID)
 	if err != nil {
 		return order.Order{}, err
 	}
