@@ -221,9 +221,7 @@ func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 // NewWorkers wires the background workers: they write orders, relay, expire, reconcile and rebuild.
 // Any number of processes may run them.
 func NewWorkers(p Parts, s Settings) []Worker {
-	live := &livesales.List{
-		Store: p.Store, Redis: p.RedisStore, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
-	}
+	live := &livesales.List{Store: p.Store, Redis: p.RedisStore, Log: p.Log}
 	releaser := p.releaser()
 	rebuilder := p.Rebuilder(s)
 	publisher := rebuilder.Outbox

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
@@ -331,6 +332,31 @@ func TestRequeue_SucceedsAfterARebuild(t *testing.T) {
 	must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
 	h.becomes(7, l.OrderSn, order.Created)
 	h.settles(goods, 4, 1)
+}
+
+// TestRequeue_BringsARetiredSaleBack checks that the workers serve a sale again at once that was
+// closed long ago and retired, so that the operator who asks again need not wait.
+func TestRequeue_BringsARetiredSaleBack(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	l := h.released(goods, 7)
+	must.Get(h.Sales.Close(t.Context(), operator, goods))(t)
+	h.exec(`UPDATE sales SET closed_at = ?`, time.Now().Add(-30*24*time.Hour).UnixMilli())
+	retirer := rebuild.Retirer{Store: h.store, Redis: h.redis, Log: h.parts.Log}
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.True(t, h.retired(goods))
+	h.mini.FlushAll()
+	list := &livesales.List{Store: h.store, Log: h.parts.Log}
+	list.Refresh(t.Context())
+	require.Empty(t, list.Sales())
+	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
+	list.Refresh(t.Context())
+	require.Len(t, list.Sales(), 1)
+	h.runWorkers(settings())
+	h.settles(goods, 5, 0)
+	must.Get(h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID))(t)
+	h.becomes(7, l.OrderSn, order.Created)
 }
 
 // deadRedis loses its connections as soon as it settles an order.

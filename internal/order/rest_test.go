@@ -79,9 +79,7 @@ func TestRest_LostSaleIsRebuiltAfterARequest(t *testing.T) {
 	h.settles(sale.GoodsID, 9, 1)
 	stop()
 	h.copySale(sale.GoodsID, 1999)
-	list := &livesales.List{
-		Store: h.store, Redis: h.redis, PaymentTimeout: time.Hour, Log: h.parts.Log,
-	}
+	list := &livesales.List{Store: h.store, Redis: h.redis, Log: h.parts.Log}
 	list.Refresh(t.Context())
 	require.Equal(t, 2000, len(list.Sales()))
 	require.Eventually(t, func() bool {

@@ -44,18 +44,11 @@ func (s *Store) ExposedSales(
 	})
 }
 
-// LiveGoods lists the sales that background workers serve: exposed ones and those closed at
-// closedSince or later (zero: all), until they are retired.
-func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
-	q := s.liveGoods(ctx, closedSince).Omit("description", "image_url", "metadata").
-		Order("goods_id")
+// LiveGoods lists the sales that background workers serve: exposed and closed ones, until they are
+// retired. It is one statement, so that a sale closed meanwhile is listed exactly once.
+func (s *Store) LiveGoods(ctx context.Context) ([]seckill.Sale, error) {
+	q := live(s.read(ctx)).Omit("description", "image_url", "metadata").Order("goods_id")
 	return list("list live goods", q, saleRow.sale)
-}
-
-// liveGoods is one statement, so that a sale closed meanwhile is listed exactly once.
-func (s *Store) liveGoods(ctx context.Context, closedSince time.Time) *gorm.DB {
-	return live(s.read(ctx).Model(&saleRow{})).
-		Where("(status = ? OR closed_at >= ?)", seckill.Exposed, closedSince.UnixMilli())
 }
 
 // live selects the sales that are not retired. With the condition on the status it reads no others,
@@ -68,10 +61,8 @@ func live(q *gorm.DB) *gorm.DB {
 // LiveVersion sums a checksum of each row that LiveGoods lists: orders, cancellations and a
 // merchant's changes raise version, and a rebuild raises epoch. The goods id is a factor, because
 // one sale may leave the list while another enters it. The moduli bound the sum.
-func (s *Store) LiveVersion(
-	ctx context.Context, closedSince time.Time,
-) (version int64, err error) {
-	err = s.liveGoods(ctx, closedSince).Select(`COALESCE(SUM((goods_id % 65521 + 1) *
+func (s *Store) LiveVersion(ctx context.Context) (version int64, err error) {
+	err = live(s.read(ctx).Model(&saleRow{})).Select(`COALESCE(SUM((goods_id % 65521 + 1) *
 		((version + 1000003 * epoch) % 16777213)), 0)`).Scan(&version).Error
 	return version, wrapError("read the version of the live goods", err)
 }

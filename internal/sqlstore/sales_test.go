@@ -100,24 +100,31 @@ func (h fixture) TestCloseSale_ClosesOnce(t *testing.T) {
 	h.writeOrder(sale, 9) // an order that was taken before the close
 }
 
-func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
+func (h fixture) TestLiveGoods_ListsExposedAndClosedSales(t *testing.T) {
+	tomorrow := today.Add(24 * time.Hour)
 	h.draft(1, 10, 1)
-	on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
-	must.Get(h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour)))(t)
-	must.Get(h.CloseSale(t.Context(), old.GoodsID, today))(t)
-	require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID},
-		goodsIDs(must.Get(h.LiveGoods(t.Context(), today.Add(time.Hour)))(t)))
+	on, closed, retired := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
+	for _, sale := range []seckill.Sale{closed, retired} {
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
+	}
+	require.True(t, must.Get(h.Retire(t.Context(), retired.GoodsID, 1, tomorrow, tomorrow))(t))
+	require.ElementsMatch(t, []int64{on.GoodsID, closed.GoodsID},
+		goodsIDs(must.Get(h.LiveGoods(t.Context()))(t)))
 }
 
 // TestLiveVersion_ChangesWithTheLiveSales checks every step that changes the row of a live sale, or
 // the list of them. Time stands still, so that the version depends on no clock.
 func (h fixture) TestLiveVersion_ChangesWithTheLiveSales(t *testing.T) {
 	ctx := t.Context()
-	version := func() int64 { return must.Get(h.LiveVersion(ctx, today))(t) }
+	version := func() int64 { return must.Get(h.LiveVersion(ctx))(t) }
 	last := version()
 	require.Zero(t, last)
 	draft := h.draft(1, 10, 5)
 	require.Equal(t, last, version(), "a draft is not live")
+	retire := func(at any) {
+		q := h.db.Exec("UPDATE sales SET retired_at = ? WHERE goods_id = ?", at, draft.GoodsID)
+		require.NoError(t, q.Error)
+	}
 	var sn string
 	for _, step := range []struct {
 		name string
@@ -133,24 +140,24 @@ func (h fixture) TestLiveVersion_ChangesWithTheLiveSales(t *testing.T) {
 		{"rebuild", func() { h.beginEpoch(draft.GoodsID) }},
 		{"close", func() { must.Get(h.CloseSale(ctx, draft.GoodsID, today))(t) }},
 		{"another sale", func() { h.exposed(10, 1) }},
+		{"retire", func() { retire(1) }},
+		{"a change of the retired sale", func() { retire(nil) }},
 	} {
 		step.do()
 		require.NotEqual(t, last, version(), step.name)
 		last = version()
 	}
-	require.NotEqual(t, last, must.Get(h.LiveVersion(ctx, today.Add(time.Hour)))(t),
-		"the closed sale leaves the list")
 }
 
 // TestLiveVersion_DiffersForAnotherSale checks that a sale that leaves the list while another one
 // with the same version and epoch enters it is noticed.
 func (h fixture) TestLiveVersion_DiffersForAnotherSale(t *testing.T) {
-	version := func() int64 {
-		return must.Get(h.LiveVersion(t.Context(), today.Add(time.Hour)))(t)
-	}
+	version := func() int64 { return must.Get(h.LiveVersion(t.Context()))(t) }
+	tomorrow := today.Add(24 * time.Hour)
 	leaves := h.exposed(10, 1)
 	before := version()
 	must.Get(h.CloseSale(t.Context(), leaves.GoodsID, today))(t)
+	require.True(t, must.Get(h.Retire(t.Context(), leaves.GoodsID, 1, tomorrow, tomorrow))(t))
 	enters := h.exposed(10, 1)
 	require.Equal(t, []int64{leaves.Version, leaves.Epoch}, []int64{enters.Version, enters.Epoch})
 	require.NotEqual(t, before, version())
@@ -308,7 +315,7 @@ func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	require.True(t, retire(1, later))
 
 	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
-	require.Empty(t, must.Get(h.LiveGoods(ctx, time.Unix(0, 0)))(t))
+	require.Empty(t, must.Get(h.LiveGoods(ctx))(t))
 	require.Empty(t, must.Get(h.RetiredBetween(ctx, today, later, 0, 10))(t))
 	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second), 0, 10))(t), 1)
 }

@@ -15,11 +15,10 @@ import (
 
 // Store lists the sales that background workers serve.
 type Store interface {
-	// LiveGoods lists exposed sales, and sales that were closed at a moment or later. It leaves
-	// out retired sales.
-	LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error)
+	// LiveGoods lists exposed and closed sales. It leaves out retired sales.
+	LiveGoods(ctx context.Context) ([]seckill.Sale, error)
 	// LiveVersion changes with every change of what LiveGoods lists.
-	LiveVersion(ctx context.Context, closedSince time.Time) (int64, error)
+	LiveVersion(ctx context.Context) (int64, error)
 	// HasUnpaid reports whether orders of a goods are created and not paid.
 	HasUnpaid(ctx context.Context, goodsID int64) (bool, error)
 }
@@ -42,18 +41,16 @@ type Sale struct {
 
 // List holds the sales that background workers serve. Several goroutines may use it.
 type List struct {
-	Store          Store
-	Redis          Redis
-	PaymentTimeout time.Duration // for which an order may stay unpaid
-	Log            *slog.Logger
+	Store Store
+	Redis Redis
+	Log   *slog.Logger
 
-	mu        sync.Mutex
-	sales     []*Sale        // replaced, never changed; the lock guards the elements
-	asked     map[int64]bool // the goods ids of the last EndedRests
-	version   int64
-	turn      int            // in sales, of the next check
-	allReadAt time.Time      // of the last full refresh
-	allSales  []seckill.Sale // its result
+	mu      sync.Mutex
+	sales   []*Sale        // replaced, never changed; the lock guards the elements
+	asked   map[int64]bool // the goods ids of the last EndedRests
+	version int64
+	turn    int       // in sales, of the next check
+	readAt  time.Time // when the rows were last read
 }
 
 const (
@@ -68,10 +65,8 @@ const (
 	restAfter = 20 * time.Second
 	// minPart is how many sales each check reads at least, so that a few are read in seconds.
 	minPart = 20
-	// FullInterval is the time between full refreshes, which scan every sale ever closed.
+	// FullInterval is the longest time between two refreshes that read the rows.
 	FullInterval = time.Minute
-	// liveAfterClose is how long after its last payment deadline a closed sale is in every refresh.
-	liveAfterClose = 24 * time.Hour
 )
 
 // Run refreshes and checks the list until ctx ends. Each step has its own goroutine, because a loss
@@ -84,63 +79,48 @@ func (l *List) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Refresh reads the list once if it has changed. A full refresh also reads sales that were closed
-// long ago and are not retired, for example because Redis could not take units back.
+// Refresh reads the list if it has changed, and once a minute in any case. It includes sales that
+// were closed long ago and are not retired: Redis could not take units back, or an operator
+// requeues an order.
 func (l *List) Refresh(ctx context.Context) {
 	workers.Warn(ctx, l.Log, "cannot list live sales, using the last list", l.refresh(ctx))
 }
 
 func (l *List) refresh(ctx context.Context) error {
-	since := time.Now().Add(-l.PaymentTimeout - liveAfterClose)
 	// The version is read before the rows: the next refresh finds a change in between.
-	version, err := l.Store.LiveVersion(ctx, since)
+	version, err := l.Store.LiveVersion(ctx)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
-	full, changed := time.Since(l.allReadAt) >= FullInterval, version != l.version
+	unchanged := time.Since(l.readAt) < FullInterval && version == l.version
 	l.mu.Unlock()
-	if full {
-		since = time.Unix(0, 0)
-	} else if !changed {
+	if unchanged {
 		return nil
 	}
-	sales, err := l.Store.LiveGoods(ctx, since)
+	sales, err := l.Store.LiveGoods(ctx)
 	if err == nil {
-		l.keep(sales, version, full)
+		l.keep(sales, version)
 	}
 	return err
 }
 
-// keep stores a list. Between full refreshes it keeps the old sales of the last full one. A sale
-// whose row changed is not at rest.
-func (l *List) keep(sales []seckill.Sale, version int64, full bool) {
+// keep stores a list. A sale whose row changed is not at rest.
+func (l *List) keep(sales []seckill.Sale, version int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.version = version
-	if full {
-		l.allReadAt, l.allSales = time.Now(), sales
-	}
+	l.version, l.readAt = version, time.Now()
 	known := make(map[int64]*Sale, len(l.sales))
 	for _, s := range l.sales {
 		known[s.GoodsID] = s
 	}
-	listed := make(map[int64]bool, len(sales))
 	l.sales = make([]*Sale, 0, len(sales))
-	add := func(sale seckill.Sale) {
+	for _, sale := range sales {
 		s := known[sale.GoodsID]
 		if s == nil || s.Sale != sale {
 			s = &Sale{Sale: sale}
 		}
-		l.sales, listed[sale.GoodsID] = append(l.sales, s), true
-	}
-	for _, s := range sales {
-		add(s)
-	}
-	for _, s := range l.allSales {
-		if s.Status == seckill.Closed && !listed[s.GoodsID] {
-			add(s)
-		}
+		l.sales = append(l.sales, s)
 	}
 }
 

@@ -54,14 +54,14 @@ func (s *servers) answer() error {
 
 func byID(a, b seckill.Sale) int { return cmp.Compare(a.GoodsID, b.GoodsID) }
 
-func (s *servers) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+func (s *servers) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	s.Lock()
 	defer s.Unlock()
 	s.listed++
 	return slices.SortedFunc(maps.Values(s.rows), byID), s.answer()
 }
 
-func (s *servers) LiveVersion(context.Context, time.Time) (v int64, err error) {
+func (s *servers) LiveVersion(context.Context) (v int64, err error) {
 	s.Lock()
 	defer s.Unlock()
 	for _, row := range s.rows {
@@ -126,9 +126,7 @@ func inRest(t *testing.T, sales int64, test func(t *testing.T, s *servers, l *Li
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServers(sales)
-		l := &List{
-			Store: s, Redis: s, PaymentTimeout: time.Hour, Log: slog.New(slog.DiscardHandler),
-		}
+		l := &List{Store: s, Redis: s, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()

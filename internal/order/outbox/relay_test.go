@@ -28,9 +28,9 @@ type twoShards struct {
 	away atomic.Bool
 }
 
-func (*twoShards) LiveVersion(context.Context, time.Time) (int64, error) { return 1, nil }
+func (*twoShards) LiveVersion(context.Context) (int64, error) { return 1, nil }
 
-func (*twoShards) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+func (*twoShards) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	of := make(map[int]seckill.Sale)
 	for id := int64(1); len(of) < 2; id++ {
 		of[order.Shard(id, 2)] = seckill.Sale{GoodsID: id}

@@ -31,11 +31,11 @@ type lostRedis struct {
 	lost *lostSales
 }
 
-func (l *lostSales) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+func (l *lostSales) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	return l.sales, nil
 }
 
-func (*lostSales) LiveVersion(context.Context, time.Time) (int64, error) { return 0, nil }
+func (*lostSales) LiveVersion(context.Context) (int64, error) { return 0, nil }
 
 func (*lostSales) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
 

@@ -40,14 +40,14 @@ func (s *servers) Now(context.Context) (time.Time, error) {
 	return time.Now(), answer(&s.mysqlDown)
 }
 
-func (s *servers) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+func (s *servers) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	on := seckill.Sale{Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour), Total: 10}
 	lost, kept := on, on
 	lost.GoodsID, kept.GoodsID = 41, 42
 	return []seckill.Sale{lost, kept}, nil
 }
 
-func (s *servers) LiveVersion(context.Context, time.Time) (int64, error) { return 0, nil }
+func (s *servers) LiveVersion(context.Context) (int64, error) { return 0, nil }
 
 func (s *servers) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
 
@@ -125,7 +125,7 @@ func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 func sampleThroughOutages(t *testing.T) {
 	s := &servers{samples: make(chan reconcile.Sample)}
 	log := slog.New(slog.DiscardHandler)
-	live := &livesales.List{Store: s, Redis: s, PaymentTimeout: time.Hour, Log: log}
+	live := &livesales.List{Store: s, Redis: s, Log: log}
 	live.Refresh(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -182,7 +182,7 @@ func restingSale() seckill.Sale {
 	}
 }
 
-func (s *resting) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+func (s *resting) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	return []seckill.Sale{restingSale()}, nil
 }
 
@@ -208,7 +208,7 @@ func TestReconciler_SamplesSaleAtRestFromItsRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &resting{servers: &servers{samples: make(chan reconcile.Sample)}}
 		log := slog.New(slog.DiscardHandler)
-		live := &livesales.List{Store: s, Redis: s, PaymentTimeout: time.Hour, Log: log}
+		live := &livesales.List{Store: s, Redis: s, Log: log}
 		live.Refresh(t.Context())
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
@@ -239,7 +239,7 @@ func TestReconciler_SamplesSaleAtRestFromItsRow(t *testing.T) {
 func TestReconciler_ComparesHoldingsHourly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := &servers{}, slog.New(slog.DiscardHandler)
-		live := &livesales.List{Store: s, PaymentTimeout: time.Hour, Log: log}
+		live := &livesales.List{Store: s, Log: log}
 		live.Refresh(t.Context())
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
