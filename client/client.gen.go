@@ -2508,7 +2508,8 @@ type ClientInterface interface {
 
 	// CreateAPIKeyWithBody Make a key for a merchant's back end
 	//
-	// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+	// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+	// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2517,7 +2518,8 @@ type ClientInterface interface {
 
 	// CreateAPIKey Make a key for a merchant's back end
 	//
-	// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+	// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+	// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3063,7 +3065,8 @@ func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, req
 
 // CreateAPIKeyWithBody Make a key for a merchant's back end
 //
-// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3082,7 +3085,8 @@ func (c *Client) CreateAPIKeyWithBody(ctx context.Context, contentType string, b
 
 // CreateAPIKey Make a key for a merchant's back end
 //
-// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7023,7 +7027,8 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAPIKeyWithBodyWithResponse Make a key for a merchant's back end
 	//
-	// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+	// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+	// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7032,7 +7037,8 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAPIKeyWithResponse Make a key for a merchant's back end
 	//
-	// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+	// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+	// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16373,7 +16379,8 @@ func (c *ClientWithResponses) ListAPIKeysWithResponse(ctx context.Context, param
 
 // CreateAPIKeyWithBodyWithResponse Make a key for a merchant's back end
 //
-// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16388,7 +16395,8 @@ func (c *ClientWithResponses) CreateAPIKeyWithBodyWithResponse(ctx context.Conte
 
 // CreateAPIKeyWithResponse Make a key for a merchant's back end
 //
-// The response is the only one with the key. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
+// The response is the only one with the key. If it is lost or `UNAVAILABLE`, the list may show a key that nobody has: revoke it
+// and make another. `CONFLICT`: the merchant has 100 valid keys. No API key may call this.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -98,7 +98,9 @@ func (s *Service) Create(
 		ID: id, MerchantID: n.MerchantID, Name: n.Name, Scopes: inOrder(n.Scopes),
 		Hash: hashOf(secret), CreatedBy: by.ID, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
-	return k, text, unreachable(s.Store.AddAPIKey(seckill.WithActor(ctx, by), k))
+	err = s.Store.AddAPIKey(seckill.WithActor(ctx, by), k)
+	return k, text, seckill.OrUnavailable(err,
+		"the key may have been made without this answer; if the list shows it, revoke it")
 }
 
 // inOrder returns the scopes in the order of Scopes.
