@@ -80,6 +80,10 @@ func isRing(f validator.FieldLevel) bool {
 // isAddr accepts host:port. The host may be empty, which means all interfaces, and may have
 // characters that Compose allows and a DNS name does not.
 func isAddr(f validator.FieldLevel) bool {
-	_, port, err := net.SplitHostPort(f.Field().String())
-	return err == nil && port != ""
+	_, port, err := net.SplitHostPort(strings.TrimSpace(f.Field().String())) // an item of a list
+	if err != nil || port == "" {
+		return false
+	}
+	_, err = net.LookupPort("tcp", port) // a number, or the name of a service of this machine
+	return err == nil
 }

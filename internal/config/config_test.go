@@ -118,11 +118,44 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 	require.NotContains(t, err.Error(), "tooshort", "the error contains a secret")
 }
 
+// TestLoad_SpacesAroundAValueDoNotCount reads values with the line break of a file, or with spaces. A
+// password and a secret that signs keep theirs.
+func TestLoad_SpacesAroundAValueDoNotCount(t *testing.T) {
+	cfg, _, err := Load(API, []string{
+		secret, "SECKILL_HTTP_ADDR= :80", "SECKILL_OPS_ADDR=127.0.0.1:90\r", "SECKILL_LOG_FORMAT= ",
+		"SECKILL_PAYMENT_TIMEOUT=1m\n", "SECKILL_OIDC_ROLE_CLAIM=a.b ", "SECKILL_REDIS_PASSWORD= p\n",
+		"SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef\n",
+		"SECKILL_STRIPE_SECRET_KEY=sk\n", "SECKILL_STRIPE_WEBHOOK_SECRET=whsec\n",
+	})
+	require.NoError(t, err)
+	require.Equal(t, ":80", cfg.HTTP.Addr)
+	require.Equal(t, "127.0.0.1:90", cfg.Program.OpsAddr)
+	require.Equal(t, "json", cfg.Program.LogFormat, "nothing but spaces keeps the default")
+	require.Equal(t, time.Minute, cfg.Order.PaymentTimeout)
+	require.Equal(t, "a.b", cfg.OIDC.RoleClaim)
+	require.EqualValues(t, " p\n", cfg.Redis.Password)
+	require.EqualValues(t, "0123456789abcdef0123456789abcdef\n", cfg.Auth.OrderSecret)
+	require.EqualValues(t, "sk whsec", cfg.Payment.StripeKey+" "+cfg.Payment.WebhookSecret)
+}
+
+// TestLoad_ProblemNamesTheForm checks that an operator reads which values a setting may have.
+func TestLoad_ProblemNamesTheForm(t *testing.T) {
+	for setting, want := range map[string]string{
+		"SECKILL_PAYMENT_TIMEOUT=15":      "must be a duration such as 500ms or 15s",
+		"SECKILL_ORDER_SHARDS=4.5":        "SECKILL_ORDER_SHARDS: must be a whole number (queues)",
+		"SECKILL_HTTP_ADDR=:99999":        `SECKILL_HTTP_ADDR: is ":99999", must be host:port`,
+		"SECKILL_OPS_ADDR=127.0.0.1:none": `SECKILL_OPS_ADDR: is "127.0.0.1:none", must be host:port`,
+	} {
+		_, _, err := Load(API, []string{secret, setting})
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // TestLoad_ValueThatDoesNotParseIsOneProblem checks that no range of its zero value is reported
 // too.
 func TestLoad_ValueThatDoesNotParseIsOneProblem(t *testing.T) {
 	_, _, err := Load(API, []string{secret, "SECKILL_GATE_LIFETIME=5"})
-	require.ErrorContains(t, err, "SECKILL_GATE_LIFETIME: must be duration")
+	require.ErrorContains(t, err, "SECKILL_GATE_LIFETIME: must be a duration")
 	require.NotContains(t, err.Error(), "0s")
 }
 

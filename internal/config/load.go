@@ -3,8 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 )
@@ -62,11 +64,22 @@ func values(settings []Setting, provided map[string]string) map[string]string {
 		values[s.Name] = s.Default
 	}
 	for _, s := range settings {
-		if v := provided[s.Name]; v != "" {
+		v := provided[s.Name]
+		if !keepsSpaces(s) {
+			v = strings.TrimSpace(v)
+		}
+		if v != "" {
 			values[s.Name] = v
 		}
 	}
 	return values
+}
+
+// keepsSpaces reports whether spaces around a value, such as the line break of a file, belong to
+// it. A password may have some, and a secret without them would sign differently. Stripe's secrets
+// have none.
+func keepsSpaces(s Setting) bool {
+	return s.field.Type == reflect.TypeFor[Secret]() && !strings.HasPrefix(s.Name, prefix+"STRIPE_")
 }
 
 // parse fills cfg from the values. unparsed names the settings that it could not parse. The library
@@ -102,5 +115,16 @@ func named(err error, settings []Setting) (string, error) {
 		return "", err
 	}
 	name := settings[i].Name
-	return name, fmt.Errorf("%s: must be %s: %w", name, settings[i].Unit, e.Err)
+	return name, fmt.Errorf("%s: must be %s: %w", name, formOf(settings[i]), e.Err)
+}
+
+// formOf returns what the value of a setting must be.
+func formOf(s Setting) string {
+	switch s.field.Type {
+	case reflect.TypeFor[time.Duration]():
+		return "a duration such as 500ms or 15s"
+	case reflect.TypeFor[int]():
+		return "a whole number (" + s.Unit + ")"
+	}
+	return s.Unit
 }
