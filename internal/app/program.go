@@ -142,12 +142,16 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 	}, errors.Join(err, keysErr, allowErr)
 }
 
-// Listen opens an address that a setting has. Its error names the setting and the address.
+// Listen opens an address that a setting has. Its error names the setting, the address and the
+// remedy.
 func Listen(ctx context.Context, setting, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (%s; choose a free port): %w", addr, setting,
-			err)
+		remedy := "must be host:port of this machine"
+		if errors.Is(err, syscall.EADDRINUSE) {
+			remedy = "choose a free port"
+		}
+		return nil, fmt.Errorf("listen on %s (%s; %s): %w", addr, setting, remedy, err)
 	}
 	return l, nil
 }

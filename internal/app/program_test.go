@@ -30,3 +30,16 @@ func TestStart_HelpHasTheEnvironmentOnce(t *testing.T) {
 		require.Equal(t, 1, strings.Count(out.String(), "Environment:"))
 	}
 }
+
+// TestListen_NamesWhatToCorrect checks that only a port in use asks for another port.
+func TestListen_NamesWhatToCorrect(t *testing.T) {
+	used, err := Listen(t.Context(), "SECKILL_HTTP_ADDR", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer used.Close()
+	_, err = Listen(t.Context(), "SECKILL_HTTP_ADDR", used.Addr().String())
+	require.ErrorContains(t, err, "(SECKILL_HTTP_ADDR; choose a free port)")
+	for _, addr := range []string{"8080", "192.0.2.1:0", "127.0.0.1:99999"} {
+		_, err = Listen(t.Context(), "-addr", addr)
+		require.ErrorContains(t, err, "(-addr; must be host:port of this machine)")
+	}
+}
