@@ -66,10 +66,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var c commands
 	// An empty setting has its default, as in the programs; kong would take it for a value.
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if value == "" && strings.HasPrefix(name, "SECKILL_") {
-			_ = os.Unsetenv(name)
+	for _, s := range config.Settings("") {
+		if value := s.Trim(os.Getenv(s.Name)); value != "" {
+			_ = os.Setenv(s.Name, value)
+		} else {
+			_ = os.Unsetenv(s.Name)
 		}
 	}
 	// kong ends the process after -help and -version unless it gets another exit function. A

@@ -154,6 +154,21 @@ func TestRedisAddrs_WrongOneIsNamedWithoutItsPassword(t *testing.T) {
 	}
 }
 
+// TestVariable_SpacesAroundItDoNotCount reads the line breaks of a file, as the programs do. A
+// password keeps them.
+func TestVariable_SpacesAroundItDoNotCount(t *testing.T) {
+	t.Setenv("SECKILL_MYSQL_DSN", "a:b@tcp(127.0.0.1:1)/c")
+	t.Setenv("SECKILL_REDIS_PASSWORD", "p\n")
+	for name, value := range map[string]string{
+		"SECKILL_PAYMENT_TIMEOUT": "15m\r", "SECKILL_REDIS_TLS": " false", "SECKILL_ORDER_SHARDS": " ",
+	} {
+		t.Setenv(name, value)
+	}
+	err := run(t.Context(), []string{"rebuild", "7"}, nil, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "no server answers at 127.0.0.1:1")
+	require.Equal(t, "p\n", os.Getenv("SECKILL_REDIS_PASSWORD"))
+}
+
 // TestEmptyVariable_HasItsDefault asks for a sale that does not exist, which needs no Redis.
 func TestEmptyVariable_HasItsDefault(t *testing.T) {
 	for _, name := range []string{

@@ -64,22 +64,21 @@ func values(settings []Setting, provided map[string]string) map[string]string {
 		values[s.Name] = s.Default
 	}
 	for _, s := range settings {
-		v := provided[s.Name]
-		if !keepsSpaces(s) {
-			v = strings.TrimSpace(v)
-		}
-		if v != "" {
+		if v := s.Trim(provided[s.Name]); v != "" {
 			values[s.Name] = v
 		}
 	}
 	return values
 }
 
-// keepsSpaces reports whether spaces around a value, such as the line break of a file, belong to
-// it. A password may have some, and a secret without them would sign differently. Stripe's secrets
-// have none.
-func keepsSpaces(s Setting) bool {
-	return s.field.Type == reflect.TypeFor[Secret]() && !strings.HasPrefix(s.Name, prefix+"STRIPE_")
+// Trim returns a value without the spaces around it, such as the line break of a file. A secret
+// keeps them: a password may have some, and a secret without them would sign differently. Stripe's
+// secrets have none.
+func (s Setting) Trim(value string) string {
+	if s.field.Type == reflect.TypeFor[Secret]() && !strings.HasPrefix(s.Name, prefix+"STRIPE_") {
+		return value
+	}
+	return strings.TrimSpace(value)
 }
 
 // parse fills cfg from the values. unparsed names the settings that it could not parse. The library
