@@ -71,6 +71,9 @@ func Start(
 		err = errors.Join(err, check(cfg))
 	}
 	if err != nil {
+		for _, w := range warnings {
+			err = errors.Join(err, errors.New(w))
+		}
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
 	limitRuntime(p, cfg.Program)

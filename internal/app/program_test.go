@@ -22,6 +22,17 @@ func TestStart_WrongCommandLineIsOneLine(t *testing.T) {
 	}
 }
 
+// TestStart_NamesAMistypedSetting checks that an operator who mistyped a required setting reads
+// its likely name next to the complaint that it is missing.
+func TestStart_NamesAMistypedSetting(t *testing.T) {
+	var out, trouble strings.Builder
+	environ := []string{"SECKILL_JWT_SECERT=x"}
+	_, _, err := Start(config.API, "api", nil, nil, environ, &out, &trouble)
+	require.EqualError(t, err, `settings (api -help lists them):
+SECKILL_JWT_SECRET: is required without SECKILL_OIDC_ISSUER
+SECKILL_JWT_SECERT is not a setting; did you mean SECKILL_JWT_SECRET?`)
+}
+
 func TestStart_HelpHasTheEnvironmentOnce(t *testing.T) {
 	for _, p := range []config.Program{config.API, config.Consumer, config.Standalone} {
 		var out strings.Builder
