@@ -65,7 +65,7 @@ func TestConsole_PublishesEditsAndCopies(t *testing.T) {
 			mei.sees("#say", "Paused")
 			require.Greater(t, read().StartAt, before.StartAt)
 			mei.press("[data-do=resume]")
-			mei.sees("#say", "On sale again")
+			mei.sees("#say", "On sale now")
 			require.Equal(t, before.StartAt, read().StartAt, "a pause keeps the start")
 
 			mei.run(`window.stream.dispatchEvent(new Event('error'));

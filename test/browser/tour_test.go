@@ -44,7 +44,7 @@ func TestREADME_SellsAThingOfOnesOwn(t *testing.T) {
 	mei.press("#new button[value=show]")
 	mei.sees("h1", "A lamp of my own")
 	mei.press("[data-do=resume]")
-	mei.sees("#say", "On sale again")
+	mei.sees("#say", "On sale now")
 
 	ada.open("/session")
 	ada.chooseGuest("Ada")
@@ -112,7 +112,7 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei.sees("#say", "Paused")
 	loser.sees(card(goods), "Starts in")
 	mei.press("[data-do=resume]")
-	mei.sees("#say", "On sale again")
+	mei.sees("#say", "On sale now")
 	loser.buys(goods, won)
 	mei.press("[data-open=close]")
 	mei.press("#close button[value=yes]")
