@@ -155,10 +155,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// emailScope is requested only where the provider lists it: some refuse a sign-in with a scope that
-// they do not know.
-const emailScope = "email"
-
 // discover reads the provider's document and keys.
 func (i *Issuer) discover(ctx context.Context) error {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.opts.Client), i.opts.URL)
@@ -183,9 +179,12 @@ func (i *Issuer) discover(ctx context.Context) error {
 			return fmt.Errorf("%s %q: %w", name, at, err)
 		}
 	}
-	scopes := []string{oidc.ScopeOpenID, "profile", "phone"}
-	if slices.Contains(document.Scopes, emailScope) {
-		scopes = append(scopes, emailScope)
+	scopes := []string{oidc.ScopeOpenID, "profile"}
+	for _, optional := range []string{"phone", "email"} {
+		// Some providers refuse a sign-in with a scope that they do not know.
+		if slices.Contains(document.Scopes, optional) {
+			scopes = append(scopes, optional)
+		}
 	}
 	keys := &issuerKeys{
 		url: document.Keys, client: i.opts.Client, now: i.opts.Now, log: i.opts.Log, host: i.host,

@@ -18,6 +18,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -416,6 +417,47 @@ func TestIssuer_DownAtStart(t *testing.T) {
 		_, err := f.tokens.Verify(token)
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// TestBeginSignIn_RequestsListedScopes checks that a sign-in asks for phone and email only if the
+// provider lists them: some refuse other scopes, and Microsoft Entra ID has no phone.
+func TestBeginSignIn_RequestsListedScopes(t *testing.T) {
+	t.Parallel()
+	for want, listed := range map[string][]string{
+		"openid profile":             nil,
+		"openid profile email":       {"openid", "profile", "email", "offline_access"},
+		"openid profile phone email": {"email", "phone", "openid", "profile"},
+	} {
+		f := &issuerFixture{t: t, keys: []jose.JSONWebKey{newKey(t, "e", jose.ES256)}}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			own := "http://" + r.Host
+			if r.URL.Path == "/keys" {
+				_ = json.NewEncoder(w).Encode(f.public())
+				return
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"issuer": own, "jwks_uri": own + "/keys", "scopes_supported": listed,
+				"authorization_endpoint": own, "token_endpoint": own,
+			})
+		}))
+		t.Cleanup(server.Close)
+		issuer := must.Get(auth.NewIssuer(auth.IssuerOptions{
+			URL: server.URL, Audience: audience, Client: server.Client(), Now: time.Now,
+			RedirectURL: "https://shop.example/callback", Log: slog.New(slog.DiscardHandler),
+		}))(t)
+		ctx, end := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = issuer.Run(ctx) })
+		require.Eventually(t, func() bool {
+			_, _, err := issuer.BeginSignIn()
+			return err == nil
+		}, time.Minute, 5*time.Millisecond)
+		_, at, err := issuer.BeginSignIn()
+		require.NoError(t, err)
+		require.Equal(t, want, must.Get(url.Parse(at))(t).Query().Get("scope"))
+		end()
+		ended.Wait()
+	}
 }
 
 func TestNewIssuer_RefusesPlainHTTP(t *testing.T) {
