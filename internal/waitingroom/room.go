@@ -25,8 +25,8 @@ type Room struct {
 	Paid             time.Time // the permits of the time before it are used or lost; zero at first
 }
 
-// Admit returns the room after n admissions at a moment. It is to be called for 0 too: it is what
-// makes the line move on after the clock was set back.
+// Admit returns the room after n admissions at a moment. Call it for 0 too: without the call the
+// line does not move on after the clock was set back.
 func (r Room) Admit(now time.Time, n int64) Room {
 	r.Admitted += n
 	r.Paid = r.paid(now).Add(r.timeFor(n))

@@ -23,8 +23,8 @@ const (
 // ticket has one spelling.
 const ticketLen = 1 + (numberBytes+macBytes)/3*4
 
-// ErrBadTicket means that a ticket is malformed, was signed by nobody, or is of another buyer or
-// another goods.
+// ErrBadTicket means that a ticket is malformed, is not signed by a secret of the key ring, or is
+// of another buyer or another goods.
 var ErrBadTicket = errors.New("bad ticket")
 
 // Tickets signs and verifies tickets: signed texts with the number of one buyer in one waiting

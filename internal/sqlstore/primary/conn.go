@@ -86,7 +86,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 // IsValid reports whether the pool may keep the connection.
 func (c *conn) IsValid() bool { return !c.lost && c.Conn.IsValid() }
 
-// tx checks the commit as well: a group refuses a transaction no earlier.
+// tx checks the commit as well, because a group refuses a transaction only then.
 type tx struct {
 	driver.Tx
 	conn *conn

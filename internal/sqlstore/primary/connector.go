@@ -60,7 +60,7 @@ func NewReadConnector(cfg *mysql.Config) (driver.Connector, error) {
 // newConnector makes a connector with one driver connector per address.
 func newConnector(cfg *mysql.Config, anyRole bool) (driver.Connector, error) {
 	c := &connector{}
-	list, _, _ := net.SplitHostPort(cfg.Addr) // an error means that it set no name for TLS
+	list, _, _ := net.SplitHostPort(cfg.Addr) // an error: the driver set no name for TLS
 	for _, addr := range Addresses(cfg) {
 		one := cfg.Clone()
 		one.Addr = addr
@@ -93,8 +93,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers)))
 		problem = fmt.Errorf("%w; %s: %w", problem, c.servers[at].addr, err)
 		if ctx.Err() != nil {
-			// The other servers would fail for lack of time, and first would then name the hanging
-			// one.
+			// The other servers would fail for lack of time, and c.first would then be the hanging
+			// one again.
 			break
 		}
 	}
