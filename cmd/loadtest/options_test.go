@@ -88,7 +88,7 @@ func TestParse_SetsDependentDefaults(t *testing.T) {
 
 func TestSecret_EnvironmentBeforeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
-	require.NoError(t, os.WriteFile(file, []byte("of the file"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("of the file\n"), 0o600))
 	for want, environ := range map[string][]string{
 		"of the environment": {"SECKILL_JWT_SECRET=of the environment"},
 		"of the file":        {"SECKILL_JWT_SECRET="},

@@ -33,7 +33,7 @@ func secret(environ []string, file string) (string, error) {
 		return "", fmt.Errorf("the secret %s is empty: set SECKILL_JWT_SECRET to the API's, or "+
 			"-secret-file to another file", file)
 	}
-	return string(text), nil
+	return string(config.Secret(text).Ring()[0]), nil // an editor ends a file by a line break
 }
 
 // setUp finds the sale of -goods as an operator, who may read every sale, or creates one as a

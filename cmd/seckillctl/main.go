@@ -224,12 +224,17 @@ func (c *tokenCmd) Run(s *session) error {
 }
 
 // secret returns the secret of the setting, or the one that a standalone keeps in its data
-// directory. A first user has set nothing.
+// directory. A first user has set nothing. As in the API, spaces around it do not count, nor does a
+// line break at the end of the file.
 func (c *tokenCmd) secret() ([]byte, error) {
-	if c.Secret != "" {
-		return config.Secret(c.Secret).Ring()[0], nil // the others only verify
+	text := []byte(c.Secret)
+	if c.Secret == "" {
+		var err error
+		if text, err = standaloneSecret(c.Data, "SECKILL_JWT_SECRET (--secret)"); err != nil {
+			return nil, err
+		}
 	}
-	return standaloneSecret(c.Data, "SECKILL_JWT_SECRET (--secret)")
+	return config.Secret(text).Ring()[0], nil // the others only verify
 }
 
 // standaloneSecret reads the secret of a standalone from its data directory. setting names what can

@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -221,6 +223,13 @@ func TestToken_UsesTheSecretOfAStandalone(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("s", 32)), 0o600))
 	require.NoError(t, token())
 	require.Equal(t, 2, strings.Count(out.String(), "."), "a JWT has three parts")
+
+	out.Reset()
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("s", 32)+"\n"), 0o600))
+	require.NoError(t, token())
+	_, err := must.Get(auth.New([]byte(strings.Repeat("s", 32)), 0, time.Now))(t).
+		Verify(strings.TrimSpace(out.String()))
+	require.NoError(t, err, "a standalone ignores the line break of its file, too")
 }
 
 func TestToken_WrongValueIsNamedAsAWrongCommandLine(t *testing.T) {
