@@ -97,11 +97,20 @@ func TestRun_InterruptedDemoPrintsNoVerdict(t *testing.T) {
 	require.NotContains(t, out.String(), "FAIL")
 }
 
-func TestFillSecrets_EmptyFileIsNamedWithTheRemedy(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "jwt-secret")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.ErrorContains(t, fillSecrets(dir, &config.Auth{}), file+" is empty: restore the file")
+func TestFillSecrets_DamagedFileIsNamedWithTheRemedy(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"jwt-secret", ""},
+		{"jwt-secret", "a part"},
+		{"payment-secret", "a part"},
+		{"phone-keys", ""},
+		{"phone-keys", "1:abc"},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, c.name)
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+		require.ErrorContains(t, fillSecrets(dir, &config.Auth{}),
+			file+" is empty or damaged: restore the file")
+	}
 }
 
 func TestTerminal_AFileIsNone(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
@@ -18,15 +19,16 @@ import (
 // start work without settings, and the files are readable by their owner alone.
 func fillSecrets(dir string, secrets *config.Auth) error {
 	for _, s := range []struct {
-		file string
-		set  *config.Secret
-		make func() string
+		file  string
+		set   *config.Secret
+		make  func() string
+		valid func(text string) bool
 	}{
-		{"jwt-secret", &secrets.JWTSecret, secretText},
-		{"payment-secret", &secrets.PaymentSecret, secretText},
-		{"phone-keys", &secrets.PhoneKeys, phoneKey},
+		{"jwt-secret", &secrets.JWTSecret, secretText, isSecret},
+		{"payment-secret", &secrets.PaymentSecret, secretText, isSecret},
+		{"phone-keys", &secrets.PhoneKeys, phoneKey, isPhoneKeys},
 	} {
-		made, err := secretOf(filepath.Join(dir, s.file), *s.set, s.make)
+		made, err := secretOf(filepath.Join(dir, s.file), *s.set, s.make, s.valid)
 		if err != nil {
 			return err
 		}
@@ -36,9 +38,11 @@ func fillSecrets(dir string, secrets *config.Auth) error {
 }
 
 // secretOf returns the secret that is set, or the one in the file. It creates a missing file. An
-// unreadable file is an error: a new secret in its place would invalidate every token and order
-// number.
-func secretOf(file string, set config.Secret, makeOne func() string) (config.Secret, error) {
+// unreadable or damaged file is an error: a new secret in its place would invalidate every token
+// and order number.
+func secretOf(
+	file string, set config.Secret, makeOne func() string, valid func(text string) bool,
+) (config.Secret, error) {
 	if set != "" {
 		return set, nil
 	}
@@ -53,11 +57,20 @@ func secretOf(file string, set config.Secret, makeOne func() string) (config.Sec
 	if err != nil {
 		return "", fmt.Errorf("read the secret %s: %w", file, err)
 	}
-	if len(text) == 0 {
-		return "", fmt.Errorf("the secret %s is empty: restore the file from a backup, or delete it "+
-			"and a new one is generated, which ends what the old one signed", file)
+	if !valid(string(text)) {
+		return "", fmt.Errorf("the secret %s is empty or damaged: restore the file from a backup, "+
+			"or delete it and a new one is generated, which ends what the old one signed", file)
 	}
 	return config.Secret(text), nil
+}
+
+// isSecret reports whether a file's text is long enough for a secret that signs.
+func isSecret(text string) bool { return len(strings.TrimSpace(text)) >= auth.MinSecret }
+
+// isPhoneKeys reports whether a file's text is a list of keys of phone numbers.
+func isPhoneKeys(text string) bool {
+	keys, err := auth.ParsePhoneKeys(text)
+	return len(keys) > 0 && err == nil
 }
 
 // writeSecret writes a file that is complete on the disk, or does not exist. A start on a full disk
