@@ -77,9 +77,11 @@ local function seat_function()
     if not t or t > state.next or has(done, t) then return number end
     if number and number <= t and not has(done, number) then return number end
     if has(gap, t) then
+      position = tonumber(position)
+      -- Before the draw nobody has a position, and nobody is late. A node that has not seen the
+      -- draw asks again with the position.
+      if state.seed and not position then return t end
       redis.call('SETBIT', gap, t, 0)
-      -- Before the draw nobody has a position, and nobody is late.
-      position = tonumber(position) or 0
       if state.seed and tonumber(state.admitted) >= position then
         redis.call('ZADD', late, position, t)
       end

@@ -72,9 +72,12 @@ func open(t *testing.T, units int64, startsIn time.Duration) *fixture {
 func (h *fixture) newService() { h.service = h.newNode() }
 
 // newNode returns the service of another node.
-func (h *fixture) newNode() *admission.Service {
+func (h *fixture) newNode() *admission.Service { return h.newNodeOf(h.redis) }
+
+// newNodeOf returns the service of a node that has the rooms of a Redis.
+func (h *fixture) newNodeOf(redis admission.Redis) *admission.Service {
 	sales := catalog.NewCatalog(catalog.NewSaleReader(h.redis, h.store), ordersn.NewKeys(secret))
-	return admission.NewService(sales, h.redis, h.store, [][]byte{secret})
+	return admission.NewService(sales, redis, h.store, [][]byte{secret})
 }
 
 // rebuild builds the sale in Redis again, as after the loss of a master.
@@ -246,6 +249,69 @@ func TestRoom_LeaverHasOneChanceAfterALoss(t *testing.T) {
 	for ticket := range tickets {
 		require.EqualValues(t, 4, h.join(99, ticket).Number)
 	}
+}
+
+// stoppedJoins is a Redis whose calls for buyers wait for a channel.
+type stoppedJoins struct {
+	admission.Redis
+	stopped, proceed chan struct{}
+}
+
+func (s stoppedJoins) Join(
+	ctx context.Context, goodsID int64, mode admission.Mode, visits []admission.Visit,
+) (admission.State, []admission.Seat, error) {
+	s.stopped <- struct{}{}
+	<-s.proceed
+	return s.Redis.Join(context.WithoutCancel(ctx), goodsID, mode, visits)
+}
+
+// TestService_TicketThatMeetsTheDrawOvertakesNobody checks the schedule: Redis is lost, a node
+// reads a ticket before the draw, and its call arrives after the draw. The buyer's turn is the last
+// one.
+func TestService_TicketThatMeetsTheDrawOvertakesNobody(t *testing.T) {
+	h := open(t, 1, 4*time.Second)
+	places := h.joinAll(1, 5) // nobody saves these
+	require.NoError(t, h.client.FlushAll(t.Context()).Err())
+	h.rebuild()
+	h.newService()
+	must.Get(h.service.Status(t.Context(), h.id))(t) // makes the room ready
+	seed := must.Get(waitingroom.ParseSeed(
+		must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Seed))(t)
+	draw := waitingroom.NewDraw(seed, nil, uint32(h.state().Joined))
+	byPosition := slices.SortedFunc(maps.Keys(places), func(a, b int64) int {
+		return int(draw.Position(places[a].Number) - draw.Position(places[b].Number))
+	})
+	last := byPosition[4]
+	for _, b := range byPosition[:4] {
+		require.Equal(t, places[b].Number, h.join(b, places[b].Ticket).Number)
+	}
+	stop := stoppedJoins{h.redis, make(chan struct{}), make(chan struct{})}
+	node := h.newNodeOf(stop)
+	answer := make(chan admission.Place, 1)
+	go func() {
+		p, _ := node.Join(t.Context(), h.id, fmt.Sprint(last), places[last].Ticket)
+		answer <- p
+	}()
+	<-stop.stopped
+	require.EqualValues(t, admission.NotDrawn, h.state().DrawSize)
+	h.admit(time.Hour, func() {
+		h.eventually(func(s admission.State) bool { return s.Called == 1 })
+		close(stop.proceed)
+		var p admission.Place
+		select {
+		case <-stop.stopped: // asks again with the position
+			p = <-answer
+		case p = <-answer:
+		}
+		require.Equal(t, []any{places[last].Number, draw.Position(p.Number), admission.Waiting},
+			[]any{p.Number, p.Position, p.State})
+		for _, b := range byPosition {
+			require.Eventually(t, func() bool {
+				return h.service.Require(t.Context(), h.id, fmt.Sprint(b)) == nil
+			}, 10*time.Second, 10*time.Millisecond, "the turn of buyer %d of %v", b, byPosition)
+			require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(b)))
+		}
+	})
 }
 
 // TestRoom_GapsCountAsNobody checks the figures after a loss of Redis before the draw and one after

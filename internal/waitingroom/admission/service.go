@@ -318,14 +318,30 @@ func (s *Service) visitBatch(
 		if err != nil {
 			return nil, err
 		}
-		if state.Joined < state.Granted || key.mode != Join || grants == maxGrants {
-			status, err := s.newStatus(sale, state)
-			return answers(status, seats), unavailable(err)
+		status, err := s.newStatus(sale, state)
+		switch {
+		case err != nil:
+			return nil, err
+		case status.addPositions(visits):
+			continue
+		case state.Joined < state.Granted || key.mode != Join || grants == maxGrants:
+			return answers(status, seats), nil
 		}
 		if err := grant(ctx, s.store, s.redis, key.goodsID, state); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// addPositions adds the positions that visits lack because the draw was made since. It reports
+// whether there are any.
+func (s *Status) addPositions(visits []Visit) (added bool) {
+	for i, v := range visits {
+		if v.Ticket > 0 && v.Position == 0 && s.draw != nil {
+			visits[i].Position, added = s.draw.Position(v.Ticket), true
+		}
+	}
+	return added
 }
 
 func answers(status *Status, seats []Seat) []visited {
