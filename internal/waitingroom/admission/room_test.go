@@ -474,6 +474,23 @@ func TestRoom_RetiredSaleHasNoPlaces(t *testing.T) {
 	require.NoError(t, rooms.Leave(ctx, h.id, "1"))
 }
 
+// TestRoom_ClosedSaleIsOverAfterALoss checks a sale that was closed while buyers waited, and whose
+// master was lost afterwards: no admitter serves its room any more.
+func TestRoom_ClosedSaleIsOverAfterALoss(t *testing.T) {
+	h := open(t, 3, time.Hour)
+	ctx, waiting := t.Context(), h.join(1, "")
+	must.Get(h.store.CloseSale(ctx, h.id, time.Now()))(t)
+	require.NoError(t, h.client.FlushAll(ctx).Err())
+	h.rebuild()
+	h.newService()
+	_, err := h.service.Find(ctx, h.id, "2", "")
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "%v", err)
+	_, err = h.service.Join(ctx, h.id, "2", "")
+	require.Equal(t, seckill.Ended, seckill.ReasonOf(err), "%v", err)
+	require.Equal(t, admission.PlaceOver, h.join(1, waiting.Ticket).State)
+	require.NoError(t, h.service.Leave(ctx, h.id, "1"))
+}
+
 // TestRoom_LossWhileBuyersAreAdmitted checks that admissions survive the loss of Redis and the
 // death of an admitter, that nobody who waits is overtaken, and that numbers which nobody shows
 // hold up nobody.

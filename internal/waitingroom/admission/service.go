@@ -93,12 +93,8 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 		return s.endedStatus(ctx, sale)
 	}
 	state, err := s.redis.Room(ctx, goodsID)
-	if err == nil && state.Gate == seckill.GateOpen && !state.Ready() {
-		// A worker notices the exposure some moments later. Buyers do not wait for it.
-		state, err = prepare(ctx, s.store, s.redis, goodsID, state)
-	}
-	if err == nil && !state.Ready() {
-		err = errNotReady
+	if err == nil {
+		state, err = s.ready(ctx, goodsID, state)
 	}
 	if err != nil {
 		return nil, unavailable(err)
@@ -108,6 +104,18 @@ func (s *Service) readStatus(ctx context.Context, goodsID int64) (*Status, error
 		err = s.readEnded(ctx, status)
 	}
 	return status, err
+}
+
+// ready makes a room ready if it is not. A worker notices an exposure some moments later, and
+// buyers do not wait for it. No worker serves the room of a closed sale.
+func (s *Service) ready(ctx context.Context, goodsID int64, state State) (_ State, err error) {
+	if state.Gate == seckill.GateOpen && !state.Ready() {
+		state, err = prepare(ctx, s.store, s.redis, goodsID, state)
+	}
+	if err == nil && !state.Ready() {
+		err = errNotReady
+	}
+	return state, err
 }
 
 // readEnded reads the numbers that wait no more, if one ended since this node read them before it
@@ -313,7 +321,9 @@ func (s *Service) visitBatch(
 	for grants := 0; ; grants++ {
 		state, seats, err := s.redis.Join(ctx, key.goodsID, key.mode, visits)
 		if err == nil && !state.Ready() {
-			err = errNotReady
+			if _, err = s.ready(ctx, key.goodsID, state); err == nil {
+				continue
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -352,7 +362,7 @@ func answers(status *Status, seats []Seat) []visited {
 	return list
 }
 
-// errNotReady means that a worker has to make the room ready, after its sale was built.
+// errNotReady means that the sale of a room is being built.
 var errNotReady = errors.New("the room is not ready")
 
 func unavailable(err error) error {
