@@ -438,6 +438,27 @@ func (s fixture) TestAdmit_SetClockKeepsAdmissions(t *testing.T) {
 		time.Millisecond, "the rate's permits are not of tomorrow")
 }
 
+// TestAdmit_LaterStartStopsAdmissions checks a start that is moved later after the first buyers
+// were called: they are not late while nobody can buy.
+func (s fixture) TestAdmit_LaterStartStopsAdmissions(t *testing.T) {
+	s.openRoom(1, 1)
+	s.visit(admission.Join, 1, 2)
+	s.callNext(2 * time.Second)
+	start := func(in time.Duration) {
+		at := time.Now().Add(in).UnixMilli()
+		require.NoError(t, s.client.HSet(t.Context(), keysOf(goods).sale(), "start", at).Err())
+	}
+	start(time.Hour)
+	for range 3 {
+		s.setClock(-3 * time.Second) // as if so much time has passed
+		require.Zero(t, s.callNext(aTurn).Missed)
+	}
+	require.NotZero(t, s.visit(admission.Find, 1)[0].Until)
+	require.Equal(t, reservation.TooEarly, s.reserve(reservationOf(1, 1, 1))[0].Code)
+	start(-time.Second)
+	require.Equal(t, reservation.Taken, s.reserve(reservationOf(1, 1, 1))[0].Code)
+}
+
 // again loads the sale in its next epoch.
 func (s fixture) again(units, limit int64) {
 	s.t.Helper()

@@ -16,15 +16,16 @@ if not state.ready then return details_of(state, room, turns) end
 local now, life, interval, burst = state.now, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local s = redis.call('HMGET', sale, 'status', 'end', 'limit')
 local r = redis.call('HMGET', room, 'paid', 'at', 'missed', 'calls')
-local selling = s[1] == 'exposed' and now >= tonumber(state.start) and now < tonumber(s[2])
+local early = now < tonumber(state.start)
+local selling = s[1] == 'exposed' and not early and now < tonumber(s[2])
 local limit, avail, admitted = tonumber(s[3]), tonumber(state.avail), tonumber(state.admitted)
 local called_at, missed = tonumber(r[2] or 0), tonumber(r[3] or 0)
 
 -- A clock that was set must neither lengthen nor end an admission. A pause of all admitters cannot
 -- be distinguished from a clock set forward. A part of it counts, so that admissions end even if
--- every call is late.
+-- every call is late. Until a start that was moved later nobody can buy, so no time counts.
 local idle = called_at > 0 and now - called_at or 0
-if idle < 0 then
+if idle < 0 or early then
   move_turns(turns, idle)
 elseif idle > LONG_MS then
   move_turns(turns, idle - COUNTED_MS)
