@@ -52,8 +52,8 @@ func (l *Lines) moved(sale seckill.Sale, s admission.State, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := l.lines[sale.GoodsID]
-	may := s.Seed != "" && s.Now.Before(sale.EndAt) && s.Joined > s.Admitted &&
-		s.Available > s.Called*sale.PerBuyerLimit
+	may := s.Seed != "" && !s.Now.Before(sale.StartAt) && s.Now.Before(sale.EndAt) &&
+		s.Joined > s.Admitted && s.Available > s.Called*sale.PerBuyerLimit
 	if line == nil || !line.mayMove || line.Admitted != s.Admitted {
 		line = &lineSample{movedAt: now}
 		l.lines[sale.GoodsID] = line

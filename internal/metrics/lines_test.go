@@ -57,6 +57,12 @@ func TestLines_StallIsALineThatMayMove(t *testing.T) {
 	see(0, free)
 	see(21*time.Second, free)
 	stalled("20")
+	sale.StartAt = now.Add(time.Minute) // moved later; the script calls nobody before
+	see(20*time.Second, free)
+	stalled("0")
+	see(41*time.Second, free)
+	see(21*time.Second, free)
+	stalled("20")
 	sale.EndAt = now.Add(time.Second) // the script calls nobody after the end
 	see(10*time.Second, free)
 	stalled("0")
