@@ -576,6 +576,54 @@ func TestRoom_EndedAdmissionsHoldNoUnitsAfterAFailover(t *testing.T) {
 	})
 }
 
+// TestRoom_TicketCountsAfterAFailover checks a replica that lagged: it has the number of a buyer
+// who has seen the turn, left, and joined again since. The ticket of the later number counts.
+func TestRoom_TicketCountsAfterAFailover(t *testing.T) {
+	for name, ask := range map[string]func(*admission.Service) askFunc{
+		"find": func(s *admission.Service) askFunc { return s.Find },
+		"join": func(s *admission.Service) askFunc { return s.Join },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, 1, 2*time.Second)
+			places := h.joinAll(1, 2)
+			lose := h.snapshot()
+			var first, second int64
+			var again admission.Place
+			h.admit(time.Hour, func() {
+				h.eventually(func(s admission.State) bool { return s.Called == 1 })
+				first, second = 1, 2
+				if h.join(1, places[1].Ticket).State != admission.Admitted {
+					first, second = 2, 1
+				}
+				require.Equal(t, admission.Admitted, h.join(first, "").State)
+				require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(first)))
+				again = h.join(first, "")
+				require.EqualValues(t, 3, again.Number)
+				require.Eventually(t, func() bool {
+					r := must.Get(h.store.WaitingRoom(t.Context(), h.id))(t)
+					return r.Joined == 3 && r.Admitted == 2 && len(r.Turns) == 1
+				}, time.Minute, time.Millisecond)
+			})
+			lose()
+			h.rebuild()
+			h.admit(time.Hour, func() {
+				require.Equal(t, admission.Admitted,
+					must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(second), ""))(t).State)
+				require.NoError(t, h.newNode().Leave(t.Context(), h.id, fmt.Sprint(second)))
+				h.eventually(func(s admission.State) bool { return s.Admitted > 2 })
+				find := ask(h.newNode())
+				p := must.Get(find(t.Context(), h.id, fmt.Sprint(first), again.Ticket))(t)
+				require.Equal(t, []any{again.Number, admission.Admitted}, []any{p.Number, p.State})
+			})
+		})
+	}
+}
+
+// askFunc asks for a buyer's place with a ticket.
+type askFunc = func(
+	ctx context.Context, goodsID int64, buyerID, ticket string,
+) (admission.Place, error)
+
 // TestService_PollsOfAPlaceDoNotAskRedis checks that the status and the places of those who wait
 // come from memory.
 func TestService_PollsOfAPlaceDoNotAskRedis(t *testing.T) {

@@ -204,14 +204,7 @@ func (s *Service) Join(
 		}
 		return p, err
 	}
-	p, err := s.visit(ctx, goodsID, Join, s.newVisit(status, buyerID, ticket))
-	if err == nil && p.State == Missed {
-		// Redis lost the admission of a number that it does not know as passed.
-		if err = s.Leave(ctx, goodsID, buyerID); err == nil {
-			p, err = s.visit(ctx, goodsID, Join, s.newVisit(status, buyerID, ""))
-		}
-	}
-	return p, err
+	return s.placeOf(ctx, goodsID, Join, s.newVisit(status, buyerID, ticket))
 }
 
 // Find returns the place of a buyer; NotFound without one. A place whose ticket is shown, and which
@@ -231,7 +224,20 @@ func (s *Service) Find(
 		p.Ticket = ticket
 		return p, nil
 	}
-	return s.visit(ctx, goodsID, Find, v)
+	return s.placeOf(ctx, goodsID, Find, v)
+}
+
+// placeOf visits a room. After a loss, Redis may not know that a number has passed, nor that its
+// buyer has a later one. Such a number ends, and the ticket restores the later one.
+func (s *Service) placeOf(ctx context.Context, goodsID int64, mode Mode, v Visit) (Place, error) {
+	p, err := s.visit(ctx, goodsID, mode, v)
+	if err != nil || p.State != Missed || mode == Find && v.Ticket <= p.Number {
+		return p, err
+	}
+	if err := s.Leave(ctx, goodsID, v.BuyerID); err != nil {
+		return Place{}, err
+	}
+	return s.visit(ctx, goodsID, mode, v)
 }
 
 // Leave removes the place of a buyer. A buyer without one may leave too.
