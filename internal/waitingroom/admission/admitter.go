@@ -67,14 +67,15 @@ type spacing struct {
 	took  time.Duration
 }
 
-// do works if an interval has passed, and a multiple of the time that the work took before.
+// do works if an interval has passed, and a multiple of the time that the work took before. Work
+// has the deadline of a step: a process that took longer was suspended.
 func (p *spacing) do(interval time.Duration, times time.Duration, work func() error) error {
 	if time.Since(p.ended) < max(interval, times*p.took) {
 		return nil
 	}
 	began := time.Now()
 	err := work()
-	p.ended, p.took = time.Now(), time.Since(began)
+	p.ended, p.took = time.Now(), min(time.Since(began), stepDeadline)
 	return err
 }
 

@@ -19,7 +19,9 @@ import (
 type memory struct {
 	admission.Redis
 	admission.Store
+	t     *testing.T
 	state admission.State
+	sleep time.Duration   // the next save sleeps
 	moves []time.Duration // since the start, when the next call moves the line
 	began time.Time
 	saved []save
@@ -50,6 +52,8 @@ func (m *memory) SetHeld(context.Context, int64, string, admission.Held, bool) e
 
 func (m *memory) SaveRoom(_ context.Context, _ int64, _ string, r admission.Record) error {
 	m.saved = append(m.saved, save{r.Admitted, time.Since(m.began)})
+	time.Sleep(m.sleep)
+	m.sleep = 0
 	return nil
 }
 
@@ -63,29 +67,53 @@ func (m *memory) HeldUnits(context.Context, int64) (admission.Held, error) {
 func TestAdmitter_SavesALineThatMovedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
-		m := &memory{
-			began: time.Now(), moves: []time.Duration{250 * ms, 400 * ms, 1900 * ms},
-			state: admission.State{
-				Lease: "a/1", SaleLease: "a/1", Gate: seckill.GateOpen, Granted: 1 << 20, Joined: 9,
-				Seed: waitingroom.NewSeed().Hex(), DrawSize: 9, Now: time.Now(),
-			},
-		}
-		seed, err := waitingroom.ParseSeed(m.state.Seed)
-		require.NoError(t, err)
-		m.state.Commitment = seed.Commitment()
-		sale := seckill.Sale{
-			Admission: seckill.ByWaitingRoom, Status: seckill.Exposed, PerBuyerLimit: 1,
-			EndAt: time.Now().Add(time.Hour),
-		}
-		a := admission.Admitter{
-			Redis: m, Store: m, Log: slog.New(slog.DiscardHandler),
-			Sales: func() []seckill.Sale { return []seckill.Sale{sale} },
-		}
-		ctx, stop := context.WithTimeout(t.Context(), 3050*ms)
-		defer stop()
-		require.NoError(t, a.Run(ctx))
+		m := newMemory(t, 250*ms, 400*ms, 1900*ms)
+		m.admit(3050 * ms)
 		require.Equal(t, []save{
 			{0, 0}, {1, 300 * ms}, {2, 400 * ms}, {2, 1400 * ms}, {3, 1900 * ms}, {3, 2900 * ms},
 		}, m.saved)
 	})
+}
+
+// TestAdmitter_SavesSoonAfterASleep checks that a process which was suspended during a save does
+// not take the time for the cost of saves: it saves the line again within seconds.
+func TestAdmitter_SavesSoonAfterASleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, time.Second)
+		m.sleep = time.Minute
+		m.admit(75 * time.Second)
+		require.EqualValues(t, 1, m.saved[len(m.saved)-1].admitted)
+	})
+}
+
+// newMemory returns a line that moves at times since now.
+func newMemory(t *testing.T, moves ...time.Duration) *memory {
+	t.Helper()
+	m := &memory{
+		t: t, began: time.Now(), moves: moves,
+		state: admission.State{
+			Lease: "a/1", SaleLease: "a/1", Gate: seckill.GateOpen, Granted: 1 << 20, Joined: 9,
+			Seed: waitingroom.NewSeed().Hex(), DrawSize: 9, Now: time.Now(),
+		},
+	}
+	seed, err := waitingroom.ParseSeed(m.state.Seed)
+	require.NoError(t, err)
+	m.state.Commitment = seed.Commitment()
+	return m
+}
+
+// admit runs an admitter for a while.
+func (m *memory) admit(while time.Duration) {
+	m.t.Helper()
+	sale := seckill.Sale{
+		Admission: seckill.ByWaitingRoom, Status: seckill.Exposed, PerBuyerLimit: 1,
+		EndAt: time.Now().Add(time.Hour),
+	}
+	a := admission.Admitter{
+		Redis: m, Store: m, Log: slog.New(slog.DiscardHandler),
+		Sales: func() []seckill.Sale { return []seckill.Sale{sale} },
+	}
+	ctx, stop := context.WithTimeout(m.t.Context(), while)
+	defer stop()
+	require.NoError(m.t, a.Run(ctx))
 }
