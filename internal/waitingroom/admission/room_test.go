@@ -614,6 +614,24 @@ func TestRoom_TicketCountsAfterAFailover(t *testing.T) {
 				find := ask(h.newNode())
 				p := must.Get(find(t.Context(), h.id, fmt.Sprint(first), again.Ticket))(t)
 				require.Equal(t, []any{again.Number, admission.Admitted}, []any{p.Number, p.State})
+
+				// Redis has the former number again, and has lost how both ended.
+				require.Eventually(t, func() bool {
+					return must.Get(h.store.WaitingRoom(t.Context(), h.id))(t).Admitted > 2
+				}, time.Minute, time.Millisecond)
+				lose()
+				h.rebuild()
+				h.eventually(func(s admission.State) bool { return s.Ready() })
+				turns := fmt.Sprintf("sk:{%d}:turns", h.id)
+				require.NoError(t, h.client.Del(t.Context(), turns).Err())
+				find = ask(h.newNode())
+				p = must.Get(find(t.Context(), h.id, fmt.Sprint(first), again.Ticket))(t)
+				if name == "join" {
+					require.Equal(t, admission.Waiting, p.State)
+					require.Greater(t, p.Number, again.Number)
+				} else {
+					require.Equal(t, admission.Missed, p.State)
+				}
 			})
 		})
 	}

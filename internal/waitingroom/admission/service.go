@@ -228,16 +228,20 @@ func (s *Service) Find(
 }
 
 // placeOf visits a room. After a loss, Redis may not know that a number has passed, nor that its
-// buyer has a later one. Such a number ends, and the ticket restores the later one.
+// buyer has a later one. Such a number ends, and the ticket restores the later one, which may have
+// passed too.
 func (s *Service) placeOf(ctx context.Context, goodsID int64, mode Mode, v Visit) (Place, error) {
-	p, err := s.visit(ctx, goodsID, mode, v)
-	if err != nil || p.State != Missed || mode == Find && v.Ticket <= p.Number {
-		return p, err
+	const numbers = 2 // the one that Redis has, and that of the ticket
+	for ended := 0; ; ended++ {
+		p, err := s.visit(ctx, goodsID, mode, v)
+		if err != nil || p.State != Missed || ended == numbers ||
+			mode == Find && v.Ticket <= p.Number {
+			return p, err
+		}
+		if err := s.Leave(ctx, goodsID, v.BuyerID); err != nil {
+			return Place{}, err
+		}
 	}
-	if err := s.Leave(ctx, goodsID, v.BuyerID); err != nil {
-		return Place{}, err
-	}
-	return s.visit(ctx, goodsID, mode, v)
 }
 
 // Leave removes the place of a buyer. A buyer without one may leave too.
