@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"time"
 
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -18,7 +17,7 @@ func NewProvider(cfg config.Config) (payment.Provider, error) {
 		provider, err := stripepay.New(stripepay.Options{
 			Key: cfg.Payment.StripeKey.Reveal(), WebhookSecret: cfg.Payment.WebhookSecret.Reveal(),
 			URL: cfg.Payment.StripeURL, PublicURL: cfg.Payment.PublicURL,
-			Currency: cfg.HTTP.Currency, Now: time.Now,
+			Currency: cfg.HTTP.Currency,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("SECKILL_PAYMENT_PROVIDER=stripe: %w", err)

@@ -26,7 +26,7 @@ func openStripe(t *testing.T, paymentTimeout time.Duration) *stripeFixture {
 	s := fakestripe.Start(t)
 	h := openPaidBy(t, paymentTimeout, must.Get(stripepay.New(stripepay.Options{
 		Key: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret, URL: s.URL,
-		PublicURL: "https://sale.example", Currency: "EUR", Now: time.Now,
+		PublicURL: "https://sale.example", Currency: "EUR",
 	}))(t))
 	h.work()
 	return &stripeFixture{h, s}

@@ -25,7 +25,6 @@ type Options struct {
 	URL           string // of Stripe's API
 	PublicURL     string // of the pages, to which buyers return
 	Currency      string // of sales without one of their own, ISO 4217
-	Now           func() time.Time
 }
 
 // Provider takes payments by Stripe.
@@ -34,7 +33,6 @@ type Provider struct {
 	secret   string
 	returnTo string // the URL to which buyers return
 	currency string // as in Options
-	now      func() time.Time
 }
 
 var (
@@ -63,7 +61,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{
 		client: stripe.NewClient(o.Key, stripe.WithBackends(stripe.NewBackendsWithConfig(config))),
 		secret: o.WebhookSecret, returnTo: strings.TrimSuffix(back.String(), "/") + "/",
-		currency: o.Currency, now: o.Now,
+		currency: o.Currency,
 	}, nil
 }
 

@@ -20,7 +20,7 @@ func providerAt(t *testing.T, url string) *Provider {
 	t.Helper()
 	return must.Get(New(Options{
 		Key: fakestripe.Key, WebhookSecret: fakestripe.WebhookSecret, URL: url,
-		PublicURL: "https://sale.example/", Currency: "EUR", Now: time.Now,
+		PublicURL: "https://sale.example/", Currency: "EUR",
 	}))(t)
 }
 
@@ -40,7 +40,6 @@ func TestProvider_CallsMatchStripesSpecification(t *testing.T) {
 	mock := servers.StripeMock(t)
 	stripe := must.Get(New(Options{
 		Key: "sk_test_123", URL: mock.URL(), PublicURL: "https://sale.example", Currency: "EUR",
-		Now: time.Now,
 	}))(t)
 	o, c := example(1999)
 	c = must.Get(stripe.Open(t.Context(), o, c))(t)
