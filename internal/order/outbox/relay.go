@@ -47,8 +47,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// relay publishes the old outbox entries of every live sale. It does not log a queue that is down,
-// because the broker connection logs that.
+// relay publishes the old outbox entries of every live sale.
 func (r *Relay) relay(ctx context.Context) {
 	workers.Each(ctx, r.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
 		log := r.Log.With("goods_id", sale.GoodsID)
@@ -56,10 +55,16 @@ func (r *Relay) relay(ctx context.Context) {
 		if n > 0 {
 			log.InfoContext(ctx, "published entries of the outbox", "entries", n)
 		}
-		if !errors.Is(err, order.ErrQueueDown) {
-			workers.Warn(ctx, log, "cannot publish the outbox, retrying", err)
-		}
+		r.warn(ctx, log, "cannot publish the outbox, retrying", err)
 	})
+}
+
+// warn logs an error. It does not log a queue that is down, because the broker connection logs that,
+// and at the start the queue is up before the connection that publishes.
+func (r *Relay) warn(ctx context.Context, log *slog.Logger, message string, err error) {
+	if !errors.Is(err, order.ErrQueueDown) {
+		workers.Warn(ctx, log, message, err)
+	}
 }
 
 // serveNewQueues republishes the shards of new queues. A shard that fails is retried without a
@@ -90,13 +95,10 @@ func (r *Relay) serveNewQueues(ctx context.Context) error {
 // republished republishes a shard once, and reports whether all its orders are in the new queue.
 func (r *Relay) republished(ctx context.Context, shard int) bool {
 	orders, err := r.republish(ctx, shard)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		r.Log.WarnContext(ctx, "cannot republish to a new queue, retrying",
-			"shard", shard, "err", err)
-	case err == nil && orders > 0:
-		r.Log.WarnContext(ctx, "republished pending orders to a new queue",
-			"shard", shard, "orders", orders)
+	log := r.Log.With("shard", shard)
+	r.warn(ctx, log, "cannot republish to a new queue, retrying", err)
+	if err == nil && orders > 0 {
+		log.WarnContext(ctx, "republished pending orders to a new queue", "orders", orders)
 	}
 	return err == nil
 }

@@ -1,8 +1,10 @@
 package outbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"sync/atomic"
@@ -87,4 +89,41 @@ func TestRelay_UnreachableSaleDelaysNoOtherShard(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	})
+}
+
+// TestRelay_QueueThatIsDownIsNoWarning checks that a relay which reads of a new queue before its
+// publisher is connected, as at each first start, republishes later without a warning. Other
+// problems are warnings.
+func TestRelay_QueueThatIsDownIsNoWarning(t *testing.T) {
+	for problem, warned := range map[error]bool{
+		fmt.Errorf("mark: %w", order.ErrQueueDown): false, errors.New("a bug"): true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			servers, queues, tries := &twoShards{}, make(chan int), 0
+			var log bytes.Buffer
+			relay := outbox.Relay{
+				Live:      &livesales.List{Store: servers, Log: slog.New(slog.DiscardHandler)},
+				Publisher: &outbox.Publisher{Store: servers},
+				Queues: outbox.NewQueues{
+					Shard: queues, Shards: 2,
+					Mark: func(context.Context, int) error {
+						if tries++; tries == 1 {
+							return problem
+						}
+						return nil
+					},
+				},
+				Log: slog.New(slog.NewTextHandler(&log, nil)),
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- relay.Run(ctx) }()
+			queues <- 0
+			time.Sleep(time.Minute)
+			cancel()
+			require.NoError(t, <-ended)
+			require.Equal(t, 2, tries)
+			require.Equal(t, warned, log.Len() > 0, log.String())
+		})
+	}
 }
