@@ -65,7 +65,7 @@ func (a Allow) CheckURL(raw string) error {
 	case u.User != nil || u.Fragment != "" || strings.Contains(raw, "#"):
 		return refuse("must have no user and no fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !a.names(u.Hostname())):
-		return refuse("must begin with https://")
+		return refuse("must begin with https://, unless SECKILL_WEBHOOK_ALLOW names the host")
 	case u.Port() != "" && !isPort(u.Port()):
 		return refuse("must have a port from 1 to 65535")
 	}
@@ -75,7 +75,7 @@ func (a Allow) CheckURL(raw string) error {
 	private := err == nil && !a.mayDial(addr) ||
 		err != nil && len(a.networks) == 0 && !a.names(u.Hostname()) && isPrivateName(u.Hostname())
 	if private {
-		return refuse("must not have a private address")
+		return refuse("must not have a private address, unless SECKILL_WEBHOOK_ALLOW names it")
 	}
 	return nil
 }

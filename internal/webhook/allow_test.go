@@ -70,6 +70,7 @@ func TestAllow_CheckURL(t *testing.T) {
 	} {
 		err := hosts.CheckURL(private)
 		require.Equal(t, seckill.BadRequest, seckill.ReasonOf(err), private)
+		require.ErrorContains(t, err, "SECKILL_WEBHOOK_ALLOW", "the message names the remedy")
 		require.NoError(t, a.CheckURL(private), "the dialled address decides: %s", private)
 	}
 }
