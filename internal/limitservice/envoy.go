@@ -138,12 +138,11 @@ type decisions struct {
 	results  []gate.Result
 }
 
-// add decides a descriptor. After a denial it asks for nothing more: the others are OK, so that a
-// denied request costs no call to Redis. Only permits that are returned come back.
+// add decides a descriptor. After a denial it takes nothing more.
 func (d *decisions) add(ctx context.Context, a ask) error {
 	answer := &ratelimitv3.RateLimitResponse_DescriptorStatus{Code: ratelimitv3.RateLimitResponse_OK}
 	d.response.Statuses = append(d.response.Statuses, answer)
-	if a.rule == nil || d.denied() && a.hits >= 0 {
+	if a.rule == nil {
 		return nil
 	}
 	result, err := d.decide(ctx, a)
@@ -165,7 +164,7 @@ func (d *decisions) add(ctx context.Context, a ask) error {
 }
 
 func (d *decisions) decide(ctx context.Context, a ask) (gate.Result, error) {
-	if a.hits <= 0 {
+	if a.hits <= 0 || d.denied() {
 		return d.read(ctx, a)
 	}
 	a.request.N = a.hits
@@ -176,8 +175,8 @@ func (d *decisions) decide(ctx context.Context, a ask) (gate.Result, error) {
 	return result, err
 }
 
-// read returns permits, if hits is negative, and reads the limiter. Permits that cannot be returned
-// never turn a denial of another limiter into an error, which Envoy might admit.
+// read returns permits, if hits is negative, and reads the limiter. A limiter that cannot be read
+// never turns a denial of another one into an error, which Envoy might admit.
 func (d *decisions) read(ctx context.Context, a ask) (gate.Result, error) {
 	var now ratelimit.Decision
 	var err error
@@ -190,7 +189,8 @@ func (d *decisions) read(ctx context.Context, a ask) (gate.Result, error) {
 	if err != nil && (d.denied() || a.rule.OnError != rules.OnErrorClosed) {
 		return gate.Result{Decision: ratelimit.Decision{Allowed: true}, Degraded: true}, nil
 	}
-	now.Allowed = a.hits < 0 || now.Allowed || a.rule.DryRun
+	now.Allowed = a.hits < 0 || a.rule.DryRun ||
+		now.Allowed && (a.hits <= 1 || now.Remaining >= a.hits)
 	return gate.Result{Decision: now}, err
 }
 
