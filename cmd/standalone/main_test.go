@@ -56,8 +56,8 @@ func TestRun_ReportsAllProblemsTogether(t *testing.T) {
 
 func TestRun_WrongAddressNamesTheFlagOrTheSetting(t *testing.T) {
 	for _, c := range []struct{ flag, setting, want string }{
-		{"127.0.0.1:http-2", "", "(-addr;"},
-		{"", "127.0.0.1:http-2", "(SECKILL_HTTP_ADDR;"},
+		{"192.0.2.1:8080", "", "(-addr;"},
+		{"", "192.0.2.1:8080", "(SECKILL_HTTP_ADDR;"},
 	} {
 		environ := []string{"SECKILL_HTTP_ADDR=" + c.setting}
 		var out, trouble strings.Builder
