@@ -20,6 +20,10 @@ const (
 	KindLocal Kind = ""
 )
 
+// Accumulates reports whether permits accumulate at a rate up to a burst. Such limits are buckets,
+// and can read each other's state.
+func (k Kind) Accumulates() bool { return k == KindBucket || k == KindBursty }
+
 // Params are a Limit as whole numbers. Limit.Params makes them. It checks that every intermediate
 // result in Go and Lua stays in the exact range of a double.
 //
@@ -40,9 +44,6 @@ func (t Params) Limit() Limit { return t.limit.Value() }
 
 // InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
-
-// Accumulates reports whether permits accumulate at a rate up to a burst, as in all buckets.
-func (t Params) Accumulates() bool { return t.Kind == KindBucket || t.Kind == KindBursty }
 
 // CheckRedis returns a *FieldError unless the script supports this limit.
 func (t Params) CheckRedis() error {

@@ -14,10 +14,8 @@ func (g *Gate) Waiting(rule, key string) (n int64) {
 	if err != nil {
 		return 0
 	}
-	for _, kind := range []ratelimit.Kind{
-		ratelimit.KindBucket, ratelimit.KindFixed, ratelimit.KindSliding, ratelimit.KindLog,
-	} {
-		g.keys.update(r.RedisKey(key, kind), func(k *keyState) { n += k.waiting })
+	for _, redisKey := range r.RedisKeys(key) {
+		g.keys.update(redisKey, func(k *keyState) { n += k.waiting })
 	}
 	return n
 }

@@ -89,13 +89,13 @@ func (k *keyState) shareOfDebt(nodes int64) int64 { return max(1, k.mostDebt()/m
 // Redis has decided within the time in which a bucket fills up: no permit has expired there, so a
 // permit that is not charged would be one too many. Windows have no debt.
 func (k *keyState) mayOwe(now time.Time, n, nodes int64) bool {
-	return !k.params.Accumulates() || k.debt(now)+n <= k.shareOfDebt(nodes) ||
+	return !k.params.Kind.Accumulates() || k.debt(now)+n <= k.shareOfDebt(nodes) ||
 		now.Sub(k.answeredAt) > k.params.TimeFor(k.params.Free/k.params.Cost)
 }
 
 // addDebt adds n permits that were admitted without Redis; a negative n subtracts refunded ones.
 func (k *keyState) addDebt(now time.Time, n, nodes int64) {
-	if !k.params.Accumulates() {
+	if !k.params.Kind.Accumulates() {
 		return
 	}
 	k.owed = max(0, min(k.debt(now)+n, k.shareOfDebt(nodes)))

@@ -156,10 +156,8 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	for _, kind := range []ratelimit.Kind{
-		ratelimit.KindBucket, ratelimit.KindFixed, ratelimit.KindSliding, ratelimit.KindLog,
-	} {
-		if err := a.store.Reset(ctx, rule.RedisKey(key, kind)); err != nil {
+	for _, redisKey := range rule.RedisKeys(key) {
+		if err := a.store.Reset(ctx, redisKey); err != nil {
 			return err
 		}
 	}

@@ -139,9 +139,21 @@ func (r *Compiled) RedisKey(key string, kind ratelimit.Kind) string {
 	return hot.redis
 }
 
+// RedisKeys are the limiter's keys in Redis for all kinds of limits.
+func (r *Compiled) RedisKeys(key string) []string {
+	kinds := []ratelimit.Kind{
+		ratelimit.KindBucket, ratelimit.KindFixed, ratelimit.KindSliding, ratelimit.KindLog,
+	}
+	keys := make([]string, len(kinds))
+	for i, kind := range kinds {
+		keys[i] = r.redisKey(key, kind)
+	}
+	return keys
+}
+
 func (r *Compiled) redisKey(key string, kind ratelimit.Kind) string {
 	space := "ratelimit"
-	if kind != ratelimit.KindBucket && kind != ratelimit.KindBursty {
+	if !kind.Accumulates() {
 		space += "-" + string(kind)
 	}
 	if r.By[0] == "goods" && key != SharedKey {
