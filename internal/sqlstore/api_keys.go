@@ -93,10 +93,9 @@ func (s *Store) APIKeysByID(ctx context.Context, ids []string) ([]apikey.Key, er
 
 // CountAPIKeys returns the number of a merchant's valid keys.
 func (s *Store) CountAPIKeys(ctx context.Context, merchantID string) (int, error) {
-	var n int64
-	err := s.read(ctx).Model(&apiKeyRow{}).
-		Where("merchant_id = ? AND revoked_at IS NULL", merchantID).Count(&n).Error
-	return int(n), wrapError("count API keys", err)
+	n, err := count[apiKeyRow]("count API keys",
+		s.read(ctx).Where("merchant_id = ? AND revoked_at IS NULL", merchantID))
+	return int(n), err
 }
 
 // UseAPIKeys sets the time of the last use of keys, except for those with a later time.

@@ -211,7 +211,5 @@ func truncate(s string, most int) string {
 
 // CountDeadLetters counts all dead letters.
 func (s *Store) CountDeadLetters(ctx context.Context) (int64, error) {
-	var n int64
-	err := s.read(ctx).Model(&deadLetterRow{}).Count(&n).Error
-	return n, wrapError("count dead letters", err)
+	return count[deadLetterRow]("count dead letters", s.read(ctx))
 }

@@ -192,8 +192,7 @@ func (s *Store) RecordBarrier(
 
 // BarrierReached reports whether a barrier passed through the queue.
 func (s *Store) BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error) {
-	var n int64
-	err := s.read(ctx).Model(&barrierRow{}).
-		Where("goods_id = ? AND epoch = ? AND token = ?", goodsID, epoch, token).Count(&n).Error
-	return n > 0, wrapError("find a barrier", err)
+	n, err := count[barrierRow]("find a barrier",
+		s.read(ctx).Where("goods_id = ? AND epoch = ? AND token = ?", goodsID, epoch, token))
+	return n > 0, err
 }

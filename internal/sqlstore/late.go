@@ -56,9 +56,8 @@ func lateOrders(
 }
 
 // CountLateOrders counts the parked orders of all sales.
-func (s *Store) CountLateOrders(ctx context.Context) (n int64, err error) {
-	err = s.read(ctx).Model(&lateRow{}).Count(&n).Error
-	return n, wrapError("count late orders", err)
+func (s *Store) CountLateOrders(ctx context.Context) (int64, error) {
+	return count[lateRow]("count late orders", s.read(ctx))
 }
 
 // parkedAmong returns those of the numbers that are parked.

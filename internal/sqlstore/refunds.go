@@ -96,10 +96,8 @@ func takeRefund(q *gorm.DB, paymentID string) (paymentRow, error) {
 
 // CountStoppedRefunds counts the refunds that wait for an operator.
 func (s *Store) CountStoppedRefunds(ctx context.Context) (int64, error) {
-	var n int64
-	err := s.read(ctx).Model(&paymentRow{}).
-		Where("state = ? AND refund_at IS NULL", payment.Refunding).Count(&n).Error
-	return n, wrapError("count stopped refunds", err)
+	return count[paymentRow]("count stopped refunds",
+		s.read(ctx).Where("state = ? AND refund_at IS NULL", payment.Refunding))
 }
 
 // RetryRefund makes a refund due, with a new period, and records who asked for it.

@@ -166,6 +166,12 @@ func list[R, D any](op string, q *gorm.DB, convert func(R) D) ([]D, error) {
 	return mapSlice(rows, convert), wrapError(op, err)
 }
 
+// count counts the rows of a query.
+func count[R any](op string, q *gorm.DB) (n int64, err error) {
+	err = q.Model(new(R)).Count(&n).Error
+	return n, wrapError(op, err)
+}
+
 // findIn reads those rows of a goods whose key is among the given ones, in statements of bounded
 // size. q has the columns, the order and the locks.
 func findIn[R, K any](q *gorm.DB, goodsID int64, column string, keys []K) ([]R, error) {

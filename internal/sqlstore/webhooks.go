@@ -126,9 +126,8 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 			return err
 		}
 		row.Position, e.Position = head.Position, head.Position
-		var own int64
-		err = tx.Model(&endpointRow{}).Where("owner_id = ? AND all_sales = ?", row.OwnerID,
-			row.AllSales).Count(&own).Error
+		own, err := count[endpointRow]("count webhooks",
+			tx.Where("owner_id = ? AND all_sales = ?", row.OwnerID, row.AllSales))
 		if err != nil {
 			return err
 		}
@@ -375,9 +374,9 @@ func (s *Store) ReleaseEndpoint(ctx context.Context, id, lease string) error {
 }
 
 // CountDeadDeliveries counts the dead deliveries of all endpoints.
-func (s *Store) CountDeadDeliveries(ctx context.Context) (n int64, err error) {
-	err = s.read(ctx).Model(&deliveryRow{}).Where("state = ?", webhook.Dead).Count(&n).Error
-	return n, wrapError("count dead deliveries", err)
+func (s *Store) CountDeadDeliveries(ctx context.Context) (int64, error) {
+	return count[deliveryRow]("count dead deliveries",
+		s.read(ctx).Where("state = ?", webhook.Dead))
 }
 
 // deliveredTo returns the position up to which every enabled endpoint has the events or their
