@@ -20,7 +20,7 @@ async function load(more) {
   mark(bad);
   if (bad) return;
   const query = new URLSearchParams({limit: 20, ...(form.elements.action.value && {action: form.elements.action.value}), ...(goods && {goodsId: goods}), ...(more && {cursor})});
-  const got = await callWithRetry('GET', `/admin/audit?${query}`, {within: 20e3});
+  const got = await callWithRetry('GET', `/admin/audit?${query}`);
   if (mine !== round) return; // the filter has changed meanwhile
   const unknown = ['NOT_FOUND', 'FORBIDDEN'].includes(got.reason);
   mark(unknown ? t('audit.sale.none') : '');

@@ -5,6 +5,9 @@ import {call, callWithRetry, countdown} from './net.js';
 import {now} from './clock.js';
 
 const user = document.documentElement.dataset.user;
+/** How long a step of a purchase is repeated, in ms. */
+const patience = 120e3;
+
 const keyOf = (goodsId) => `try:${user}:${goodsId}`;
 
 /** The stored attempt of a sale whose outcome is unknown, or null. */
@@ -66,7 +69,7 @@ async function path(goodsId, code, say, signal) {
   const body = code ? {code} : null;
   const waiting = (answer, left) => say('wait', {answer, left, step: 'path'});
   for (let asked = 1; ; asked++) {
-    const answer = await callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {body, signal, waiting});
+    const answer = await callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {body, signal, waiting, within: patience});
     if (answer.reason !== 'NOT_STARTED' || asked === 3) return answer;
     if (!await countdown(1, (left) => waiting(answer, left), signal)) return {...answer, reason: 'STOPPED'};
   }
@@ -76,7 +79,7 @@ async function path(goodsId, code, say, signal) {
 async function purchase(goodsId, attempt, say, signal) {
   say('purchase');
   const answer = await callWithRetry('POST', `/${attempt.path}/decrStock`, {
-    body: {goodsId, decrStock: attempt.quantity}, signal,
+    body: {goodsId, decrStock: attempt.quantity}, signal, within: patience,
     waiting: (a, left) => say('wait', {answer: a, left, step: 'purchase'}),
   });
   // That a session has ended does not say what became of an answer that was lost.

@@ -23,7 +23,7 @@ let shown = pageSize;
  * search and the order.
  */
 async function load(cursor = '') {
-  const got = await callWithRetry('GET', `/admin/sales?limit=${cursor ? 100 : pageSize}${cursor && `&cursor=${cursor}`}`, {within: 20e3});
+  const got = await callWithRetry('GET', `/admin/sales?limit=${cursor ? 100 : pageSize}${cursor && `&cursor=${cursor}`}`);
   const trouble = document.getElementById('trouble');
   trouble.hidden = got.ok;
   if (!got.ok) {
@@ -103,7 +103,7 @@ answer('new', async (form, key, choice) => {
   const {values, wrong} = read(form, {publish, currency});
   const bad = mark(form, wrong);
   if (bad) return bad;
-  const made = await callWithRetry('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': key}, body: {...values, currency}});
+  const made = await callWithRetry('POST', '/admin/sales', {headers: {'Idempotency-Key': key}, body: {...values, currency}});
   if (!made.ok) return mark(form, refusedFields(made)) || problem(made);
   if (publish) {
     const shown = await callWithRetry('POST', `/admin/sales/${made.data.goodsId}/expose`, {within: 30e3});
@@ -117,7 +117,7 @@ answer('new', async (form, key, choice) => {
 /** Opens the form with the values of another sale, for a link of its page. */
 async function copy(goodsId) {
   history.replaceState(null, '', '/console');
-  const got = await callWithRetry('GET', `/admin/sales/${goodsId}`, {within: 20e3});
+  const got = await callWithRetry('GET', `/admin/sales/${goodsId}`);
   if (!got.ok) return;
   ({currency} = got.data);
   fill(form, {...got.data, status: 'draft'});

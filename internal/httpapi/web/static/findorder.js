@@ -18,7 +18,7 @@ form.addEventListener('submit', async (event) => {
     wrong(t(sn ? 'findOrder.form' : 'wrong.empty'));
     return;
   }
-  const got = await callWithRetry('GET', `/admin/orders?orderSn=${sn}`, {within: 20e3});
+  const got = await callWithRetry('GET', `/admin/orders?orderSn=${sn}`);
   if (!got.ok) wrong(problem(got));
   else if (got.data.items.length !== 1) wrong(t(got.data.items.length ? 'findOrder.several' : 'findOrder.none'));
   else location.assign(`/console/orders/${got.data.items[0].orderSn}`);

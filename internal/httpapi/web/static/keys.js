@@ -14,7 +14,7 @@ const confirmRevoke = confirmation('revoke', 'yes');
 let cursor = '';
 
 async function load() {
-  const got = await callWithRetry('GET', '/admin/api-keys?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  const got = await callWithRetry('GET', '/admin/api-keys?limit=20' + (cursor && `&cursor=${cursor}`));
   if (!got.ok) {
     say('no', oneOf('reason', got.reason));
     return;

@@ -19,7 +19,7 @@ export function limiter(form) {
     if (fill) for (const name of names) form[name].value = l[name] ?? '';
   };
   const load = async (fill = true) => {
-    const got = await callWithRetry('GET', path(), {within: 20e3});
+    const got = await callWithRetry('GET', path());
     form.hidden = !got.ok && fill;
     if (got.ok) show(got.data, fill);
     return got;
@@ -27,14 +27,14 @@ export function limiter(form) {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const body = Object.fromEntries(names.filter((n) => form[n].value !== '').map((n) => [n, Number(form[n].value)]));
-    const got = await callWithRetry('PUT', path(), {body, within: 20e3});
+    const got = await callWithRetry('PUT', path(), {body});
     if (got.ok) show(got.data, true);
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got), part(form, 'say'));
     if (got.ok) form.dispatchEvent(new Event('set'));
   });
   part(form, 'drop').addEventListener('click', async () => {
     if (!await confirmRemove()) return;
-    const got = await callWithRetry('DELETE', path(), {within: 20e3});
+    const got = await callWithRetry('DELETE', path());
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got), part(form, 'say'));
     if (got.ok) {
       load();

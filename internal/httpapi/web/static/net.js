@@ -48,7 +48,7 @@ export async function countdown(seconds, onSecond, signal) {
  * Repeats a call while its answer is retryable, for at most within ms. Each pause is the server's
  * Retry-After, or grows exponentially without one. waiting(answer, secondsLeft) reports the pauses.
  */
-export async function callWithRetry(method, path, {body, headers, waiting, signal, within = 120e3} = {}) {
+export async function callWithRetry(method, path, {body, headers, waiting, signal, within = 20e3} = {}) {
   const until = performance.now() + within;
   for (let pause = 1; ; pause = Math.min(8, pause * 2)) {
     const answer = await call(method, path, body, signal, headers);

@@ -26,7 +26,7 @@ const confirmDiscard = confirmation('discard', 'yes');
 let cursor = '';
 
 async function load() {
-  const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`));
   if (!got.ok) {
     sayDeadLetters('no', oneOf('reason', got.reason));
     return;
@@ -83,7 +83,7 @@ const sayRefunds = (kind, words) => say(kind, words, document.getElementById('re
 async function readAll(path) {
   const items = [];
   for (let next = ''; next !== null;) {
-    const got = await callWithRetry('GET', `${path}?limit=100` + (next && `&cursor=${next}`), {within: 20e3});
+    const got = await callWithRetry('GET', `${path}?limit=100` + (next && `&cursor=${next}`));
     if (!got.ok) return got;
     items.push(...got.data.items);
     next = got.data.nextCursor;
@@ -175,7 +175,7 @@ function overrideRow(limit) {
   });
   part(li, 'remove').addEventListener('click', async () => {
     if (!await confirmRemove()) return;
-    const got = await callWithRetry('DELETE', path, {within: 20e3});
+    const got = await callWithRetry('DELETE', path);
     sayOverrides(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped.list') : problem(got));
     if (got.ok || got.reason === 'NOT_FOUND') li.remove();
     noOverrides();

@@ -19,13 +19,13 @@ let revealed = null;
 
 /** Reads the order, and its sale where it is not known yet. */
 async function load() {
-  const got = await callWithRetry('GET', `/admin/orders?orderSn=${head.dataset.order}`, {within: 20e3});
+  const got = await callWithRetry('GET', `/admin/orders?orderSn=${head.dataset.order}`);
   if (!got.ok || !got.data.items.length) {
     say('no', got.ok ? t('findOrder.none') : problem(got));
     return;
   }
   const [found] = got.data.items;
-  sale ??= (await callWithRetry('GET', `/admin/sales/${found.goodsId}`, {within: 20e3})).data;
+  sale ??= (await callWithRetry('GET', `/admin/sales/${found.goodsId}`)).data;
   show(found);
 }
 
@@ -98,7 +98,7 @@ async function refused(got) {
 }
 
 const step = (name, done) => answer(name, async () => {
-  const got = await callWithRetry('POST', `${path}/${name}`, {within: 20e3});
+  const got = await callWithRetry('POST', `${path}/${name}`);
   if (!got.ok) return refused(got);
   show(got.data);
   say('yes', done);
@@ -108,7 +108,7 @@ step('cancel', t('done.cancel'));
 step('refund', t('done.refund'));
 
 answer('reveal', async () => {
-  const got = await callWithRetry('POST', `${path}/reveal`, {within: 20e3});
+  const got = await callWithRetry('POST', `${path}/reveal`);
   if (!got.ok) return refused(got);
   revealed = {name: got.data.name, phoneNumber: got.data.phoneNumber, email: got.data.email, shipping: got.data.shipping};
   show(got.data);
@@ -131,7 +131,7 @@ answer('ship', async (form) => {
   const body = {carrier: form.carrier.value.trim(), trackingNumber: form.trackingNumber.value.trim()};
   const bad = mark(body.carrier ? {} : {carrier: t('wrong.empty')});
   if (bad) return bad;
-  const got = await callWithRetry('POST', `${path}/ship`, {body, within: 20e3});
+  const got = await callWithRetry('POST', `${path}/ship`, {body});
   if (!got.ok) return refused(got);
   show(got.data);
   say('yes', t('done.ship'));

@@ -16,7 +16,7 @@ const confirmCancel = list && confirmation('sure', 'cancel');
 /** Loads and shows the newest orders. */
 export async function loadOrders(more = false) {
   if (!list) return;
-  const answer = await callWithRetry('GET', '/orders?limit=10' + (more && cursor ? `&cursor=${cursor}` : ''), {within: 20e3});
+  const answer = await callWithRetry('GET', '/orders?limit=10' + (more && cursor ? `&cursor=${cursor}` : ''));
   const say = document.getElementById('orders-say');
   if (!answer.ok) {
     put(say, oneOf('reason', answer.reason));

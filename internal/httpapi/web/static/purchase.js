@@ -131,7 +131,7 @@ form.addEventListener('submit', async (event) => {
   if (empty.length) return;
   const button = form.querySelector('button');
   button.disabled = true;
-  const answer = await callWithRetry('PUT', `/orders/${orderSn}/shipping`, {body, within: 20e3});
+  const answer = await callWithRetry('PUT', `/orders/${orderSn}/shipping`, {body});
   button.disabled = false;
   if (answer.ok) {
     editing = false;

@@ -21,7 +21,7 @@ let sale = null;
 
 
 async function load() {
-  const got = await callWithRetry('GET', path, {within: 20e3});
+  const got = await callWithRetry('GET', path);
   if (got.ok) show(got.data);
   else say('no', oneOf('reason', got.reason));
   return got.ok;
@@ -83,7 +83,7 @@ const doing = {
 
 /** The start that the sale had before it was paused, from the audit log; undefined if it was not. */
 async function startBeforePause() {
-  const got = await callWithRetry('GET', `${path}/audit?limit=100`, {within: 20e3});
+  const got = await callWithRetry('GET', `${path}/audit?limit=100`);
   let start = Date.parse(sale.startAt);
   for (const {from, to, at} of got.data?.items ?? []) {
     if (Date.parse(to?.startAt) !== start) continue;
@@ -130,7 +130,7 @@ answer('edit', async (form, once) => {
   return mark(form, {...refusedFields(got), ...tooMany}) || problem(got);
 });
 answer('delete', async () => {
-  const got = await callWithRetry('DELETE', path, {within: 20e3});
+  const got = await callWithRetry('DELETE', path);
   if (!got.ok) return problem(got);
   location.assign('/console');
   return '';

@@ -31,7 +31,7 @@ function show(fresh) {
 }
 
 async function change(body, done) {
-  const got = await callWithRetry('PATCH', path, {body, within: 20e3});
+  const got = await callWithRetry('PATCH', path, {body});
   if (got.ok) {
     show(got.data);
     say('yes', done);
@@ -67,7 +67,7 @@ answer('rotate', async () => {
 });
 
 answer('delete', async () => {
-  const got = await callWithRetry('DELETE', path, {within: 20e3});
+  const got = await callWithRetry('DELETE', path);
   if (!got.ok && got.reason !== 'NOT_FOUND') return problem(got);
   location.assign('/console/webhooks');
   return '';
@@ -75,7 +75,7 @@ answer('delete', async () => {
 
 async function loadDeliveries(more) {
   const state = filter.value && `&state=${filter.value}`;
-  const got = await callWithRetry('GET', `${path}/deliveries?limit=20${state}${more ? `&cursor=${cursor}` : ''}`, {within: 20e3});
+  const got = await callWithRetry('GET', `${path}/deliveries?limit=20${state}${more ? `&cursor=${cursor}` : ''}`);
   if (!got.ok) {
     say('no', problem(got));
     return;
@@ -103,7 +103,7 @@ function row(delivery) {
   retry.hidden = delivery.state === 'delivered' || !delivery.attempts;
   retry.addEventListener('click', async () => {
     retry.disabled = true;
-    const got = await callWithRetry('POST', `${path}/deliveries/${delivery.id}/retry`, {within: 20e3});
+    const got = await callWithRetry('POST', `${path}/deliveries/${delivery.id}/retry`);
     say(got.ok ? 'yes' : 'no', got.ok ? t('done.retry') : got.reason === 'CONFLICT' ? t('hooks.succeeded') : problem(got));
     refresh();
   });
@@ -119,6 +119,6 @@ filter.addEventListener('change', refresh);
 at('more').addEventListener('click', () => loadDeliveries(true));
 setInterval(() => document.hidden || list.children.length > 20 || refresh(), 5000);
 refresh();
-const got = await callWithRetry('GET', path, {within: 20e3});
+const got = await callWithRetry('GET', path);
 if (got.ok) show(got.data);
 else say('no', problem(got));

@@ -13,7 +13,7 @@ const list = at('hooks');
 let cursor = '';
 
 async function load() {
-  const got = await callWithRetry('GET', '/admin/webhooks?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  const got = await callWithRetry('GET', '/admin/webhooks?limit=20' + (cursor && `&cursor=${cursor}`));
   say('no', got.ok ? '' : problem(got));
   if (!got.ok) return;
   cursor = got.data.nextCursor ?? '';
