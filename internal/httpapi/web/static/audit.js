@@ -1,6 +1,6 @@
 // The audit trail: who has changed what, of all sales, webhooks, API keys and limits
 // that the user may see.
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import './expired.js';
 import {say} from './form.js';
 import {callWithRetry} from './net.js';
@@ -51,7 +51,7 @@ async function readSales(entries) {
 }
 
 function row(entry) {
-  const li = at('entry').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('entry');
   const sale = sales.get(entry.goodsId);
   put(part(li, 'action'), oneOf('action', entry.action));
   const [text, href] = subject(entry, sale);

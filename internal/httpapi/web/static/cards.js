@@ -10,6 +10,9 @@ export function put(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
+/** A new element from the template with an id. */
+export const fromTemplate = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
+
 /** The phase of a sale at a time in ms: the server's last answer, adjusted by its clock. */
 export function phaseOf(sale, at) {
   if (sale.gone || at >= Date.parse(sale.endAt)) return 'ended';

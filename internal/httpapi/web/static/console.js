@@ -1,5 +1,5 @@
 // The console page: a merchant's sales, and the form for a new one.
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
 import './findorder.js';
@@ -76,7 +76,7 @@ narrow.addEventListener('input', () => {
 narrow.addEventListener('submit', (event) => event.preventDefault());
 
 function row(sale) {
-  const li = document.getElementById('row').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('row');
   const state = phaseNow(sale);
   li.dataset.phase = state;
   part(li, 'link').href = `/console/sales/${sale.goodsId}`;

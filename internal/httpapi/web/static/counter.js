@@ -1,6 +1,6 @@
 // The purchase controls of one sale's card: the button, and messages about the attempt.
 import {buy, finished, unfinished} from './buy.js';
-import {part, put, showStock, showTime} from './cards.js';
+import {fromTemplate, part, put, showStock, showTime} from './cards.js';
 import {now} from './clock.js';
 import {codeOf, keepCode} from './code.js';
 import {follow} from './follow.js';
@@ -322,7 +322,7 @@ export class Counter {
     let steps = part(this.card, 'steps');
     if (!steps) {
       if (!name) return;
-      steps = document.getElementById('steps').content.firstElementChild.cloneNode(true);
+      steps = fromTemplate('steps');
       part(this.card, 'say').before(steps);
     }
     steps.hidden = !name;

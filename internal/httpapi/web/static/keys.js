@@ -1,5 +1,5 @@
 // The page of API keys: a list, a new key that is shown once, and revocations.
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {answer} from './dialogs.js';
 import './expired.js';
@@ -28,7 +28,7 @@ async function load() {
 const empty = () => { at('none').hidden = Boolean(list.firstElementChild); };
 
 function row(key) {
-  const li = at('key-row').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('key-row');
   put(part(li, 'name'), key.name);
   put(part(li, 'prefix'), `${key.prefix}…`);
   put(part(li, 'scopes'), key.scopes.map((scope) => t(`keyScope.${scope}`)).join(', '));

@@ -1,5 +1,5 @@
 // The operators' page: rate limiters, dead letters, refunds and rebuilds.
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import './copy.js';
 import {confirmation} from './confirm.js';
 import {say} from './form.js';
@@ -42,7 +42,7 @@ const empty = () => { document.getElementById('dead-letters-none').hidden = Bool
 const sayDeadLetters = (kind, words) => say(kind, words, document.getElementById('dead-letters-say'));
 
 function row(deadLetter) {
-  const li = document.getElementById('dead-letter').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('dead-letter');
   put(part(li, 'why'), oneOf('deadLetter', deadLetter.reason));
   put(part(li, 'sn'), deadLetter.orderSn || '–');
   part(li, 'sn').id = `sn-${deadLetter.id}`;
@@ -102,7 +102,7 @@ async function loadRefunds() {
 }
 
 function refundRow(refund) {
-  const li = document.getElementById('refund').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('refund');
   put(part(li, 'amount'), money(refund.amount, refund.currency));
   put(part(li, 'state'), t(refund.stopped ? 'refunds.stopped' : 'refunds.tries'));
   put(part(li, 'sn'), refund.orderSn);
@@ -130,7 +130,7 @@ async function loadRebuilds() {
   put(document.getElementById('rebuilds-say'), got.ok ? '' : problem(got));
   if (got.ok) {
     rebuilds.replaceChildren(...got.data.items.map((sale) => {
-      const li = document.getElementById('rebuild').content.firstElementChild.cloneNode(true);
+      const li = fromTemplate('rebuild');
       put(part(li, 'title'), sale.title);
       part(li, 'title').href = `/console/sales/${sale.goodsId}`;
       put(part(li, 'gate'), oneOf('gate', sale.gate));
@@ -161,7 +161,7 @@ async function loadOverrides() {
 const noOverrides = () => { document.getElementById('overrides-none').hidden = Boolean(overrides.firstElementChild); };
 
 function overrideRow(limit) {
-  const li = document.getElementById('override').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('override');
   const rate = limit.permitsPerSecond ?? (limit.limit && limit.intervalSeconds ? limit.limit / limit.intervalSeconds : '–');
   put(part(li, 'limit'), `${limit.algorithm}: ${t('limiter.rate', {n: rate})}`);
   put(part(li, 'rule'), limit.type);

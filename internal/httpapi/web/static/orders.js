@@ -1,6 +1,6 @@
 // The buyer's orders: status, time left to pay, payment and cancellation.
 import {call, callWithRetry} from './net.js';
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import {confirmation} from './confirm.js';
 import {everySecond, setOffset, now} from './clock.js';
 import {follow} from './follow.js';
@@ -41,7 +41,7 @@ function offerSignIn(say) {
 function show(order, atEnd) {
   let known = rows.get(order.orderSn);
   if (!known) {
-    const row = document.getElementById('order').content.firstElementChild.cloneNode(true);
+    const row = fromTemplate('order');
     known = {row};
     rows.set(order.orderSn, known);
     atEnd ? list.append(row) : list.prepend(row);

@@ -1,5 +1,5 @@
 // The page of one webhook: what may change, and its deliveries.
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import {answer} from './dialogs.js';
 import {say} from './form.js';
 import {fill, mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
@@ -91,7 +91,7 @@ async function loadDeliveries(more) {
 }
 
 function row(delivery) {
-  const li = at('delivery-row').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('delivery-row');
   li.dataset.state = delivery.state;
   put(part(li, 'events'), t('hooks.events', {n: count(delivery.events)}));
   put(part(li, 'state'), oneOf('delivery', delivery.state));

@@ -1,5 +1,5 @@
 // The list of a merchant's webhooks, and the form for a new one.
-import {part, put} from './cards.js';
+import {fromTemplate, part, put} from './cards.js';
 import {answer} from './dialogs.js';
 import {say} from './form.js';
 import {mark, read, refused, showDead, stateOf, typesOf} from './hookform.js';
@@ -23,7 +23,7 @@ async function load() {
 }
 
 function row(hook) {
-  const li = at('hook-row').content.firstElementChild.cloneNode(true);
+  const li = fromTemplate('hook-row');
   part(li, 'link').href = `/console/webhooks/${hook.id}`;
   put(part(li, 'url'), hook.url);
   put(part(li, 'types'), typesOf(hook));
