@@ -1,5 +1,5 @@
 // The console page: a merchant's sales, and the form for a new one.
-import {fromTemplate, part, put} from './cards.js';
+import {fromTemplate, part, phaseOf, put} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
 import './findorder.js';
@@ -39,12 +39,7 @@ async function load(cursor = '') {
 }
 
 /** The phase of a sale now. The status counts for drafts, and for sales that the merchant ended. */
-const phaseNow = (sale) => {
-  if (sale.status !== 'exposed') return sale.status;
-  if (Date.parse(sale.endAt) <= now()) return 'ended';
-  if (Date.parse(sale.startAt) > now()) return 'upcoming';
-  return sale.left > 0 ? 'ongoing' : 'sold_out';
-};
+const phaseNow = (sale) => sale.status === 'exposed' ? phaseOf({...sale, available: sale.left}, now()) : sale.status;
 
 const orders = {
   newest: null, // the API's own
