@@ -85,10 +85,7 @@ func (a *api) listAPIKeys(ctx context.Context, r *request) (response, error) {
 
 // revokeAPIKey is DELETE /admin/api-keys/{id}. It answers with the key, which lists go on to show.
 func (a *api) revokeAPIKey(ctx context.Context, r *request) (response, error) {
-	err := r.permit(ctx, func() error {
-		_, err := a.APIKeys.Find(ctx, r.Raw("id"))
-		return err
-	})
+	err := r.permit(ctx, func() error { return errorOnly(a.APIKeys.Find(ctx, r.Raw("id"))) })
 	if err != nil {
 		return response{}, err
 	}

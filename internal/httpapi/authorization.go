@@ -117,6 +117,9 @@ func (r *request) permit(ctx context.Context, lookup func() error) error {
 	}
 }
 
+// errorOnly returns the error of a lookup, of which permit does not need the value.
+func errorOnly[T any](_ T, err error) error { return err }
+
 // checked returns the first problem of the fields taken so far, else that of permit. It is for
 // calls that address nothing.
 func (r *request) checked(ctx context.Context) error {

@@ -109,8 +109,5 @@ func (a *api) deadLetterID(ctx context.Context, r *request) (string, error) {
 	if !isUUID(id) {
 		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
-	return id, r.permit(ctx, func() error {
-		_, err := a.DeadLetters.Find(ctx, id)
-		return err
-	})
+	return id, r.permit(ctx, func() error { return errorOnly(a.DeadLetters.Find(ctx, id)) })
 }

@@ -79,8 +79,7 @@ func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 // requireOperator refuses other roles, after NOT_FOUND for an unknown limiter.
 func (a *api) requireOperator(ctx context.Context, r *request, rule, key string) error {
 	return r.permit(ctx, func() error {
-		_, err := a.LimiterAdmin.Get(ctx, rule, key)
-		return limiterError(err)
+		return limiterError(errorOnly(a.LimiterAdmin.Get(ctx, rule, key)))
 	})
 }
 

@@ -200,8 +200,5 @@ func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
 	if err := r.Err(); err != nil {
 		return 0, err
 	}
-	return id, r.permit(ctx, func() error {
-		_, err := a.Sales.Get(ctx, r.actor, id)
-		return err
-	})
+	return id, r.permit(ctx, func() error { return errorOnly(a.Sales.Get(ctx, r.actor, id)) })
 }

@@ -138,10 +138,7 @@ func orderAfter(ctx context.Context, r *request, find, step orderStep) (order.Or
 	if !isOrderSn(sn) {
 		return order.Order{}, query.NewNoSuchOrder()
 	}
-	err := r.permit(ctx, func() error {
-		_, err := find(ctx, r.actor, sn)
-		return err
-	})
+	err := r.permit(ctx, func() error { return errorOnly(find(ctx, r.actor, sn)) })
 	if err != nil {
 		return order.Order{}, err
 	}

@@ -41,10 +41,7 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	if !isOrderSn(sn) {
 		return response{}, query.NewNoSuchOrder()
 	}
-	err := r.permit(ctx, func() error {
-		_, err := a.Orders.FindChangeableByNumber(ctx, sn)
-		return err
-	})
+	err := r.permit(ctx, func() error { return errorOnly(a.Orders.FindChangeableByNumber(ctx, sn)) })
 	if err != nil {
 		return response{}, err
 	}

@@ -77,10 +77,7 @@ func (a *api) changeRefund(
 	if !isPaymentID(id) {
 		return response{}, payment.ErrNoSuchRefund
 	}
-	err := r.permit(ctx, func() error {
-		_, err := a.Payments.FindRefund(ctx, id)
-		return err
-	})
+	err := r.permit(ctx, func() error { return errorOnly(a.Payments.FindRefund(ctx, id)) })
 	if err != nil {
 		return response{}, err
 	}

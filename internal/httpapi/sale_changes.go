@@ -129,10 +129,7 @@ func (a *api) auditTrail(ctx context.Context, r *request) (response, error) {
 	var lookup func() error
 	if r.Has("goodsId") {
 		f.GoodsID = r.ID("goodsId")
-		lookup = func() error {
-			_, err := a.Sales.Get(ctx, r.actor, f.GoodsID)
-			return err
-		}
+		lookup = func() error { return errorOnly(a.Sales.Get(ctx, r.actor, f.GoodsID)) }
 	}
 	if err := r.Err(); err != nil {
 		return response{}, err

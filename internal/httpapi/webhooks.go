@@ -203,8 +203,5 @@ func (a *api) webhookID(ctx context.Context, r *request) (string, error) {
 	if !isUUID(id) {
 		return "", seckill.NewError(seckill.NotFound, "there is no such webhook")
 	}
-	return id, r.permit(ctx, func() error {
-		_, err := a.Endpoints.Get(ctx, r.actor, id)
-		return err
-	})
+	return id, r.permit(ctx, func() error { return errorOnly(a.Endpoints.Get(ctx, r.actor, id)) })
 }
