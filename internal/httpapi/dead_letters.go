@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 
 	"flashsale.dev/seckill/internal/order"
@@ -46,7 +45,7 @@ func (a *api) newDeadLetterResponse(
 	}
 	if sale.GoodsID != 0 {
 		shown.Title = sale.Title
-		shown.Currency = cmp.Or(sale.Details.Currency, a.Site.Currency())
+		shown.Currency = a.currency(sale.Details)
 	}
 	if amount := line.Quantity * sale.Price; readable && sale.GoodsID != 0 {
 		shown.Amount = &amount

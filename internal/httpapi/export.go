@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"encoding/csv"
 	"net/http"
 	"strconv"
@@ -41,7 +40,7 @@ func (a *api) exportOrders(
 			c.Writer.WriteHeaderNow()
 			return
 		}
-		code := cmp.Or(sale.Details.Currency, a.Site.Currency())
+		code := a.currency(sale.Details)
 		rc := http.NewResponseController(c.Writer)
 		_, _ = c.Writer.WriteString(byteOrderMark)
 		w := csv.NewWriter(c.Writer)

@@ -43,9 +43,12 @@ type detailsResponse struct {
 	Currency    string `json:"currency"`
 }
 
+// currency returns the currency of a sale, which is the installation's where it has none.
+func (a *api) currency(d seckill.Details) string { return cmp.Or(d.Currency, a.Site.Currency()) }
+
 func (a *api) newDetailsResponse(d seckill.Details) detailsResponse {
 	return detailsResponse{
-		Description: d.Description, ImageURL: d.ImageURL, Currency: cmp.Or(d.Currency, a.Site.Currency()),
+		Description: d.Description, ImageURL: d.ImageURL, Currency: a.currency(d),
 	}
 }
 

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -86,7 +85,7 @@ func (a *api) currencyOf(ctx context.Context, o order.Order) string {
 	}
 	code, err := a.currencies.Get(ctx, o.GoodsID, func(ctx context.Context) (string, error) {
 		sale, err := a.Sales.Get(ctx, seckill.Actor{Role: seckill.Operator}, o.GoodsID)
-		return cmp.Or(sale.Details.Currency, a.Site.Currency()), err
+		return a.currency(sale.Details), err
 	})
 	if err != nil {
 		return ""

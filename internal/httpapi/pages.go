@@ -93,7 +93,7 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 func (a *api) cardOf(v seckill.View) web.Sale {
 	return web.Sale{
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
-		Price: v.Price, Currency: cmp.Or(v.Details.Currency, a.Site.Currency()),
+		Price: v.Price, Currency: a.currency(v.Details),
 		Description: v.Details.Description, ImageURL: v.Details.ImageURL,
 		PerBuyerLimit: v.PerBuyerLimit, Admission: string(v.Admission),
 		AccessCode: string(v.AccessCode),
