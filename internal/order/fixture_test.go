@@ -81,15 +81,21 @@ func settings() app.Settings {
 	}
 }
 
+// newMini starts an embedded Redis and returns it with a client.
+func newMini(t *testing.T) (*miniredis.Miniredis, redis.UniversalClient) {
+	mini := miniredis.RunT(t)
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
+	t.Cleanup(func() { _ = client.Close() })
+	return mini, client
+}
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "h.db")
 	store := must.Get(sqlstore.Open(t.Context(), "sqlite:"+file, ""))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	require.NoError(t, store.Migrate(t.Context()))
-	mini := miniredis.RunT(t)
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
-	t.Cleanup(func() { _ = client.Close() })
+	mini, client := newMini(t)
 	h := &fixture{
 		t: t, driver: "sqlite", file: file, mini: mini, store: store,
 		queue: &flakyQueue{Queue: memqueue.New(1)},

@@ -5,13 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -81,27 +78,18 @@ func TestRebuild_WaitsForTheGateOfAnotherMaster(t *testing.T) {
 	replaced := h.redis
 	require.Eventually(t, func() bool { return renew(t, h, lifetime) == nil }, within, tick)
 
-	mini := miniredis.RunT(t)
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
-	t.Cleanup(func() { _ = client.Close() })
-	h.parts.Redis = client
+	_, h.parts.Redis = newMini(t)
 	h.failsOver("two", lifetime)
 	h.runAllBut(isRebuilder)
 	began := 0
-	rebuilder := rebuild.Rebuilder{
-		Opener: rebuild.Opener{
-			Store: hookedStore{h.store, func() {
-				began++
-				_, err := replaced.Reserve(t.Context(), sale.GoodsID, 1, []reservation.Reservation{{
-					OrderLine: h.numbered(sale.GoodsID, 1, 9), PathEnd: time.Now().Add(time.Minute),
-				}})
-				require.ErrorContains(t, err, seckill.GateExpired.String())
-			}},
-			Redis: h.redis, PaymentTimeout: time.Hour, GateLifetime: lifetime,
-		},
-		Outbox: &outbox.Publisher{Store: h.redis, Queue: h.queue, Timeout: time.Second},
-		Queue:  h.queue, PublishTimeout: time.Millisecond, Log: h.parts.Log,
-	}
+	rebuilder := h.rebuilder(hookedStore{h.store, func() {
+		began++
+		_, err := replaced.Reserve(t.Context(), sale.GoodsID, 1, []reservation.Reservation{{
+			OrderLine: h.numbered(sale.GoodsID, 1, 9), PathEnd: time.Now().Add(time.Minute),
+		}})
+		require.ErrorContains(t, err, seckill.GateExpired.String())
+	}})
+	rebuilder.Opener.GateLifetime = lifetime
 	h.queue.down.Store(true)
 	_, err := rebuilder.Rebuild(t.Context(), sale.GoodsID, "test")
 	require.ErrorContains(t, err, "send the barrier")
@@ -122,10 +110,7 @@ func TestClose_AnsweredByTheMasterThatIsOpen(t *testing.T) {
 	h.failsOver("one", time.Minute)
 	goods := h.exposeSale(10, 5).GoodsID
 	replaced := h.Sales
-	mini := miniredis.RunT(t)
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
-	t.Cleanup(func() { _ = client.Close() })
-	h.parts.Redis = client
+	_, h.parts.Redis = newMini(t)
 	h.failsOver("two", time.Minute)
 	_, err := h.Sales.Close(t.Context(), operator, goods)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))

@@ -13,7 +13,6 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/orderwriter"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
@@ -99,11 +98,7 @@ func TestRest_LostSaleIsRebuiltAfterARequest(t *testing.T) {
 
 	h.runAllBut(func(w app.Worker) bool { _, is := w.(*orderwriter.Consumer); return !is })
 	h.run(list)
-	h.run(&rebuild.Worker{Live: list, Rebuilder: &rebuild.Rebuilder{
-		Opener: rebuild.Opener{Store: h.store, Redis: h.redis, PaymentTimeout: time.Hour},
-		Outbox: &outbox.Publisher{Store: h.redis, Queue: h.queue, Timeout: time.Second},
-		Queue:  h.queue, PublishTimeout: time.Millisecond, Log: h.parts.Log,
-	}})
+	h.run(&rebuild.Worker{Live: list, Rebuilder: h.rebuilder(h.store)})
 	h.place(request)
 	require.EqualValues(t, 2, must.Get(h.redis.View(t.Context(), sale.GoodsID))(t).Epoch)
 }
