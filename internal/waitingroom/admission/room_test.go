@@ -738,6 +738,19 @@ func (c *countedRooms) Room(ctx context.Context, goodsID int64) (admission.State
 	return c.Redis.Room(ctx, goodsID)
 }
 
+// oneLeaves makes one of two admitted buyers leave, and waits until the next in line is called.
+func (h *fixture) oneLeaves(places map[int64]admission.Place) {
+	h.t.Helper()
+	for b, p := range places {
+		p = must.Get(h.newNode().Find(h.t.Context(), h.id, fmt.Sprint(b), p.Ticket))(h.t)
+		if p.State == admission.Admitted {
+			require.NoError(h.t, h.service.Leave(h.t.Context(), h.id, fmt.Sprint(b)))
+			break
+		}
+	}
+	h.eventually(func(s admission.State) bool { return s.Admitted == 3 })
+}
+
 // TestAdmitter_LineMovesWithoutMySQL checks that buyers are called although no numbers are granted.
 func TestAdmitter_LineMovesWithoutMySQL(t *testing.T) {
 	h := open(t, 2, time.Second)
@@ -749,14 +762,7 @@ func TestAdmitter_LineMovesWithoutMySQL(t *testing.T) {
 	state := h.state() // fewer numbers are left than an admitter keeps
 	require.NoError(t, h.redis.RaiseLimit(t.Context(), h.id, state.Lease, state.Joined+1))
 	h.admitWith(withoutGrants{h.store}, h.redis, nil, func() {
-		for b, p := range places {
-			p = must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
-			if p.State == admission.Admitted {
-				require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(b)))
-				break
-			}
-		}
-		h.eventually(func(s admission.State) bool { return s.Admitted == 3 })
+		h.oneLeaves(places)
 	})
 }
 
@@ -780,14 +786,7 @@ func TestAdmitter_LineMovesDuringASave(t *testing.T) {
 		defer close(slow.end)
 		places := h.joinAll(1, 5)
 		h.eventually(func(s admission.State) bool { return s.Called == 2 })
-		for b, p := range places {
-			p = must.Get(h.newNode().Find(t.Context(), h.id, fmt.Sprint(b), p.Ticket))(t)
-			if p.State == admission.Admitted {
-				require.NoError(t, h.service.Leave(t.Context(), h.id, fmt.Sprint(b)))
-				break
-			}
-		}
-		h.eventually(func(s admission.State) bool { return s.Admitted == 3 })
+		h.oneLeaves(places)
 	})
 }
 
