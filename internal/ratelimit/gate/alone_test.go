@@ -79,9 +79,7 @@ func requirePaidBack(t *testing.T, limit degradedLimit, permits int64, nodes, on
 			Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes },
 		})
 	}
-	rule := must.Get(b.Find("r"))(t)
-	var request ratelimit.Request
-	rule.Request(&request, "1", b.Params(rule, "1", nil))
+	rule, request := requestOf(t, b)
 	request.N = permits
 	var good []time.Time
 	for range 160_000 / permits { // eighty seconds of twice the admitted rate
@@ -137,10 +135,8 @@ func TestGate_MoreThanTheNodesShareIsNotNever(t *testing.T) {
 			g := newGate(t, b, store, gate.Options{
 				Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return 4 },
 			})
-			rule := must.Get(b.Find("r"))(t)
 			take := func(n int64) gate.Result {
-				var request ratelimit.Request
-				rule.Request(&request, "1", b.Params(rule, "1", nil))
+				rule, request := requestOf(t, b)
 				request.N = n
 				return must.Get(g.Take(t.Context(), rule, request))(t)
 			}

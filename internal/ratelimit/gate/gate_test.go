@@ -65,6 +65,14 @@ func book(t require.TestingT, yaml string) *rules.Rulebook {
 	return must.Get(rules.New(must.Get(rules.Parse([]byte(yaml)))(t)...))(t)
 }
 
+// requestOf returns the rule r and a request of its key "1".
+func requestOf(t require.TestingT, b *rules.Rulebook) (*rules.Compiled, ratelimit.Request) {
+	rule := must.Get(b.Find("r"))(t)
+	var request ratelimit.Request
+	rule.Request(&request, "1", b.Params(rule, "1", nil))
+	return rule, request
+}
+
 func newGate(t testing.TB, b *rules.Rulebook, store gate.Store, opts gate.Options) *gate.Gate {
 	g := gate.New(b, store, opts)
 	t.Cleanup(g.Close)

@@ -18,9 +18,7 @@ func TestPeek_SilentRedisOpensTheBreaker(t *testing.T) {
 	store := &silent{}
 	b := book(t, `{rules: [{name: r, by: [goods], permitsPerSecond: 9, onError: closed}]}`)
 	g := newGate(t, b, store, gate.Options{Now: testclock.New().Now, Deadline: ms})
-	rule := must.Get(b.Find("r"))(t)
-	var request ratelimit.Request
-	rule.Request(&request, "1", b.Params(rule, "1", nil))
+	rule, request := requestOf(t, b)
 	require.Eventually(t, func() bool { // a call may have begun before the third failure
 		before := store.calls.Load()
 		_, err := g.Peek(t.Context(), rule, request)
@@ -43,9 +41,7 @@ func TestPeek_AllowedMeansThatOnePermitWouldBe(t *testing.T) {
 				b := book(t, `{rules: [{name: r, permitsPerSecond: 3, scope: `+scope+`, algorithm: `+
 					algorithm+`}]}`)
 				g := newGate(t, b, ratelimit.NewMemory(clock.Now), gate.Options{Now: clock.Now})
-				rule := must.Get(b.Find("r"))(t)
-				var request ratelimit.Request
-				rule.Request(&request, "1", b.Params(rule, "1", nil))
+				rule, request := requestOf(t, b)
 				request.MaxWait = 0
 				admitted := 0
 				for range 60 {
@@ -77,10 +73,8 @@ func TestPeek_WithoutRedisReadsTheNodesShare(t *testing.T) {
 			g := newGate(t, b, store, gate.Options{
 				Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return 4 },
 			})
-			rule := must.Get(b.Find("r"))(t)
+			rule, request := requestOf(t, b)
 			remaining := func() int64 {
-				var request ratelimit.Request
-				rule.Request(&request, "1", b.Params(rule, "1", nil))
 				d := must.Get(g.Peek(t.Context(), rule, request))(t)
 				require.Equal(t, d.Remaining > 0, d.Allowed)
 				return d.Remaining
