@@ -86,17 +86,13 @@ func (s *Store) Ship(
 ) (order.Order, error) {
 	return inSaleTx(ctx, s, "ship an order", goodsID,
 		func(tx *gorm.DB, sale saleRow) (none order.Order, err error) {
-			rows, err := lockOrders(tx, goodsID, []string{orderSn})
-			switch {
-			case err != nil:
+			row, err := findOrder(locked(tx), goodsID, orderSn)
+			if err != nil {
 				return none, err
-			case len(rows) == 0:
-				return none, order.ErrNoSuchOrder
-			case rows[0].Status != order.Paid:
-				return none, seckill.NewError(seckill.Conflict, "the order is %s, not paid",
-					rows[0].Status)
 			}
-			row := rows[0]
+			if row.Status != order.Paid {
+				return none, seckill.NewError(seckill.Conflict, "the order is %s, not paid", row.Status)
+			}
 			first := row.ShippedAt == nil
 			if !first && row.Shipment == shipment {
 				return row.order(), nil
