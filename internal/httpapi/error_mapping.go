@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -141,14 +140,8 @@ func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
 	if e.RetryAfter > 0 || e.Reason == seckill.RateLimited || e.Reason == seckill.Unavailable {
-		c.Header("Retry-After", retryAfter(e.RetryAfter))
+		c.Header("Retry-After", gate.RetryAfter(e.RetryAfter))
 	}
-}
-
-// retryAfter returns whole seconds, rounded up and at least 1. The header has no fractions, and a
-// client that waits 0 s would be refused again.
-func retryAfter(d time.Duration) string {
-	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
 // noRoute answers unknown paths: people with a page, programs with JSON.

@@ -71,12 +71,6 @@ func TestPage_CursorsRoundTrip(t *testing.T) {
 	require.Error(t, p.Err())
 }
 
-func TestRetryAfter_RoundsUp(t *testing.T) {
-	require.Equal(t, "1", retryAfter(0))
-	require.Equal(t, "1", retryAfter(1e9))
-	require.Equal(t, "2", retryAfter(1e9+1))
-}
-
 // TestThrottle_AllowsOneEventPerSecond also checks that the next event reports how many the
 // throttle held back.
 func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {

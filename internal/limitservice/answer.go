@@ -72,7 +72,7 @@ func writeDenied(w http.ResponseWriter, d gate.Result) {
 	if d.Never {
 		e.Data = map[string]bool{"never": true}
 	} else {
-		w.Header().Set("Retry-After", retryAfter(d.RetryAfter))
+		w.Header().Set("Retry-After", gate.RetryAfter(d.RetryAfter))
 		e.Data = map[string]int64{"retryAfterMillis": ceilMillis(d.RetryAfter)}
 	}
 	write(w, e)

@@ -220,7 +220,7 @@ func (d *decisions) addHeaders() {
 	}
 	d.addHeader("RateLimit-Policy", string(policy))
 	if last := d.results[len(d.results)-1]; !last.Allowed && !last.Never {
-		d.addHeader("Retry-After", retryAfter(last.RetryAfter))
+		d.addHeader("Retry-After", gate.RetryAfter(last.RetryAfter))
 	}
 }
 

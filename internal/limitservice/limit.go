@@ -2,7 +2,6 @@ package limitservice
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -85,9 +84,4 @@ func rateLimit(
 		l.UnitMultiplier = wrapperspb.UInt32(uint32(times))
 	}
 	return l
-}
-
-// retryAfter is the header's value: whole seconds, rounded up and at least 1.
-func retryAfter(d time.Duration) string {
-	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }

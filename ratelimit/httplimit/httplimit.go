@@ -9,9 +9,8 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"strconv"
-	"time"
 
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/ratelimit"
 )
@@ -84,11 +83,10 @@ func (m *Middleware) reserve(ctx context.Context, key string) (*ratelimit.Reserv
 	return m.limiter.ReserveNow(ctx, key, 1)
 }
 
-// deny sets Retry-After in whole seconds, rounded up, unless no retry can succeed.
+// deny sets Retry-After unless no retry can succeed.
 func (m *Middleware) deny(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) {
 	if !d.Never {
-		seconds := int64((d.RetryAfter + time.Second - 1) / time.Second)
-		w.Header().Set("Retry-After", strconv.FormatInt(max(1, seconds), 10))
+		w.Header().Set("Retry-After", gate.RetryAfter(d.RetryAfter))
 	}
 	m.options.OnDenied(w, r, d)
 }

@@ -413,3 +413,9 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
+
+func TestRetryAfter_RoundsUp(t *testing.T) {
+	require.Equal(t, "1", gate.RetryAfter(0))
+	require.Equal(t, "1", gate.RetryAfter(time.Second))
+	require.Equal(t, "2", gate.RetryAfter(time.Second+1))
+}

@@ -152,4 +152,8 @@ func appendItem(list []byte, rule, parameter string, n int64) []byte {
 	return strconv.AppendInt(append(strconv.AppendQuote(list, rule), parameter...), n, 10)
 }
 
+// RetryAfter is the value of the header Retry-After: whole seconds, rounded up and at least 1. The
+// header has no fractions, and a client that waits 0 s would be refused again.
+func RetryAfter(d time.Duration) string { return strconv.FormatInt(max(1, ceilSeconds(d)), 10) }
+
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
