@@ -138,6 +138,10 @@ func (f *Fields) Reject(name, format string, args ...any) {
 	f.problems.Add(name, format, args...)
 }
 
+// maxFields bounds the fields of one request, because each is compared with all before it. It is
+// more than any call has; an object with members of any name could have thousands.
+const maxFields = 100
+
 // maxUnknown bounds the unknown fields that are reported together, and so the time to compare their
 // names.
 const maxUnknown = 20
@@ -159,6 +163,8 @@ func (f *Fields) add(v field) error {
 		return f.unknown(v.name)
 	case f.find(v.name) != nil:
 		return seckill.NewFieldError(v.name, "is given twice")
+	case len(f.fields) >= maxFields:
+		return seckill.NewFieldError(v.name, "is a field too many: at most %d are taken", maxFields)
 	case !utf8.ValidString(v.text):
 		return seckill.NewFieldError(v.name, "is not valid UTF-8")
 	}

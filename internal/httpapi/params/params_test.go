@@ -90,6 +90,29 @@ func TestRead_ReportsUnknownFieldsWithTheOthers(t *testing.T) {
 	require.Len(t, named(err), maxUnknown)
 }
 
+// TestRead_BoundsTheFieldsOfACall sends an object of any names as JSON and as a form. Each field is
+// compared with all others.
+func TestRead_BoundsTheFieldsOfACall(t *testing.T) {
+	read := func(media, body string) error {
+		r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(body))
+		r.Header.Set("Content-Type", media)
+		return New([]string{"pairs.*"}, nil).Read(httptest.NewRecorder(), r)
+	}
+	for n, allowed := range map[int]bool{maxFields: true, maxFields + 1: false} {
+		var members, pairs []string
+		for i := range n {
+			members = append(members, fmt.Sprintf(`"n%d":""`, i))
+			pairs = append(pairs, fmt.Sprintf("pairs.n%d=", i))
+		}
+		for media, body := range map[string]string{
+			"application/json":                  `{"pairs":{` + strings.Join(members, ",") + `}}`,
+			"application/x-www-form-urlencoded": strings.Join(pairs, "&"),
+		} {
+			require.Equal(t, allowed, read(media, body) == nil, "%d fields as %s", n, media)
+		}
+	}
+}
+
 // FuzzDecimal checks that only the canonical form of an integer is accepted.
 func FuzzDecimal(f *testing.F) {
 	for _, s := range []string{"0", "-1", "9223372036854775807", "+1", "01", "1_0", "-0"} {
