@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/csv"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -105,18 +106,18 @@ func (a *api) exportRow(sale seckill.Sale, code string, o order.Order) []string 
 	return row
 }
 
-// cellText stops a spreadsheet from changing a text. It would evaluate one that begins like a
-// formula (OWASP, "CSV injection"), round digits after the fifteenth, and drop leading zeros.
+// formula matches where a spreadsheet would take a text for a formula (OWASP, "CSV injection"): at
+// its start, and after a semicolon, at which the spreadsheets of many countries begin a cell.
+var formula = regexp.MustCompile(`(^|;)([\s"']*[=+@-]|[\t\r\n])`)
+
+// cellText stops a spreadsheet from changing a text. It would evaluate a formula, round digits after
+// the fifteenth, and drop leading zeros.
 func cellText(s string) string {
 	digits := s != "" && strings.Trim(s, "0123456789") == ""
-	switch {
-	case s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])):
-		return "'" + s
-	case digits && (len(s) > maxSpreadsheetDigits || s[0] == '0'):
+	if digits && (len(s) > maxSpreadsheetDigits || s[0] == '0') {
 		return `="` + s + `"`
-	default:
-		return s
 	}
+	return formula.ReplaceAllString(s, "$1'$2")
 }
 
 // maxSpreadsheetDigits is how many digits of a number a spreadsheet keeps.

@@ -71,6 +71,29 @@ func TestPage_CursorsRoundTrip(t *testing.T) {
 	require.Error(t, p.Err())
 }
 
+// TestCellText_IsNoFormulaWhereverACellBegins has texts of buyers. Many countries' spreadsheets end a
+// cell at a semicolon, and not at a comma.
+func TestCellText_IsNoFormulaWhereverACellBegins(t *testing.T) {
+	for text, cell := range map[string]string{
+		"":                       "",
+		"Ada":                    "Ada",
+		"a+b = c@d; e-f":         "a+b = c@d; e-f",
+		"=1+1":                   "'=1+1",
+		"+49 30":                 "'+49 30",
+		"-1":                     "'-1",
+		"@SUM(A1)":               "'@SUM(A1)",
+		"\t=1":                   "'\t=1",
+		` "=1"`:                  `' "=1"`,
+		"x;=cmd|' /C calc'!A0;y": "x;'=cmd|' /C calc'!A0;y",
+		`x; "@SUM(A1)"`:          `x;' "@SUM(A1)"`,
+		"a;-1;+2":                "a;'-1;'+2",
+		"0123":                   `="0123"`,
+		"1234567890123456":       `="1234567890123456"`,
+	} {
+		require.Equal(t, cell, cellText(text), text)
+	}
+}
+
 // TestThrottle_AllowsOneEventPerSecond also checks that the next event reports how many the
 // throttle held back.
 func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
