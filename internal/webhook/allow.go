@@ -124,10 +124,13 @@ func (a Allow) mayDial(addr netip.Addr) bool {
 	return a.contains(addr) || isPublic(addr)
 }
 
-// isPublic reports whether an address is one of the public Internet. It refuses the special-purpose
-// networks of IANA's registries, and IPv6 forms that contain an IPv4 address.
+// isPublic reports whether an address is one of the public Internet. All of IPv6 that is assigned
+// for it is in one network, without most forms that contain an IPv4 address. It refuses the
+// special-purpose networks of IANA's registries.
 func isPublic(addr netip.Addr) bool {
+	internet := netip.MustParsePrefix("2000::/3")
 	return addr.IsGlobalUnicast() && !addr.IsPrivate() &&
+		(addr.Is4() || internet.Contains(addr)) &&
 		!slices.ContainsFunc(special, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
@@ -141,14 +144,8 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
-	netip.MustParsePrefix("::/96"),           // IPv4 in IPv6
-	netip.MustParsePrefix("64:ff9b::/96"),    // NAT64
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // NAT64 of a network's own
-	netip.MustParsePrefix("100::/64"),        // discarded
 	netip.MustParsePrefix("2001::/23"),       // protocol assignments, Teredo
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
 	netip.MustParsePrefix("2002::/16"),       // 6to4
 	netip.MustParsePrefix("3fff::/20"),       // documentation
-	netip.MustParsePrefix("5f00::/16"),       // segment routing
-	netip.MustParsePrefix("fec0::/10"),       // site-local
 }
