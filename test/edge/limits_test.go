@@ -176,3 +176,23 @@ func TestForwardedFor_OnlyTrustedProxiesAreBelieved(t *testing.T) {
 		"the address that the last proxy reports")
 	require.Empty(t, api.lastHeader().Values("X-Real-IP"))
 }
+
+// TestForwardedProto_OnlyTrustedProxiesAreBelieved checks that the API gets the scheme of the
+// browser's own connection, which decides whether its session's cookie is for TLS only.
+func TestForwardedProto_OnlyTrustedProxiesAreBelieved(t *testing.T) {
+	api := newAPI(t)
+	s := open(api.addr())
+	e := start(t, s)
+	schemeOf := func(headers ...string) []string {
+		require.Equal(t, "OK", e.ask("GET", "/sales", headers...).Reason)
+		return api.lastHeader().Values("X-Forwarded-Proto")
+	}
+	proxied := from("203.0.113.1")
+	require.Equal(t, []string{"https"}, schemeOf(append(proxied, "X-Forwarded-Proto", "https")...))
+	for _, other := range []string{"http", "ftp", "https, http", ""} {
+		require.Equal(t, []string{"http"}, schemeOf(append(proxied, "X-Forwarded-Proto", other)...))
+	}
+	delete(s, "trusted.conf") // as it is deployed
+	e = start(t, s)
+	require.Equal(t, []string{"http"}, schemeOf(append(proxied, "X-Forwarded-Proto", "https")...))
+}
