@@ -73,7 +73,7 @@ func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 		filter.Phase = query("phase")
 	}
 	number, _ := strconv.Atoi(query("page")) // 0 is the first, too
-	views, err := a.salesWith(ctx, func(seckill.View) bool { return true }, 0, math.MaxInt)
+	views, err := a.list.Sales(ctx, nil, 0, math.MaxInt)
 	if err != nil {
 		return a.stopPage(r, http.StatusServiceUnavailable, "down")
 	}

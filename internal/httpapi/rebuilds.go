@@ -22,7 +22,7 @@ func (a *api) listRebuilds(ctx context.Context, r *request) (response, error) {
 	if err := r.checked(ctx); err != nil {
 		return response{}, err
 	}
-	views, err := a.salesWith(ctx, func(v seckill.View) bool {
+	views, err := a.list.Sales(ctx, func(v seckill.View) bool {
 		return v.Gate != seckill.GateOpen && v.Phase() != seckill.PhaseEnded
 	}, below, limit+1)
 	show := func(v seckill.View) rebuildResponse {

@@ -36,8 +36,8 @@ func (a *api) newSaleResponse(v seckill.View) saleResponse {
 	}
 }
 
-// listSales is GET /sales. All clients share one cached page, so its load does not grow
-// with the number of visitors.
+// listSales is GET /sales. All clients share the cached pages, so its load does not grow with the
+// number of visitors.
 func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
 	phase := seckill.Phase(r.OneOf("phase", "", string(seckill.Upcoming), string(seckill.Ongoing),
@@ -45,49 +45,11 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	if err := r.checked(ctx); err != nil {
 		return response{}, err
 	}
-	views, err := a.salesIn(ctx, phase, below, limit+1)
+	inPhase := func(v seckill.View) bool { return phase == "" || v.Phase() == phase }
+	views, err := a.list.Sales(ctx, inPhase, below, limit+1)
 	key := func(v seckill.View) string { return saleKey(v.GoodsID) }
 	shown := page(views, limit, a.newSaleResponse, key)
 	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, err
-}
-
-// pageInPhase is the size of the cached pages in which salesIn searches.
-const pageInPhase = 100
-
-// salesIn lists the exposed sales in a phase ("": in any), newest first, below a goods id. It reads
-// the pages that all searches share, because only Redis has the phase and the gate.
-func (a *api) salesIn(
-	ctx context.Context, phase seckill.Phase, below int64, limit int,
-) (found []seckill.View, err error) {
-	if phase == "" {
-		return a.list.Sales(ctx, below, limit)
-	}
-	return a.salesWith(ctx, func(v seckill.View) bool {
-		return v.Phase() == phase
-	}, below, limit)
-}
-
-// salesWith lists the exposed sales that have a property of their views, newest first, below a
-// goods id.
-func (a *api) salesWith(
-	ctx context.Context, has func(seckill.View) bool, below int64, limit int,
-) (found []seckill.View, err error) {
-	for len(found) < limit {
-		views, err := a.list.Sales(ctx, below, pageInPhase)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range views {
-			if has(v) {
-				found = append(found, v)
-			}
-		}
-		if len(views) < pageInPhase {
-			break
-		}
-		below = views[len(views)-1].GoodsID
-	}
-	return found[:min(limit, len(found))], nil
 }
 
 // showSale is GET /sales/{goodsId}. It reads Redis, so that the response has the current stock.

@@ -73,28 +73,58 @@ func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	clock := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	var calls atomic.Int64
-	list := func(_ context.Context, below int64, limit int) ([]seckill.View, error) {
+	list := func(_ context.Context, below int64, _ int) ([]seckill.View, error) {
 		calls.Add(1)
-		sale := seckill.Sale{GoodsID: below + int64(limit)}
+		sale := seckill.Sale{GoodsID: below + 20}
 		return []seckill.View{{Sale: sale, Now: clock}}, nil
 	}
 	cache := catalog.NewListCache(list, func() time.Time { return clock })
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			views := must.Get(cache.Sales(t.Context(), 0, 20))(t)
+			views := must.Get(cache.Sales(t.Context(), nil, 0, 20))(t)
 			require.EqualValues(t, 20, views[0].GoodsID)
 		})
 	}
 	wg.Wait()
 	require.EqualValues(t, 1, calls.Load())
 	clock = clock.Add(999 * time.Millisecond)
-	views := must.Get(cache.Sales(t.Context(), 0, 20))(t)
+	views := must.Get(cache.Sales(t.Context(), nil, 0, 20))(t)
 	require.EqualValues(t, 1, calls.Load())
 	require.Equal(t, clock, views[0].Now, "the cache adds the page's age")
 	clock = clock.Add(time.Millisecond)
-	must.Get(cache.Sales(t.Context(), 0, 20))(t)
+	must.Get(cache.Sales(t.Context(), nil, 0, 20))(t)
 	require.EqualValues(t, 2, calls.Load())
+}
+
+// TestListCache_InventedCursorsCostNoReads checks that pages from any cursor are right, and that
+// callers who choose cursors and page sizes neither cause reads nor displace what others read.
+func TestListCache_InventedCursorsCostNoReads(t *testing.T) {
+	const sales = 250
+	calls := 0
+	list := func(_ context.Context, below int64, limit int) (found []seckill.View, _ error) {
+		calls++
+		if below == 0 || below > sales {
+			below = sales + 1
+		}
+		for id := below - 1; id > 0 && len(found) < limit; id-- {
+			found = append(found, seckill.View{Sale: seckill.Sale{GoodsID: id}})
+		}
+		return found, nil
+	}
+	cache := catalog.NewListCache(list, func() time.Time { return time.UnixMilli(0) })
+	for below := range int64(sales + 50) {
+		for _, limit := range []int{1, 21, 101} {
+			want := must.Get(list(t.Context(), below, limit))(t)
+			calls--
+			got := must.Get(cache.Sales(t.Context(), nil, below, limit))(t)
+			require.Len(t, got, len(want), "%d below %d", limit, below)
+			for i := range got {
+				require.Equal(t, want[i].GoodsID, got[i].GoodsID, "%d below %d", limit, below)
+			}
+		}
+	}
+	require.Equal(t, 3, calls, "all sales fit on three pages")
 }
 
 // readTime is the time of one read of the fake Redis.

@@ -12,24 +12,24 @@ import (
 // may get an older one.
 const listTTL = time.Second
 
-// maxPages bounds the cached pages, because callers choose cursors and page sizes.
-const maxPages = 256
+// pageSize is the size of the cached pages, and maxPages bounds them.
+const (
+	pageSize = 100
+	maxPages = 256
+)
 
 // Listing lists exposed sales, newest first: at most limit of those below a goods id (0: from the
 // top).
 type Listing func(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 
 // ListCache keeps pages of the public list in a node's memory, so that any number of visitors
-// costs one read per page and second. It is safe for concurrent use.
+// costs one read per page and second. Callers choose cursors and sizes, so those do not begin a
+// page: the first page begins at the top, and each other one at the end of the page before. It is
+// safe for concurrent use.
 type ListCache struct {
 	list  Listing
 	now   func() time.Time
-	pages *ttlcache.Cache[pageKey, cachedPage]
-}
-
-type pageKey struct {
-	below int64
-	limit int
+	pages *ttlcache.Cache[int64, cachedPage] // by the goods id that they are below
 }
 
 type cachedPage struct {
@@ -37,31 +37,52 @@ type cachedPage struct {
 	views []seckill.View
 }
 
+// last is the goods id at which the page ends; 0 for the last page.
+func (p cachedPage) last() int64 {
+	if len(p.views) < pageSize {
+		return 0
+	}
+	return p.views[pageSize-1].GoodsID
+}
+
 // NewListCache returns an empty cache of a list, as of Catalog.Sales. Ages count by the clock now.
 func NewListCache(list Listing, now func() time.Time) *ListCache {
-	pages := ttlcache.New[pageKey, cachedPage](ttlcache.Options{
+	pages := ttlcache.New[int64, cachedPage](ttlcache.Options{
 		TTL: listTTL, MaxEntries: maxPages, LoadTimeout: readDeadline, Now: now,
 	})
 	return &ListCache{list: list, now: now, pages: pages}
 }
 
-// Sales lists exposed sales, as the cached list does. It adds a page's age to each view's Now, so
+// Sales lists exposed sales that have a property of their views (nil: all), newest first: at most
+// limit of those below a goods id (0: from the top). It adds a page's age to each view's Now, so
 // that a countdown does not jump when the page is read again.
-func (c *ListCache) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
-	load := func(ctx context.Context) (cachedPage, error) {
+func (c *ListCache) Sales(
+	ctx context.Context, has func(seckill.View) bool, below int64, limit int,
+) (found []seckill.View, err error) {
+	for from := int64(0); ; {
+		page, err := c.page(ctx, from)
+		if err != nil {
+			return nil, seckill.OrUnavailable(err, "the sales can't be listed in time")
+		}
+		age := max(0, c.now().Sub(page.began))
+		for i := 0; i < len(page.views) && len(found) < limit; i++ {
+			v := page.views[i]
+			v.Now = v.Now.Add(age).Truncate(time.Millisecond)
+			if (below == 0 || v.GoodsID < below) && (has == nil || has(v)) {
+				found = append(found, v)
+			}
+		}
+		if from = page.last(); from == 0 || len(found) == limit {
+			return found, nil
+		}
+	}
+}
+
+// page returns the page of sales below a goods id.
+func (c *ListCache) page(ctx context.Context, below int64) (cachedPage, error) {
+	return c.pages.Get(ctx, below, func(ctx context.Context) (cachedPage, error) {
 		began := c.now()
-		views, err := c.list(ctx, below, limit)
+		views, err := c.list(ctx, below, pageSize)
 		return cachedPage{began, views}, err
-	}
-	page, err := c.pages.Get(ctx, pageKey{below, limit}, load)
-	if err != nil {
-		return nil, seckill.OrUnavailable(err, "the sales can't be listed in time")
-	}
-	age := max(0, c.now().Sub(page.began))
-	views := make([]seckill.View, len(page.views))
-	for i, v := range page.views {
-		v.Now = v.Now.Add(age).Truncate(time.Millisecond)
-		views[i] = v
-	}
-	return views, nil
+	})
 }
