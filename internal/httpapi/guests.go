@@ -20,7 +20,8 @@ func (a *api) guestsFor(r *http.Request) []seckill.Actor {
 
 // isLocal reports whether a program or a browser page of this machine sent a request. A loopback
 // address is not enough: a proxy on this machine has one for every caller. A browser has one too if
-// a site made its own name resolve to 127.0.0.1. Such a page sends its name as Host.
+// a site made its own name resolve to 127.0.0.1. Such a page sends its name as Host. nginx without
+// any setting sends a loopback address as Host and no header of its own, but HTTP/1.0.
 func isLocal(r *http.Request) bool {
 	for name := range r.Header {
 		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" ||
@@ -33,7 +34,7 @@ func isLocal(r *http.Request) bool {
 			return false
 		}
 	}
-	return isLoopback(r.RemoteAddr) && isLoopback(r.Host)
+	return isLoopback(r.RemoteAddr) && isLoopback(r.Host) && r.ProtoAtLeast(1, 1)
 }
 
 // isLoopback reports whether a host with or without a port is localhost or a loopback address.

@@ -142,12 +142,18 @@ func TestCreateSession_GuestsAreOnThisMachine(t *testing.T) {
 	type caller struct {
 		remote, host string
 		header       []string
+		old          bool // HTTP/1.0
 	}
 	here := caller{remote: "127.0.0.1:5", host: "localhost:8080"}
-	as := func(header ...string) caller { return caller{here.remote, here.host, header} }
+	as := func(header ...string) caller {
+		return caller{remote: here.remote, host: here.host, header: header}
+	}
 	ask := func(handler http.Handler, method, target, body string, c caller) string {
 		r := httptest.NewRequest(method, target, strings.NewReader(body))
 		r.RemoteAddr, r.Host = c.remote, c.host
+		if c.old {
+			r.Proto, r.ProtoMinor = "HTTP/1.0", 0
+		}
 		r.Header.Set("Content-Type", "application/json")
 		for i := 0; i < len(c.header); i += 2 {
 			r.Header.Set(c.header[i], c.header[i+1])
@@ -181,6 +187,7 @@ func TestCreateSession_GuestsAreOnThisMachine(t *testing.T) {
 		as("Forwarded", "for=192.0.2.1"), as("X-Forwarded-For", "192.0.2.1"),
 		as("X-Forwarded-Host", "shop.example"), as("X-Real-IP", "192.0.2.1"),
 		as("Via", "1.1 proxy"),
+		{remote: "127.0.0.1:5", host: "127.0.0.1:8080", old: true}, // nginx with proxy_pass alone
 	}
 	h.Deps.GuestsAnywhere = true
 	anywhere := httpapi.New(h.Deps)
