@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/must"
@@ -69,6 +71,18 @@ func TestPage_CursorsRoundTrip(t *testing.T) {
 	require.NoError(t, p.Err())
 	require.Empty(t, p.cursor(orderCursor, isOrderSn), "another list refuses the cursor")
 	require.Error(t, p.Err())
+}
+
+// TestEventTypes_KeepsNoUnknownWord checks that a list of many invented words costs no more than to
+// find the first one: each word that is kept is compared with all after it.
+func TestEventTypes_KeepsNoUnknownWord(t *testing.T) {
+	r := httptest.NewRequest("POST", "/admin/webhooks?eventTypes=sale.closed,sale.closed,a,b,c",
+		http.NoBody)
+	p := params.New([]string{"eventTypes"}, []string{"eventTypes"})
+	require.NoError(t, p.Read(httptest.NewRecorder(), r))
+	types := eventTypes(p)
+	require.Equal(t, seckill.BadRequest, seckill.ReasonOf(p.Err()))
+	require.Equal(t, []event.Type{event.SaleClosed}, *types)
 }
 
 // TestCellText_IsNoFormulaWhereverACellBegins has texts of buyers. Many countries' spreadsheets end a

@@ -106,6 +106,7 @@ func eventTypes(p *params.Fields) *[]event.Type {
 		t := event.Type(word)
 		if !slices.Contains(event.Types(), t) {
 			p.Reject("eventTypes", "must be a list of %v", event.Types())
+			break
 		}
 		if !slices.Contains(types, t) {
 			types = append(types, t)
