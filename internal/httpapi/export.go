@@ -110,8 +110,8 @@ func (a *api) exportRow(sale seckill.Sale, code string, o order.Order) []string 
 // its start, and after a semicolon, at which the spreadsheets of many countries begin a cell.
 var formula = regexp.MustCompile(`(^|;)([\s"']*[=+@-]|[\t\r\n])`)
 
-// cellText stops a spreadsheet from changing a text. It would evaluate a formula, round digits after
-// the fifteenth, and drop leading zeros.
+// cellText stops a spreadsheet from changing a text. It would evaluate a formula, round digits
+// after the fifteenth, and drop leading zeros.
 func cellText(s string) string {
 	digits := s != "" && strings.Trim(s, "0123456789") == ""
 	if digits && (len(s) > maxSpreadsheetDigits || s[0] == '0') {

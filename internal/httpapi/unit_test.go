@@ -85,8 +85,8 @@ func TestEventTypes_KeepsNoUnknownWord(t *testing.T) {
 	require.Equal(t, []event.Type{event.SaleClosed}, *types)
 }
 
-// TestCellText_IsNoFormulaWhereverACellBegins has texts of buyers. Many countries' spreadsheets end a
-// cell at a semicolon, and not at a comma.
+// TestCellText_IsNoFormulaWhereverACellBegins has texts of buyers. Many countries' spreadsheets end
+// a cell at a semicolon, and not at a comma.
 func TestCellText_IsNoFormulaWhereverACellBegins(t *testing.T) {
 	for text, cell := range map[string]string{
 		"":                       "",
