@@ -89,9 +89,7 @@ func (e *Envoy) asks(req *ratelimitv3.RateLimitRequest) ([]ask, error) {
 func (e *Envoy) ask(
 	req *ratelimitv3.RateLimitRequest, descriptor *descriptorv3.RateLimitDescriptor,
 ) (a ask, err error) {
-	if a.hits, err = hitsOf(req, descriptor); err != nil {
-		return ask{}, err
-	}
+	a.hits = hitsOf(req, descriptor)
 	entries := make([]rules.Entry, len(descriptor.GetEntries()))
 	for i, entry := range descriptor.GetEntries() {
 		entries[i] = rules.Entry{Key: entry.GetKey(), Value: entry.GetValue()}
@@ -114,21 +112,20 @@ func (e *Envoy) ask(
 }
 
 // hitsOf is how many permits a descriptor asks for; 0 reads the limiter, and a negative number
-// returns permits. The descriptor's own number goes before the request's, whose 0 means 1.
+// returns permits. The descriptor's own number goes before the request's, whose 0 means 1. No
+// limiter grants MaxTicks, so a higher number makes no difference.
 func hitsOf(
 	req *ratelimitv3.RateLimitRequest, descriptor *descriptorv3.RateLimitDescriptor,
-) (int64, error) {
+) int64 {
 	hits := uint64(max(1, req.GetHitsAddend()))
 	if own := descriptor.GetHitsAddend(); own != nil {
 		hits = own.GetValue()
 	}
-	if hits > math.MaxInt32 {
-		return 0, ratelimit.BadField("hits_addend", "must be at most %d", math.MaxInt32)
-	}
+	n := int64(min(hits, uint64(ratelimit.MaxTicks)))
 	if descriptor.GetIsNegativeHits() {
-		return -int64(hits), nil
+		return -n
 	}
-	return int64(hits), nil
+	return n
 }
 
 // decisions make up the response to a request.

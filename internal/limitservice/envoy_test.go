@@ -1,6 +1,7 @@
 package limitservice_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -184,11 +185,10 @@ func TestEnvoy_RejectsInvalidRequests(t *testing.T) {
 	yearly.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{
 		RequestsPerUnit: 2, Unit: typev3.RateLimitUnit_YEAR,
 	}
-	zero, huge := descriptor("client=a"), descriptor("client=a")
+	zero := descriptor("client=a")
 	zero.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{
 		Unit: typev3.RateLimitUnit_DAY,
 	}
-	huge.HitsAddend = wrapperspb.UInt64(1 << 40)
 	one := func(d *descriptorv3.RateLimitDescriptor) *ratelimitv3.RateLimitRequest {
 		return &ratelimitv3.RateLimitRequest{
 			Domain:      "edge",
@@ -199,7 +199,7 @@ func TestEnvoy_RejectsInvalidRequests(t *testing.T) {
 	noDomain.Domain = ""
 	for name, req := range map[string]*ratelimitv3.RateLimitRequest{
 		"domain": noDomain, "descriptors": {Domain: "edge"}, "entries": one(descriptor()),
-		"limit.unit": one(yearly), "limit": one(zero), "hits_addend": one(huge),
+		"limit.unit": one(yearly), "limit": one(zero),
 	} {
 		_, err := s.envoy.ShouldRateLimit(t.Context(), req)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err), name)
@@ -207,6 +207,35 @@ func TestEnvoy_RejectsInvalidRequests(t *testing.T) {
 	}
 	window := s.decide(t, descriptor("window=w")).GetStatuses()[0]
 	assert.EqualValues(t, 2, window.GetLimitRemaining(), "an invalid request takes nothing")
+}
+
+// TestEnvoy_LimitDecidesAnyNumberOfHits checks that no number is an error, on which Envoy would
+// admit the request, and that one above the limit takes nothing.
+func TestEnvoy_LimitDecidesAnyNumberOfHits(t *testing.T) {
+	redis := servers.Redis(t)
+	s := start(t, redis)
+	ask := func(name string, hits uint64, negative bool) *ratelimitv3.RateLimitResponse {
+		d := descriptor(name)
+		d.HitsAddend, d.IsNegativeHits = wrapperspb.UInt64(hits), negative
+		return s.decide(t, d)
+	}
+	huge := []uint64{1 << 31, 1 << 40, 1 << 63, math.MaxUint64}
+	totals := map[string]int{"client=big": 5, "window=big": 3, "node=big": 4}
+	for name, total := range totals {
+		for _, hits := range huge {
+			assert.Equal(t, denied, ask(name, hits, false).GetOverallCode(), "%s %d", name, hits)
+		}
+		assert.EqualValues(t, total-1, ask(name, 1, false).GetStatuses()[0].GetLimitRemaining())
+		for _, hits := range huge {
+			left := ask(name, hits, true).GetStatuses()[0].GetLimitRemaining()
+			assert.EqualValues(t, total, left, "%s -%d", name, hits)
+		}
+	}
+	require.NoError(t, redis.Stop())
+	for _, hits := range huge {
+		assert.Equal(t, denied, ask("window=big", hits, false).GetOverallCode(), hits)
+		assert.Equal(t, allowed, ask("open=big", hits, false).GetOverallCode(), hits)
+	}
 }
 
 func TestEnvoy_WithoutRedisTheRuleDecides(t *testing.T) {
