@@ -175,7 +175,7 @@ func (a *Admin) update(
 	next func(ratelimit.Limit) (*ratelimit.Limit, error),
 ) error {
 	for range maxTries {
-		if err := a.sync.RunOnce(ctx); err != nil {
+		if err := a.sync.runBeforeChange(ctx); err != nil {
 			return err
 		}
 		was := a.sync.stored(rule.Name, key) // before held, which must not be older

@@ -120,6 +120,18 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	return nil
 }
 
+// runBeforeChange reads the limits that an operator's change begins with. A Redis without any may
+// have lost them, and a change of a node that does not know them would replace them all. So it
+// reads again after the other nodes have written them back.
+func (s *Sync) runBeforeChange(ctx context.Context) error {
+	err := s.RunOnce(ctx)
+	if err == nil && s.book.set.Load().version == 0 {
+		workers.Sleep(ctx, 2*syncEvery)
+		err = s.RunOnce(ctx)
+	}
+	return err
+}
+
 // readSync decodes the script's answer.
 func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 	if len(reply) < 2 {

@@ -3,16 +3,19 @@ package rules_test
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 const (
@@ -116,6 +119,32 @@ func TestSync_NewestKnownVersionRemains(t *testing.T) {
 	require.EqualValues(t, 50, asleep.burst(t, "1"))
 	require.EqualValues(t, 5, a.burst(t, "1"))
 	require.EqualValues(t, 5, asleep.burst(t, "1"))
+}
+
+// TestSync_ChangeAfterALossKeepsOtherLimits changes limits on nodes that have started after Redis
+// was emptied, before the nodes that know the limits have written them back.
+func TestSync_ChangeAfterALossKeepsOtherLimits(t *testing.T) {
+	client := clientOf(t)
+	a := newNode(t, client, nil, nil)
+	a.set(t, "1", 50)
+	for name, change := range map[string]func(fresh node){
+		"set":    func(fresh node) { fresh.set(t, "2", 60) },
+		"delete": func(fresh node) { assert.NoError(t, fresh.admin.Delete(t.Context(), "r", "2")) },
+	} {
+		require.NoError(t, client.FlushAll(t.Context()).Err())
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			workers.Sleep(ctx, 50*time.Millisecond) // the change begins first
+			_ = a.sync.Run(ctx, func(error) {})
+		})
+		fresh := newNode(t, client, nil, nil)
+		change(fresh)
+		cancel()
+		running.Wait()
+		require.EqualValues(t, 50, a.burst(t, "1"), name)
+		require.EqualValues(t, 50, fresh.burst(t, "1"), name)
+	}
 }
 
 // TestSync_VersionNeverRepeats sets a limit on a replica that lags, by a node that does not know
