@@ -31,7 +31,7 @@ type Options struct {
 type Provider struct {
 	client   *stripe.Client
 	secret   string
-	returnTo string // the URL to which buyers return
+	orders   string // the URL of the orders' pages, to which buyers return, with a slash
 	currency string // as in Options
 }
 
@@ -60,7 +60,7 @@ func New(o Options) (*Provider, error) {
 	}
 	return &Provider{
 		client: stripe.NewClient(o.Key, stripe.WithBackends(stripe.NewBackendsWithConfig(config))),
-		secret: o.WebhookSecret, returnTo: strings.TrimSuffix(back.String(), "/") + "/",
+		secret: o.WebhookSecret, orders: strings.TrimSuffix(back.String(), "/") + "/o/",
 		currency: o.Currency,
 	}, nil
 }
@@ -114,6 +114,7 @@ func (p *Provider) Open(
 	if err != nil {
 		return c, fmt.Errorf("%w: %w: %w", payment.ErrRefused, errUnpayable, err)
 	}
+	page := stripe.String(p.orders + o.OrderSn)
 	metadata := map[string]string{
 		goodsIDKey: strconv.FormatInt(o.GoodsID, 10), orderSnKey: o.OrderSn,
 	}
@@ -123,7 +124,7 @@ func (p *Provider) Open(
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:              stripe.String("payment"),
 		ClientReferenceID: stripe.String(o.OrderSn),
-		SuccessURL:        stripe.String(p.returnTo), CancelURL: stripe.String(p.returnTo),
+		SuccessURL:        page, CancelURL: page,
 		ExpiresAt: stripe.Int64(expiry(o, c).Unix()),
 		Metadata:  metadata,
 		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{

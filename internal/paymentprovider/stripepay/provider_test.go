@@ -102,6 +102,16 @@ func TestOpen_RefusalsAreDefinite(t *testing.T) {
 	require.NotContains(t, err.Error(), fakestripe.Key)
 }
 
+// TestOpen_BuyerReturnsToTheOrder checks where Stripe's page sends the buyer, paid or not.
+func TestOpen_BuyerReturnsToTheOrder(t *testing.T) {
+	stripe := providerAt(t, fakestripe.Start(t).URL)
+	o, c := example(1999)
+	c = must.Get(stripe.Open(t.Context(), o, c))(t)
+	session := must.Get(stripe.client.V1CheckoutSessions.Retrieve(t.Context(), c.ID, nil))(t)
+	require.Equal(t, "https://sale.example/o/o1", session.SuccessURL)
+	require.Equal(t, "https://sale.example/o/o1", session.CancelURL)
+}
+
 // TestOpen_ErrorOfStripeEndsTheAttempt checks that the next attempt opens a page. Stripe would
 // answer the same error to the same key for a day.
 func TestOpen_ErrorOfStripeEndsTheAttempt(t *testing.T) {

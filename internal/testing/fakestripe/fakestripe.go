@@ -232,6 +232,7 @@ func (s *Server) createSession(form url.Values) (int, Object) {
 		"url": "https://checkout.stripe.example/c/" + id, "amount_total": amount,
 		"currency": form.Get("line_items[0][price_data][currency]"), "payment_intent": nil,
 		"client_reference_id": form.Get("client_reference_id"), "expires_at": ends,
+		"success_url": form.Get("success_url"), "cancel_url": form.Get("cancel_url"),
 		"metadata": Object{
 			"goodsId": form.Get("metadata[goodsId]"), "orderSn": form.Get("metadata[orderSn]"),
 		},
