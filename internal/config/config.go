@@ -110,12 +110,25 @@ type OIDC struct {
 	Session      time.Duration `env:"SECKILL_OIDC_SESSION" envDefault:"1h" in:"api standalone" unit:"duration" validate:"min=1m,max=24h" help:"how long a sign-in on the pages lasts; then the issuer is asked again"`
 }
 
-// check returns what an issuer lacks.
-func (o OIDC) check(p Program) []error {
-	if o.Issuer == "" || o.Audience != "" || p != API && p != Standalone {
+// check returns what is missing beside the settings of an issuer. A program without the API has
+// none of them.
+func (o OIDC) check() []error {
+	missing, with := "ISSUER", ""
+	switch {
+	case o.Issuer != "" && o.Audience == "":
+		missing, with = "AUDIENCE", "ISSUER"
+	case o.Issuer != "":
+	case o.Audience != "":
+		with = "AUDIENCE"
+	case o.ClientID != "":
+		with = "CLIENT_ID"
+	case o.ClientSecret != "":
+		with = "CLIENT_SECRET"
+	}
+	if with == "" {
 		return nil
 	}
-	return []error{errors.New("SECKILL_OIDC_AUDIENCE: is required with SECKILL_OIDC_ISSUER")}
+	return []error{fmt.Errorf("SECKILL_OIDC_%s: is required with SECKILL_OIDC_%s", missing, with)}
 }
 
 // checkSource returns what an API lacks to verify any token and to sign sessions.

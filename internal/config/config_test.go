@@ -203,6 +203,20 @@ func TestLoad_RequiresWhatAnIssuerNeeds(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v %#v", cfg, cfg), "hush")
 }
 
+// TestLoad_SettingsOfAnIssuerRequireIt checks that a program does not start without the issuer that
+// its other settings describe: its users could not sign in.
+func TestLoad_SettingsOfAnIssuerRequireIt(t *testing.T) {
+	for _, s := range []string{"AUDIENCE", "CLIENT_ID", "CLIENT_SECRET"} {
+		name := "SECKILL_OIDC_" + s
+		for _, p := range []Program{API, Standalone} {
+			_, _, err := Load(p, []string{secret, name + "=sale"})
+			require.EqualError(t, err, "SECKILL_OIDC_ISSUER: is required with "+name)
+		}
+		_, _, err := Load(Consumer, []string{secret, name + "=sale"})
+		require.NoError(t, err)
+	}
+}
+
 // TestLoad_IssuerIsEnough loads an API whose only source of tokens is an issuer. Its sessions are
 // signed with a secret that is derived from the order secret. A former order secret signs none.
 func TestLoad_IssuerIsEnough(t *testing.T) {

@@ -29,7 +29,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	cfg.HTTP.Currency = strings.ToUpper(cfg.HTTP.Currency) // as in all answers
 	problems = append(problems, cfg.check(settings, unparsed)...)
 	problems = append(problems, cfg.Payment.check(p)...)
-	problems = append(problems, cfg.OIDC.check(p)...)
+	problems = append(problems, cfg.OIDC.check()...)
 	problems = append(problems, cfg.checkSource(p)...)
 	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))
