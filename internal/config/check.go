@@ -46,8 +46,8 @@ func (c *Config) check(settings []Setting, unparsed []string) []error {
 		}
 	}
 	if !seckill.IsCurrency(c.HTTP.Currency) {
-		problems = append(problems, fmt.Errorf("SECKILL_CURRENCY: is %q, must be an ISO 4217 code",
-			c.HTTP.Currency))
+		problems = append(problems, fmt.Errorf(
+			"SECKILL_CURRENCY: is %q, must be the ISO 4217 code of a currency", c.HTTP.Currency))
 	}
 	if _, err := c.Auth.Phones(); err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_PHONE_KEYS: %w", err))

@@ -172,7 +172,7 @@ func TestLoad_HidesThePasswordOfAWrongAddress(t *testing.T) {
 func TestLoad_NamesABadCurrency(t *testing.T) {
 	for _, p := range []Program{API, Consumer, Standalone} {
 		_, _, err := Load(p, []string{secret, "SECKILL_CURRENCY=EURO"})
-		require.ErrorContains(t, err, `SECKILL_CURRENCY: is "EURO", must be an ISO 4217 code`)
+		require.ErrorContains(t, err, `SECKILL_CURRENCY: is "EURO", must be the ISO 4217 code of a currency`)
 		for _, code := range []string{"VES", "eur"} {
 			cfg, _, err := Load(p, []string{secret, "SECKILL_CURRENCY=" + code})
 			require.NotContains(t, fmt.Sprint(err), "SECKILL_CURRENCY")

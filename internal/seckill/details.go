@@ -47,7 +47,7 @@ func (d Details) validate(p *Problems) {
 	p.Check(len(d.ExternalID) > maxExternalID || strings.ContainsFunc(d.ExternalID, isNotVisible),
 		"externalId", "must be at most %d visible ASCII characters", maxExternalID)
 	p.Check(d.Currency != "" && !IsCurrency(d.Currency),
-		"currency", "must be a code of ISO 4217, such as EUR")
+		"currency", "must be the code of a currency in ISO 4217, such as EUR")
 	validatePairs(d.Pairs(), p)
 }
 
@@ -61,13 +61,18 @@ func isImageURL(text string) bool {
 		u.User == nil
 }
 
-// newerCurrencies are codes of ISO 4217 that x/text does not have. All have two digits.
-var newerCurrencies = []string{"MRU", "SLE", "VED", "VES", "XAD", "XCG", "ZWG"}
+// newerCurrencies are currencies of ISO 4217 that x/text does not have. All have two digits.
+var newerCurrencies = []string{"MRU", "SLE", "VED", "VES", "XCG", "ZWG"}
 
-// IsCurrency reports whether a code is one of ISO 4217, in upper case.
+// IsCurrency reports whether a code of ISO 4217, in upper case, is of money that is or was legal
+// tender. Others are of metals, funds and units of account, or of no currency.
 func IsCurrency(code string) bool {
-	unit, err := currency.ParseISO(code)
-	return err == nil && unit.String() == code || slices.Contains(newerCurrencies, code)
+	for all := currency.Query(currency.Historical); all.Next(); {
+		if all.Unit().String() == code {
+			return true
+		}
+	}
+	return slices.Contains(newerCurrencies, code)
 }
 
 // CurrencyDigits returns how many digits a currency has after the decimal point: 2 for most, 0 for

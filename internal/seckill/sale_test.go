@@ -61,6 +61,21 @@ func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 	require.NoError(t, longest.Validate())
 }
 
+// TestIsCurrency_IsMoney checks that a sale can have a price in each currency that is accepted. ISO
+// 4217 also has codes of metals, funds, units of account, tests and no currency.
+func TestIsCurrency_IsMoney(t *testing.T) {
+	for _, code := range []string{"CNY", "EUR", "JPY", "KWD", "XAF", "XCD", "XPF", "XCG", "SLE"} {
+		require.True(t, IsCurrency(code), code)
+	}
+	for _, code := range []string{
+		"", "eur", "EURO", "ABC", "XXX", "XTS", "XAU", "XAG", "XPT", "XPD", "XBA", "XBB", "XBC",
+		"XBD", "XDR", "XSU", "XUA", "XAD", "BOV", "CHE", "CHW", "CLF", "COU", "MXV", "USN", "UYI",
+		"UYW",
+	} {
+		require.False(t, IsCurrency(code), code)
+	}
+}
+
 // TestSale_WindowIsHalfOpen checks that a sale sells from StartAt, inclusive, to EndAt, exclusive.
 func TestSale_WindowIsHalfOpen(t *testing.T) {
 	s := newSale().Draft("1", time.Now())
