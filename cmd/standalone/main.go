@@ -31,6 +31,17 @@ type options struct {
 // errExitAlone refuses -exit for a program that has nothing to finish: it would serve for ever.
 var errExitAlone = errors.New("-exit ends the program after the demo: add -demo, or omit -exit")
 
+// errDemoStopped is the result of a demo that should have shown its own.
+var errDemoStopped = errors.New("a signal ended the demo before its result")
+
+// stopped is the result of a program that a signal ended.
+func (o options) stopped() error {
+	if o.exit {
+		return errDemoStopped
+	}
+	return nil
+}
+
 // run reads the command line, starts the embedded servers and serves until ctx ends.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	var o options
@@ -73,7 +84,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	up, err := embedded.Start(ctx, o.data, cfg.Order.MaxBacklogAge, log)
 	if ctx.Err() != nil && err != nil {
-		return nil // a signal is no failure; the next start continues the migration
+		return o.stopped() // a signal is no failure; the next start continues the migration
 	}
 	if err != nil {
 		return err
@@ -135,8 +146,11 @@ func serve(
 	}
 	stages = append(stages, []app.Worker{app.OnStop(api.Health.Drain)})
 	err = app.Run(ctx, timeout, stages...)
-	if errors.Is(err, errDemoDone) {
+	switch {
+	case errors.Is(err, errDemoDone):
 		return nil
+	case err == nil:
+		return o.stopped()
 	}
 	return err
 }

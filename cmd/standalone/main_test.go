@@ -72,6 +72,8 @@ func TestRun_SignalDuringTheStartIsNoFailure(t *testing.T) {
 	cancel()
 	var out, trouble strings.Builder
 	require.NoError(t, run(ctx, []string{"-data", t.TempDir()}, nil, &out, &trouble))
+	args := []string{"-data", t.TempDir(), "-demo", "-exit"}
+	require.ErrorIs(t, run(ctx, args, nil, &out, &trouble), errDemoStopped)
 }
 
 // stopper cancels a context at the first line of a demo.
@@ -88,13 +90,22 @@ func (s *stopper) Write(p []byte) (int, error) {
 }
 
 func TestRun_InterruptedDemoPrintsNoVerdict(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	out := &stopper{stop: cancel}
-	args := []string{"-data", t.TempDir(), "-addr", "127.0.0.1:0", "-demo"}
-	require.NoError(t, run(ctx, args, []string{"SECKILL_OPS_ADDR=127.0.0.1:0"}, out, io.Discard))
-	require.Contains(t, out.String(), "units are on sale")
-	require.NotContains(t, out.String(), "FAIL")
+	for _, c := range []struct {
+		args []string
+		want error
+	}{
+		{[]string{"-demo"}, nil},
+		{[]string{"-demo", "-exit"}, errDemoStopped}, // the result may not be correct
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := &stopper{stop: cancel}
+		args := append([]string{"-data", t.TempDir(), "-addr", "127.0.0.1:0"}, c.args...)
+		err := run(ctx, args, []string{"SECKILL_OPS_ADDR=127.0.0.1:0"}, out, io.Discard)
+		cancel()
+		require.ErrorIs(t, err, c.want)
+		require.Contains(t, out.String(), "units are on sale")
+		require.NotContains(t, out.String(), "FAIL")
+	}
 }
 
 func TestFillSecrets_DamagedFileIsNamedWithTheRemedy(t *testing.T) {
