@@ -64,11 +64,14 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 }
 
 // redis returns the state of Redis. One reachable master of a cluster is enough: taking this node
-// out would not bring back the sales of the other masters.
+// out would not bring back the sales of the other masters. A full one takes no node out either.
 func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 	f, err := h.parts.RedisStore.CheckReadiness(ctx)
-	if err == nil && f.Unavailable > 0 {
+	switch {
+	case err == nil && f.Unavailable > 0:
 		return fmt.Sprintf("%d of %d masters away", f.Unavailable, f.Masters), true
+	case f.Full:
+		return "it is full: raise maxmemory", true
 	}
 	unfit, ok := errors.AsType[*redisstore.UnfitError](err)
 	if !ok {

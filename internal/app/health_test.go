@@ -116,6 +116,24 @@ func TestHealth_CausesHaveNoAddress(t *testing.T) {
 	becomes(false, cause.Refused)
 }
 
+// TestHealth_FullRedisIsNotOK checks that the node stays ready: no other one could sell.
+func TestHealth_FullRedisIsNotOK(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	client := connect.RedisOf(config.Redis{Addrs: []string{servers.Redis(t).Addr()}})
+	t.Cleanup(func() { _ = client.Close() })
+	parts := h.Parts
+	parts.RedisStore = redisstore.New(client, redisstore.Options{})
+	health := app.NewHealth(parts)
+	for most, state := range map[string]string{
+		"0": "ok", "1": "it is full: raise maxmemory", "1gb": "ok",
+	} {
+		require.NoError(t, client.ConfigSet(t.Context(), "maxmemory", most).Err())
+		ready, answered := health.Ready(t.Context())
+		require.True(t, ready, most)
+		require.Equal(t, state, answered["redis"], most)
+	}
+}
+
 // TestHealth_DatabaseWithoutMigrationsIsNotOK checks that such a node still sells from Redis.
 func TestHealth_DatabaseWithoutMigrationsIsNotOK(t *testing.T) {
 	h := openIdle(t, time.Minute)

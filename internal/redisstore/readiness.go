@@ -18,8 +18,9 @@ import (
 
 // Readiness counts the masters of a Redis deployment.
 type Readiness struct {
-	Masters     int // of a cluster; 1 where Redis is one server
-	Unavailable int // masters that do not answer, or whose cluster is down
+	Masters     int  // of a cluster; 1 where Redis is one server
+	Unavailable int  // masters that do not answer, or whose cluster is down
+	Full        bool // a master has no memory left and refuses what would need more
 }
 
 // UnfitError means that a Redis server answers but must not, or cannot, hold a sale.
@@ -52,6 +53,10 @@ func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 		if _, unfit := errors.AsType[*UnfitError](why); unfit || f.Unavailable == f.Masters {
 			err = errors.Join(err, why)
 		}
+	}
+	if err == nil && f.Unavailable == 0 {
+		m, _ := s.Memory(ctx) // a master that does not answer this is not known to be full
+		f.Full = m.Most > 0 && m.Used >= m.Most
 	}
 	return f, err
 }
