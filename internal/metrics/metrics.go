@@ -118,6 +118,8 @@ func (r *Registry) histogram(name, help string, buckets []float64) prometheus.Ob
 // reservation call has at most 256 items, a transaction about 500.
 var (
 	requestBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	writeBuckets   = []float64{.05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120, 300}
+	writeBuckets   = []float64{
+		.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120, 300,
+	}
 	sizeBuckets    = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
 )

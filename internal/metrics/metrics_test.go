@@ -77,6 +77,9 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 		Failed:   map[string]order.FailureReason{"c": order.FailedOversold},
 		Existing: map[string]order.Status{"d": order.Paid},
 	}, time.Millisecond)
+	for range 3 {
+		c.Writes.Wrote(order.Outcome{}, 20*time.Millisecond) // a transaction on an idle machine
+	}
 	c.Writes.DeadLettered(order.FailedMalformed)
 	c.Writes.Retried(orderwriter.RetrySwap)
 	c.Repairs.Relayed(3)
@@ -105,6 +108,8 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 		`seckill_orders_written_total{outcome="existing"} 1`,
 		`seckill_dead_letters_total{reason="no_stock"} 1`,
 		`seckill_dead_letters_total{reason="malformed"} 1`,
+		`seckill_write_duration_seconds_bucket{le="0.01"} 1`,
+		`seckill_write_duration_seconds_bucket{le="0.025"} 4`,
 		`seckill_write_retries_total{cause="cas"} 1`, `seckill_write_batch_size_sum 4`,
 		`seckill_outbox_relayed_entries_total 3`, `seckill_reconcile_repaired_total 2`,
 		`seckill_reconcile_differences_total{difference="unsettled"} 2`,
