@@ -46,6 +46,7 @@ func drills() []drill {
 		{[]string{"SeckillBrokerDown", "SeckillGateClosed"}, loseRedisWithoutRabbit},
 		{[]string{"SeckillLineStalled"}, stopTheLine},
 		{[]string{"SeckillBlind", "SeckillProgramDown"}, pauseConsumer},
+		{[]string{"SeckillNoAPI"}, pauseAPI},
 	}
 }
 
@@ -209,6 +210,11 @@ func stopTheLine(t *testing.T, r *installation.Installation, _ string) func() {
 func pauseConsumer(t *testing.T, r *installation.Installation, _ string) func() {
 	require.NoError(t, r.Consumers[0].Pause())
 	return func() { require.NoError(t, r.Consumers[0].Resume()) }
+}
+
+func pauseAPI(t *testing.T, r *installation.Installation, _ string) func() {
+	require.NoError(t, r.APIs[0].Pause())
+	return func() { require.NoError(t, r.APIs[0].Resume()) }
 }
 
 // buy buys one unit for each of the given number of buyers.
