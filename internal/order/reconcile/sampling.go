@@ -15,9 +15,12 @@ import (
 
 const (
 	sampleInterval = 2 * time.Second
-	// restFactor is how many times its own duration sampling pauses at least. Sampling then takes
-	// at most a twentieth of the time, and its sums over many orders do not load MySQL.
+	// restFactor is how many times its own duration sampling pauses, up to maxRest. Sampling then
+	// takes about a twentieth of the time, and its sums over many orders do not load MySQL.
 	restFactor = 20
+	// maxRest keeps the age of a sample below the minute of the alert SeckillBlind where sampling
+	// is slow, and shows a growing backlog soon where MySQL hangs.
+	maxRest = 30 * time.Second
 	// queryDeadline bounds each query of a sample in MySQL.
 	queryDeadline = 2 * time.Second
 )
@@ -26,7 +29,7 @@ const (
 func (r *Reconciler) runSampling(ctx context.Context) error {
 	for ctx.Err() == nil {
 		took := r.sampleAll(ctx)
-		workers.Sleep(ctx, max(sampleInterval, restFactor*took))
+		workers.Sleep(ctx, min(max(sampleInterval, restFactor*took), maxRest))
 	}
 	return nil
 }

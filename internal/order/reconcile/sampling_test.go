@@ -25,6 +25,7 @@ type servers struct {
 	reconcile.Redis
 	mysqlDown, redisDown atomic.Bool
 	samples              chan reconcile.Sample
+	slow                 time.Duration // of each read of a sale
 	compared             atomic.Int64 // how often the holdings of sale 42 were compared
 }
 
@@ -56,6 +57,7 @@ func (s *servers) Views(context.Context, []int64) map[int64]seckill.View { retur
 func (s *servers) EndedRests(context.Context) ([]int64, error) { return nil, nil }
 
 func (s *servers) View(_ context.Context, goodsID int64) (seckill.View, error) {
+	time.Sleep(s.slow)
 	if goodsID == 41 {
 		return seckill.View{}, seckill.ErrNotLoaded
 	}
@@ -167,6 +169,40 @@ func sampleThroughOutages(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// TestReconciler_SamplesEachMinuteWhereThatIsSlow checks the pause after a slow sample. The alert
+// SeckillBlind fires if the last sample is a minute old.
+func TestReconciler_SamplesEachMinuteWhereThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &servers{samples: make(chan reconcile.Sample), slow: 5 * time.Second}
+		log := slog.New(slog.DiscardHandler)
+		live := &livesales.List{Store: s, Redis: s, Log: log}
+		live.Refresh(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		r := &reconcile.Reconciler{
+			LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s,
+			Log: log,
+		}
+		go func() { ended <- r.Run(ctx) }()
+		require.GreaterOrEqual(t, (<-s.samples).Took, 10*time.Second)
+		select {
+		case <-s.samples:
+		case <-time.After(time.Minute):
+			require.Fail(t, "no sample for a minute")
+		}
+		cancel()
+		for {
+			select {
+			case <-s.samples:
+			case err := <-ended:
+				require.NoError(t, err)
+				return
+			}
+		}
+	})
 }
 
 // resting are servers with one sale at rest.
