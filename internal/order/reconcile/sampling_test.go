@@ -26,7 +26,7 @@ type servers struct {
 	mysqlDown, redisDown atomic.Bool
 	samples              chan reconcile.Sample
 	slow                 time.Duration // of each read of a sale
-	compared             atomic.Int64 // how often the holdings of sale 42 were compared
+	compared             atomic.Int64  // how often the holdings of sale 42 were compared
 }
 
 // answer returns the error of every call to a server.
