@@ -37,7 +37,10 @@ func newCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
 	clusterOpts.ClusterStateReloadInterval = slotMapAge
 	c := redis.NewClusterClient(clusterOpts)
 	reload := func() { c.ReloadState(context.Background()) } // returns at once
-	c.OnNewNode(func(node *redis.Client) { node.AddHook(&breaker{reload: reload, now: time.Now}) })
+	c.OnNewNode(func(node *redis.Client) {
+		node.AddHook(&breaker{reload: reload, now: time.Now})
+		node.AddHook(named(node.Options().Addr))
+	})
 	return c
 }
 

@@ -140,7 +140,13 @@ func RedisOf(cfg config.Redis) redis.UniversalClient {
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
 		return newCluster(opts)
 	}
-	return redis.NewUniversalClient(opts)
+	client := redis.NewUniversalClient(opts)
+	name := strings.Join(opts.Addrs, ",")
+	if opts.MasterName != "" {
+		name = opts.MasterName + " of " + name
+	}
+	client.AddHook(named(name))
+	return client
 }
 
 // Workers returns the workers that keep the connections. They start first and stop last.

@@ -155,3 +155,27 @@ func TestOpen_NamesTheSettingOfABadAddress(t *testing.T) {
 		require.NotContains(t, err.Error(), "hush")
 	}
 }
+
+// TestRedisOf_ErrorsNameAServerThatHangs checks the errors of a server that accepts connections and
+// answers nothing, as a suspended one does: the log has to name it.
+func TestRedisOf_ErrorsNameAServerThatHangs(t *testing.T) {
+	hangs := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	defer hangs.Close()
+	addr := hangs.Addr().String()
+	for _, cfg := range []config.Redis{
+		{Addrs: []string{addr}},
+		{Addrs: []string{addr, addr}}, // a cluster
+		{Addrs: []string{addr}, SentinelMaster: "m"},
+	} {
+		client := RedisOf(cfg)
+		defer client.Close()
+		err := client.Get(t.Context(), "a key").Err()
+		require.ErrorContains(t, err, addr)
+		require.Equal(t, cause.Silent, cause.Of(err), err)
+		pipe := client.Pipeline()
+		got := pipe.Get(t.Context(), "a key")
+		_, err = pipe.Exec(t.Context())
+		require.ErrorContains(t, err, addr)
+		require.ErrorContains(t, got.Err(), addr)
+	}
+}
