@@ -58,6 +58,9 @@ type Limiter struct {
 
 // New makes a limiter. The error names the invalid field of the limit or of an option.
 func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
+	if err := store.check(); err != nil {
+		return nil, err
+	}
 	change, params, err := limit.compile(store)
 	if err != nil {
 		return nil, err

@@ -306,6 +306,10 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 		"burst":     {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Burst: -1}, says: "burst"},
 		"wait":      {limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 48 * time.Hour}, says: "maxWait"},
 		"algorithm": {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: 9}, says: "algorithm"},
+		"no client": {store: ratelimit.Redis(nil), limit: second, says: "client"},
+		"nil client": {
+			store: ratelimit.Redis((*redis.ClusterClient)(nil)), limit: second, says: "client",
+		},
 		"log in Redis": {
 			store: shared, says: "sliding_log",
 			limit: ratelimit.Limit{Permits: 101, Per: time.Second, Algorithm: ratelimit.SlidingLog},

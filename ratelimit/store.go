@@ -1,9 +1,17 @@
 package ratelimit
 
-import "github.com/redis/go-redis/v9"
+import (
+	"errors"
+	"reflect"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // Store is the place of the permits: this process' memory, or a Redis that processes share.
-type Store struct{ client redis.UniversalClient }
+type Store struct {
+	client redis.UniversalClient
+	shared bool
+}
 
 // Memory keeps the permits in this process. Each Limiter takes up to 128 MB, which is some 600,000
 // keys, and then drops some early. It drops keys that are full again. Two limiters never share
@@ -16,4 +24,14 @@ func Memory() Store { return Store{} }
 //
 // The client needs ContextTimeoutEnabled, so that Timeout applies, and MaxRetries: -1, because a
 // repeated call takes permits again. The Limiter does not close the client.
-func Redis(client redis.UniversalClient) Store { return Store{client: client} }
+func Redis(client redis.UniversalClient) Store { return Store{client: client, shared: true} }
+
+// check refuses a Redis without a client, which would be a limit of this process alone, or a panic
+// at the first decision.
+func (s Store) check() error {
+	of := reflect.ValueOf(s.client)
+	if s.shared && (s.client == nil || of.Kind() == reflect.Pointer && of.IsNil()) {
+		return errors.New("ratelimit: store: the client of Redis is nil")
+	}
+	return nil
+}
