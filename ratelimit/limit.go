@@ -52,6 +52,13 @@ const defaultMaxWait = time.Minute
 func (l Limit) change() (rules.Change, error) {
 	permits, per := int64(l.Permits), l.Per.Seconds()
 	c := rules.Change{Limit: &permits, IntervalSeconds: &per}
+	const most = 24 * time.Hour
+	switch { // a rule has other names for these fields
+	case l.Permits < 1 || l.Permits > 1e9:
+		return c, errors.New("permits: must be 1 to 1000000000")
+	case l.Per < time.Millisecond || l.Per > most || l.Per%time.Millisecond != 0:
+		return c, errors.New("per: must be 1 ms to 24 h, in whole milliseconds")
+	}
 	algorithm, err := l.algorithm()
 	if c.Algorithm = &algorithm; err != nil || algorithm != core.Reserve {
 		return c, err
@@ -61,8 +68,8 @@ func (l Limit) change() (rules.Change, error) {
 		burst = permits
 	}
 	switch {
-	case l.MaxWait > 0 && l.MaxWait%time.Millisecond != 0:
-		return c, errors.New("maxWait: must be in whole milliseconds")
+	case l.MaxWait > most || l.MaxWait > 0 && l.MaxWait%time.Millisecond != 0:
+		return c, errors.New("maxWait: must be at most 24 h, in whole milliseconds")
 	case l.MaxWait == 0:
 		wait = defaultMaxWait.Milliseconds()
 	case l.MaxWait < 0:

@@ -299,10 +299,12 @@ func TestNew_NamesTheInvalidField(t *testing.T) {
 		options []ratelimit.Option
 		says    string
 	}{
-		"no limit":  {says: "limit"},
-		"no per":    {limit: ratelimit.Limit{Permits: 1}, says: "interval"},
-		"negative":  {limit: ratelimit.Limit{Permits: -1, Per: time.Second}, says: "limit"},
-		"too fine":  {limit: ratelimit.Limit{Permits: 1, Per: time.Microsecond}, says: "interval"},
+		"no limit":  {says: ": permits: "},
+		"no per":    {limit: ratelimit.Limit{Permits: 1}, says: ": per: "},
+		"negative":  {limit: ratelimit.Limit{Permits: -1, Per: time.Second}, says: ": permits: "},
+		"too many":  {limit: ratelimit.Limit{Permits: 1e9 + 1, Per: time.Hour}, says: ": permits: "},
+		"too fine":  {limit: ratelimit.Limit{Permits: 1, Per: time.Microsecond}, says: ": per: "},
+		"too long":  {limit: ratelimit.Limit{Permits: 1, Per: 25 * time.Hour}, says: ": per: "},
 		"burst":     {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Burst: -1}, says: "burst"},
 		"wait":      {limit: ratelimit.Limit{Permits: 1, Per: time.Second, MaxWait: 48 * time.Hour}, says: "maxWait"},
 		"algorithm": {limit: ratelimit.Limit{Permits: 1, Per: time.Second, Algorithm: 9}, says: "algorithm"},
