@@ -188,7 +188,8 @@ func (l *Limiter) take(
 		Key: l.key(key), Params: *l.params.Load(), N: int64(n), MaxWait: maxWait,
 	})
 	if err == nil && res.Unavailable {
-		err = ErrUnavailable
+		// The text alone, because the cause may be a deadline that is not the caller's.
+		err = fmt.Errorf("%w: %v", ErrUnavailable, res.Cause)
 	}
 	return res, err
 }

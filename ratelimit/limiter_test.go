@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -268,6 +269,7 @@ func TestRedis_WithoutRedisTheOptionDecides(t *testing.T) {
 	for range 5 {
 		_, err := closed.Allow(t.Context(), "a", 1)
 		require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+		require.NotEqual(t, ratelimit.ErrUnavailable.Error(), err.Error(), "it has no cause")
 		if must.Get(open.Allow(t.Context(), "a", 1))(t).Allowed {
 			admitted["open"]++
 		}
@@ -278,6 +280,24 @@ func TestRedis_WithoutRedisTheOptionDecides(t *testing.T) {
 	assert.Equal(t, map[string]int{"open": 5, "local": 2}, admitted)
 	_, err := closed.Peek(t.Context(), "a")
 	require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+}
+
+// TestAllow_NamesWhyRedisDidNotDecide checks the error of a wrong setting, and that it is no error
+// of the caller's context.
+func TestAllow_NamesWhyRedisDidNotDecide(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	require.NoError(t, redisAt(t, addr).ConfigSet(t.Context(), "requirepass", "a secret").Err())
+	refused := newLimiter(t, ratelimit.Redis(redisAt(t, addr)), hourly(2))
+	_, err := refused.Allow(t.Context(), "a", 1)
+	require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+	require.ErrorContains(t, err, "NOAUTH")
+	silent := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	hangs := newLimiter(t, ratelimit.Redis(redisAt(t, silent.Addr().String())), hourly(2),
+		ratelimit.Timeout(time.Millisecond))
+	_, err = hangs.Allow(t.Context(), "a", 1)
+	require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestAllow_RejectsLessThanOnePermit(t *testing.T) {

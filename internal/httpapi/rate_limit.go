@@ -130,7 +130,7 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 // limitErrorOf sets the headers of a denied request and returns its error.
 func limitErrorOf(header http.Header, r *gate.Result) error {
 	if r.Unavailable {
-		err := fmt.Errorf("rule %s is closed", r.Rule.Name)
+		err := fmt.Errorf("rule %s is closed: %w", r.Rule.Name, r.Cause)
 		return seckill.NewUnavailable("the rate limiter can't be asked", err)
 	}
 	apiErr := seckill.NewError(seckill.RateLimited, "too many requests")

@@ -24,7 +24,7 @@ type deniedError struct{ gate.Result }
 // Error names the rule.
 func (e *deniedError) Error() string {
 	if e.Unavailable {
-		return fmt.Sprintf("rule %s: redis did not decide in time", e.Rule.Name)
+		return fmt.Sprintf("rule %s: redis did not decide in time: %v", e.Rule.Name, e.Cause)
 	}
 	return fmt.Sprintf("rule %s: limited", e.Rule.Name)
 }

@@ -41,14 +41,15 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, res *Result) {
 	case rules.OnErrorLocal:
 		g.takeDegraded(res)
 	case rules.OnErrorClosed:
-		res.RetryAfter, res.Unavailable = time.Second, true
+		res.RetryAfter, res.Unavailable, res.Cause = time.Second, true, err
 	}
 }
 
 // takeLocal decides in this node's memory.
 func (g *Gate) takeLocal(res *Result) {
 	if err := g.memory.Take(&res.request, &res.Decision); err != nil {
-		res.Unavailable = true // only a malformed request fails, and this one was checked
+		// Only a malformed request fails, and this one was checked.
+		res.Unavailable, res.Cause = true, err
 	}
 }
 

@@ -25,6 +25,8 @@ type Result struct {
 	// Unavailable: Redis did not decide, and the rule's onError is closed. Answer
 	// 503 and not 429.
 	Unavailable bool
+	// Cause is why Redis did not decide; nil unless Unavailable.
+	Cause error
 	// Degraded: Redis did not decide in time, so the rule's onError applied.
 	Degraded bool
 	// Rule that decided.
