@@ -66,9 +66,12 @@ func (c *ListCache) Sales(
 		}
 		age := max(0, c.now().Sub(page.began))
 		for i := 0; i < len(page.views) && len(found) < limit; i++ {
+			if below > 0 && page.views[i].GoodsID >= below {
+				continue
+			}
 			v := page.views[i]
 			v.Now = v.Now.Add(age).Truncate(time.Millisecond)
-			if (below == 0 || v.GoodsID < below) && (has == nil || has(v)) {
+			if has == nil || has(v) {
 				found = append(found, v)
 			}
 		}
