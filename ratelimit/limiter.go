@@ -189,7 +189,7 @@ func (l *Limiter) take(
 	})
 	if err == nil && res.Unavailable {
 		// The text alone, because the cause may be a deadline that is not the caller's.
-		err = fmt.Errorf("%w: %v", ErrUnavailable, res.Cause)
+		err = fmt.Errorf("%w: %s", ErrUnavailable, res.Cause.Error())
 	}
 	return res, err
 }
