@@ -118,6 +118,21 @@ func (s *servers) next() reconcile.Sample {
 	return <-s.samples
 }
 
+// reconcile starts a reconciler of the servers, until cancel; ended then has the result.
+func (s *servers) reconcile(t *testing.T) (cancel func(), ended chan error) {
+	log := slog.New(slog.DiscardHandler)
+	live := &livesales.List{Store: s, Redis: s, Log: log}
+	live.Refresh(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	ended = make(chan error, 1)
+	r := &reconcile.Reconciler{
+		LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s, Log: log,
+	}
+	go func() { ended <- r.Run(ctx) }()
+	return cancel, ended
+}
+
 // TestReconciler_SamplesWithoutMySQLButNotWithoutRedis checks that the reconciler samples the
 // backlog during an outage of MySQL, and samples nothing during an outage of Redis.
 func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
@@ -126,17 +141,7 @@ func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 
 func sampleThroughOutages(t *testing.T) {
 	s := &servers{samples: make(chan reconcile.Sample)}
-	log := slog.New(slog.DiscardHandler)
-	live := &livesales.List{Store: s, Redis: s, Log: log}
-	live.Refresh(t.Context())
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	r := &reconcile.Reconciler{
-		LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s, Log: log,
-	}
-	go func() { ended <- r.Run(ctx) }()
-
+	cancel, ended := s.reconcile(t)
 	sample := <-s.samples
 	require.EqualValues(t, 3, sample.DeadLetters)
 	require.Equal(t, reconcile.Memory{Used: 5}, sample.Memory)
@@ -176,17 +181,7 @@ func sampleThroughOutages(t *testing.T) {
 func TestReconciler_SamplesEachMinuteWhereThatIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{samples: make(chan reconcile.Sample), slow: 5 * time.Second}
-		log := slog.New(slog.DiscardHandler)
-		live := &livesales.List{Store: s, Redis: s, Log: log}
-		live.Refresh(t.Context())
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		r := &reconcile.Reconciler{
-			LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s,
-			Log: log,
-		}
-		go func() { ended <- r.Run(ctx) }()
+		cancel, ended := s.reconcile(t)
 		require.GreaterOrEqual(t, (<-s.samples).Took, 10*time.Second)
 		select {
 		case <-s.samples:
