@@ -55,15 +55,15 @@ func FailOpen() Option { return func(s *settings) { s.onError = rules.OnErrorOpe
 // window is not charged: around a failure up to twice its permits pass.
 func FailLocal() Option { return func(s *settings) { s.onError = rules.OnErrorLocal } }
 
-// Processes is how many processes share the Redis, 1 by default. FailLocal admits the limit divided
-// by it, but at least one permit. It bounds what Leases take of a fast limit.
+// Processes is how many processes share the Redis; 0 is the default of 1. FailLocal admits the
+// limit divided by it, but at least one permit. It bounds what Leases take of a fast limit.
 func Processes(n int) Option { return func(s *settings) { s.processes = n } }
 
-// Timeout bounds one decision of Redis. The default is 50 ms.
+// Timeout bounds one decision of Redis. 0 is the default of 50 ms.
 func Timeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
 
-// MaxWaiters bounds how many callers may wait for permits at once. More get a denial. The default
-// is 10,000.
+// MaxWaiters bounds how many callers may wait for permits at once. More get a denial. 0 is the
+// default of 10,000.
 func MaxWaiters(n int) Option { return func(s *settings) { s.waiters = n } }
 
 // Clock replaces the clock of the Memory store, for tests. It must never go back. Redis has its
