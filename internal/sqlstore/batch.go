@@ -188,13 +188,24 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 func existingOrders(
 	tx *gorm.DB, goodsID int64, sns []string,
 ) (map[string]order.Status, map[string]bool, error) {
-	// Names and phone numbers stay in the database: they make up most of a row.
-	columns := tx.Select("order_sn", "status", "failure_reason", "quantity")
-	rows, err := findIn[orderRow](columns, goodsID, "order_sn", sns)
+	// The rest stays in the database: names and phone numbers make up most of a row.
+	type row struct {
+		OrderSn       string
+		Status        order.Status
+		FailureReason order.FailureReason
+		Quantity      int64
+	}
+	columns := tx.Table(orderRow{}.TableName()).
+		Select("order_sn", "status", "failure_reason", "quantity")
+	rows, err := findIn[row](columns, goodsID, "order_sn", sns)
 	found, tombstones := make(map[string]order.Status, len(rows)), make(map[string]bool)
 	for _, r := range rows {
 		found[r.OrderSn] = r.Status
-		if r.order().Tombstone() {
+		o := order.Order{
+			OrderLine: reservation.OrderLine{Quantity: r.Quantity},
+			Status:    r.Status, FailureReason: r.FailureReason,
+		}
+		if o.Tombstone() {
 			tombstones[r.OrderSn] = true
 		}
 	}

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -36,6 +35,9 @@ type Subscription struct {
 const (
 	pollInterval = 200 * time.Millisecond // delay of a notification besides the poll itself
 	pollChunk    = 1000
+	// A buyer waits for a queued order. A created one changes minutes later, if at all, and most
+	// subscriptions are of such orders: they are read in one round of so many.
+	roundsOfCreated = 3
 )
 
 // NewNotifier returns a notifier that sends nothing before Run.
@@ -88,11 +90,15 @@ func (n *Notifier) Close() { n.closeOnce.Do(func() { close(n.done) }) }
 // Run polls until ctx ends.
 func (n *Notifier) Run(ctx context.Context) error {
 	defer n.Close()
-	return workers.Every(ctx, pollInterval, n.runOnce)
+	round := 0
+	return workers.Every(ctx, pollInterval, func(ctx context.Context) {
+		n.runOnce(ctx, round%roundsOfCreated == 0)
+		round++
+	})
 }
 
-func (n *Notifier) runOnce(ctx context.Context) {
-	for goodsID, sns := range n.subscribed() {
+func (n *Notifier) runOnce(ctx context.Context, all bool) {
+	for goodsID, sns := range n.subscribed(all) {
 		for chunk := range slices.Chunk(sns, pollChunk) {
 			if err := n.notify(ctx, goodsID, chunk); err != nil {
 				workers.Warn(ctx, n.log, "can't read the status of orders, will retry", err,
@@ -103,16 +109,23 @@ func (n *Notifier) runOnce(ctx context.Context) {
 	}
 }
 
-// subscribed returns the order numbers of all subscriptions, each once.
-func (n *Notifier) subscribed() map[int64][]string {
+// subscribed returns the order numbers of subscriptions that wait for a queued order, or of all,
+// each once.
+func (n *Notifier) subscribed(all bool) map[int64][]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := make(map[int64][]string, len(n.goods))
+	numbers := make(map[int64][]string, len(n.goods))
 	for goodsID, orders := range n.goods {
-		all[goodsID] = slices.Collect(maps.Keys(orders))
+		for sn, subs := range orders {
+			if all || slices.ContainsFunc(subs, (*Subscription).queued) {
+				numbers[goodsID] = append(numbers[goodsID], sn)
+			}
+		}
 	}
-	return all
+	return numbers
 }
+
+func (s *Subscription) queued() bool { return s.known == order.Queued }
 
 // notify reads which of the orders have changed, reads those with one statement and sends them.
 func (n *Notifier) notify(ctx context.Context, goodsID int64, sns []string) error {
