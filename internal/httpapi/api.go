@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -130,7 +131,7 @@ func Probes(ready Readiness, log *slog.Logger) http.Handler {
 
 func newAPI(deps Deps) *api {
 	return &api{
-		Deps: deps,
+		Deps: deps, streams: newStreams(debug.SetMemoryLimit(-1)),
 		snapshots: ttlcache.New[int64, string](ttlcache.Options{
 			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: time.Now,
 		}),

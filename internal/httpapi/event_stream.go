@@ -17,6 +17,7 @@ import (
 const (
 	maxStreamsOfUser = 5
 	maxStreamsOfNode = 10_000
+	streamMemory     = 96 << 10 // bytes of the memory limit per stream, which uses half of them
 	streamLifetime   = 30 * time.Minute
 	heartbeat        = 15 * time.Second
 	writeDeadline    = 10 * time.Second // a client that takes no data for so long is disconnected
@@ -26,9 +27,16 @@ const (
 // streams counts the open event streams of this node. Each holds a connection and a goroutine for
 // up to half an hour. The limits prevent a few users from taking all of them.
 type streams struct {
+	max    int // of all users together
 	mu     sync.Mutex
 	all    int
 	byUser map[string]int
+}
+
+// newStreams bounds the streams by Go's memory limit too. Where they take most of it, Go collects
+// garbage all the time.
+func newStreams(memoryLimit int64) streams {
+	return streams{max: int(min(maxStreamsOfNode, memoryLimit/streamMemory))}
 }
 
 // acquire counts a new stream, or refuses it. The caller must release a counted stream. It checks
@@ -36,7 +44,7 @@ type streams struct {
 func (s *streams) acquire(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= maxStreamsOfNode {
+	if s.all >= s.max {
 		return seckill.NewUnavailable("too many event streams are open on this node", nil)
 	}
 	if s.byUser[user] >= maxStreamsOfUser {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -133,7 +134,7 @@ func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
 // TestStreams_AreBounded checks the stream limits of a node and of a user. A stream that ends frees
 // its place.
 func TestStreams_AreBounded(t *testing.T) {
-	var s streams
+	s := newStreams(30 * streamMemory)
 	for range maxStreamsOfUser {
 		require.NoError(t, s.acquire("1"))
 	}
@@ -141,7 +142,7 @@ func TestStreams_AreBounded(t *testing.T) {
 	require.NoError(t, s.acquire("2"), "another user has a limit of its own")
 	s.release("1")
 	require.NoError(t, s.acquire("1"))
-	for user := 3; s.all < maxStreamsOfNode; user++ {
+	for user := 3; s.all < 30; user++ {
 		require.NoError(t, s.acquire(fmt.Sprint(user)))
 	}
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire("1")),
@@ -156,4 +157,7 @@ func TestStreams_AreBounded(t *testing.T) {
 	}
 	require.Zero(t, s.all)
 	require.Empty(t, s.byUser, "users without a stream keep no entry")
+
+	all := newStreams(math.MaxInt64)
+	require.Equal(t, maxStreamsOfNode, all.max, "without a memory limit")
 }
