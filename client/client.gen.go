@@ -1175,7 +1175,7 @@ type Figures struct {
 	} `json:"orders"`
 
 	// OrdersPerSecond Orders taken, over the last ten seconds and all nodes.
-	OrdersPerSecond float32 `json:"ordersPerSecond"`
+	OrdersPerSecond float64 `json:"ordersPerSecond"`
 
 	// Paid Units of paid orders.
 	Paid       int   `json:"paid"`
@@ -1261,15 +1261,15 @@ type Limit struct {
 	Burst *int `json:"burst,omitempty"`
 
 	// ColdFactor For smooth_warming_up.
-	ColdFactor *float32 `json:"coldFactor,omitempty"`
+	ColdFactor *float64 `json:"coldFactor,omitempty"`
 
 	// Delay For nginx.
 	Delay           *int     `json:"delay,omitempty"`
-	IntervalSeconds *float32 `json:"intervalSeconds,omitempty"`
+	IntervalSeconds *float64 `json:"intervalSeconds,omitempty"`
 
 	// Limit Requests per intervalSeconds.
 	Limit           *int     `json:"limit,omitempty"`
-	MaxBurstSeconds *float32 `json:"maxBurstSeconds,omitempty"`
+	MaxBurstSeconds *float64 `json:"maxBurstSeconds,omitempty"`
 	MaxWaitMillis   *int     `json:"maxWaitMillis,omitempty"`
 
 	// Nodelay For nginx.
@@ -1279,10 +1279,10 @@ type Limit struct {
 	Parts *int `json:"parts,omitempty"`
 
 	// PermitsPerSecond The alternative is limit per intervalSeconds. Both are an error.
-	PermitsPerSecond *float32 `json:"permitsPerSecond,omitempty"`
+	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
 
 	// WarmupSeconds For smooth_warming_up.
-	WarmupSeconds *float32 `json:"warmupSeconds,omitempty"`
+	WarmupSeconds *float64 `json:"warmupSeconds,omitempty"`
 }
 
 // LimitAlgorithm defines model for Limit.Algorithm.
@@ -1296,16 +1296,16 @@ type Limiter struct {
 	Burst *int `json:"burst,omitempty"`
 
 	// ColdFactor For smooth_warming_up.
-	ColdFactor *float32 `json:"coldFactor,omitempty"`
+	ColdFactor *float64 `json:"coldFactor,omitempty"`
 
 	// Delay For nginx.
 	Delay           *int     `json:"delay,omitempty"`
-	IntervalSeconds *float32 `json:"intervalSeconds,omitempty"`
+	IntervalSeconds *float64 `json:"intervalSeconds,omitempty"`
 	Key             string   `json:"key"`
 
 	// Limit Requests per intervalSeconds.
 	Limit           *int     `json:"limit,omitempty"`
-	MaxBurstSeconds *float32 `json:"maxBurstSeconds,omitempty"`
+	MaxBurstSeconds *float64 `json:"maxBurstSeconds,omitempty"`
 	MaxWaitMillis   *int     `json:"maxWaitMillis,omitempty"`
 
 	// Nodelay For nginx.
@@ -1315,7 +1315,7 @@ type Limiter struct {
 	Parts *int `json:"parts,omitempty"`
 
 	// PermitsPerSecond The alternative is limit per intervalSeconds. Both are an error.
-	PermitsPerSecond *float32 `json:"permitsPerSecond,omitempty"`
+	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
 
 	// Remaining Permits that would go now, of a single key.
 	Remaining *int `json:"remaining,omitempty"`
@@ -1326,7 +1326,7 @@ type Limiter struct {
 	Type        string        `json:"type"`
 
 	// WarmupSeconds For smooth_warming_up.
-	WarmupSeconds *float32 `json:"warmupSeconds,omitempty"`
+	WarmupSeconds *float64 `json:"warmupSeconds,omitempty"`
 }
 
 // LimiterAlgorithm defines model for Limiter.Algorithm.
@@ -1589,9 +1589,9 @@ type Queued struct {
 // Rate The limit of a sale's random paths.
 type Rate struct {
 	Algorithm        *RateAlgorithm `json:"algorithm,omitempty"`
-	MaxBurstSeconds  *float32       `json:"maxBurstSeconds,omitempty"`
+	MaxBurstSeconds  *float64       `json:"maxBurstSeconds,omitempty"`
 	MaxWaitMillis    *int           `json:"maxWaitMillis,omitempty"`
-	PermitsPerSecond *float32       `json:"permitsPerSecond,omitempty"`
+	PermitsPerSecond *float64       `json:"permitsPerSecond,omitempty"`
 }
 
 // RateAlgorithm defines model for Rate.Algorithm.
@@ -1801,7 +1801,7 @@ type UserID = string
 // WaitingRoom defines model for WaitingRoom.
 type WaitingRoom struct {
 	// AdmissionSeconds How long an admission lasts that is not used; absent before the first step of the admitter.
-	AdmissionSeconds *float32 `json:"admissionSeconds,omitempty"`
+	AdmissionSeconds *float64 `json:"admissionSeconds,omitempty"`
 
 	// Admitted The last position that was called.
 	Admitted  int `json:"admitted"`
@@ -1830,7 +1830,7 @@ type WaitingRoom struct {
 	Phase  WaitingRoomPhase `json:"phase"`
 
 	// RatePerSecond How many are called in a second at most.
-	RatePerSecond float32 `json:"ratePerSecond"`
+	RatePerSecond float64 `json:"ratePerSecond"`
 	ServerTime    Time    `json:"serverTime"`
 }
 

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,6 +71,15 @@ func TestClient_SellsBuysAndPays(t *testing.T) {
 	require.NotNil(t, listed.JSON200, "%s", listed.Body)
 	require.Len(t, listed.JSON200.Data.Items, 1)
 	require.Equal(t, order, listed.JSON200.Data.Items[0].OrderSn)
+}
+
+// TestRate_IsReadAndWrittenUnchanged checks that a program which reads a rate and sends it back does
+// not change it.
+func TestRate_IsReadAndWrittenUnchanged(t *testing.T) {
+	const sent = `{"maxBurstSeconds":0.123456789,"permitsPerSecond":123456.789}`
+	var rate client.Rate
+	require.NoError(t, json.Unmarshal([]byte(sent), &rate))
+	require.Equal(t, sent, string(must.Get(json.Marshal(rate))(t)))
 }
 
 // TestClient_HasNoEventStream checks that no generated call reads a body that has no end.
