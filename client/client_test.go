@@ -2,12 +2,15 @@ package client_test
 
 import (
 	"encoding/json"
+	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +74,30 @@ func TestClient_SellsBuysAndPays(t *testing.T) {
 	require.NotNil(t, listed.JSON200, "%s", listed.Body)
 	require.Len(t, listed.JSON200.Data.Items, 1)
 	require.Equal(t, order, listed.JSON200.Data.Items[0].OrderSn)
+}
+
+// TestClient_LosesNoAnswerForHeaders checks that an answer keeps its status and body, whatever a
+// proxy has made of its headers, and reads each form of Retry-After.
+func TestClient_LosesNoAnswerForHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		date := func(in time.Duration) string {
+			return time.Now().Add(in).UTC().Format(http.TimeFormat)
+		}
+		for sent, wanted := range map[string]client.RetryAfter{
+			"3": 3, date(time.Hour): 3600, date(-time.Hour): 0, "-5": 0, "1.5": 0, "soon": 0, "": 0,
+			"99999999999999999999999": math.MaxInt32, "Fri, 31 Dec 9999 23:59:59 GMT": math.MaxInt32,
+		} {
+			answer, err := client.ParseFindOrderResponse(&http.Response{
+				StatusCode: http.StatusServiceUnavailable,
+				Header:     http.Header{"Retry-After": {sent}, "X-Request-Id": {""}},
+				Body:       io.NopCloser(strings.NewReader("<h1>later</h1>")),
+			})
+			require.NoError(t, err, sent)
+			require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode(), sent)
+			require.Equal(t, "<h1>later</h1>", string(answer.Body), sent)
+			require.Equal(t, wanted, answer.Headers503.RetryAfter, sent)
+		}
+	})
 }
 
 // TestRate_IsReadAndWrittenUnchanged checks that a program which reads a rate and sends it back does

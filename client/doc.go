@@ -19,7 +19,10 @@ package client
 
 import (
 	"context"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 //go:generate go tool -modfile=../tools/go.mod oapi-codegen -config gen.yaml -o client.gen.go ../api/openapi.yaml
@@ -31,4 +34,18 @@ func WithBearer(token string) ClientOption {
 		r.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	})
+}
+
+// RetryAfter is the seconds of a header Retry-After. The API sends seconds. The date of a proxy
+// counts from now. It is 0 if the header has neither, and at most the largest int32.
+type RetryAfter int32
+
+// UnmarshalText reads the header's value.
+func (r *RetryAfter) UnmarshalText(text []byte) error {
+	seconds, _ := strconv.ParseInt(string(text), 10, 32) // out of range: the nearest int32
+	if at, err := http.ParseTime(string(text)); err == nil {
+		seconds = int64(min(math.Ceil(time.Until(at).Seconds()), math.MaxInt32))
+	}
+	*r = RetryAfter(max(0, seconds))
+	return nil
 }
