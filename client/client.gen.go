@@ -2341,10 +2341,10 @@ type ListMyOrdersParams struct {
 
 // IssuePathParams defines parameters for IssuePath.
 type IssuePathParams struct {
-	// GoodsID Needed, here or in the body.
+	// GoodsID Needed.
 	GoodsID *GoodsIDIn `form:"goodsId,omitempty" json:"goodsId,omitempty"`
 
-	// Code Here or in the body. A body keeps it out of the logs of proxies.
+	// Code Proxies may log it, because it is in the query. A RequestEditorFn can send it in a JSON body instead.
 	Code *Code `form:"code,omitempty" json:"code,omitempty"`
 }
 
@@ -2385,10 +2385,10 @@ type MyPlaceParams struct {
 
 // DecrStockParams defines parameters for DecrStock.
 type DecrStockParams struct {
-	// GoodsID Needed, here or in the body.
+	// GoodsID Needed.
 	GoodsID *GoodsIDIn `form:"goodsId,omitempty" json:"goodsId,omitempty"`
 
-	// DecrStock How many, here or in the body; 1 if left out.
+	// DecrStock How many; 1 if left out.
 	DecrStock *int `form:"decrStock,omitempty" json:"decrStock,omitempty"`
 }
 

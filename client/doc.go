@@ -1,14 +1,31 @@
 // Package client calls the HTTP API of a flash sale. It is generated from api/openapi.yaml.
 //
 //	c, err := client.NewClientWithResponses("https://sale.example", client.WithBearer(token))
+//	if err != nil {
+//		return err
+//	}
 //	path, err := c.IssuePathWithResponse(ctx, &client.IssuePathParams{GoodsID: &goods})
-//	// path.JSON200 is set if the API answered 200, path.JSON409 if the sale refuses, and so on.
+//	if err != nil {
+//		return err
+//	}
+//	if path.JSON200 == nil { // path.JSON409 is set if the sale refuses, and so on
+//		return fmt.Errorf("%s: %s", path.Status(), path.Body)
+//	}
 //	order, err := c.DecrStockWithResponse(ctx, path.JSON200.Data.RandomPath,
 //		&client.DecrStockParams{GoodsID: &goods})
 //
 // An error means that no answer arrived or that it could not be decoded; the outcome is then
-// unknown. Repeat a purchase with the same path: it takes no units twice. A client may be used by
-// many goroutines. It sets no deadline of its own: each call ends with its context.
+// unknown. Repeat a purchase with the same path: it takes no units twice. An answer that is not
+// JSON, such as the page of a proxy, sets none of the fields JSON200, JSON409 and so on; StatusCode
+// and Body have it. The methods without WithResponse return the http.Response.
+//
+// A client may be used by many goroutines. It sets no deadline of its own: each call ends with its
+// context. The caller decides about retries.
+//
+// Start the address with https where a proxy redirects http. net/http follows a redirect 301, 302
+// or 303 of any call with a GET. The answer of that GET can look like a success: a PATCH then
+// returns the sale without the change. An http.Client with a CheckRedirect that returns
+// http.ErrUseLastResponse follows no redirect; set it by WithHTTPClient.
 //
 // cmd/loadtest calls the API with it, except in the buyers' measured loop (see
 // internal/loadgen/apiclient). seckillctl calls no API: it works on the servers, also while no API
