@@ -317,8 +317,9 @@ func (s *Store) PendingDelivery(ctx context.Context, endpointID string) (webhook
 
 // SaveProgress stores the endpoint's position, due time, first failure and whether it is enabled,
 // and the delivery if it is not nil, in one transaction. It returns webhook.ErrLeaseLost, with
-// nothing stored, if the endpoint has another lease. If the owner has changed the endpoint since e
-// was read, the change is kept, and a failed delivery becomes pending and due in d, too.
+// nothing stored, if the endpoint has another lease. So it does if the owner has changed the
+// endpoint since e was read and d has no attempt: the events were chosen for the former endpoint.
+// After an attempt the change is kept, and a failed delivery becomes pending and due in d, too.
 func (s *Store) SaveProgress(
 	ctx context.Context, e webhook.Endpoint, d *webhook.Delivery,
 ) error {
@@ -329,6 +330,9 @@ func (s *Store) SaveProgress(
 			return err
 		}
 		if was.Updated != e.UpdatedAt.UnixMilli() {
+			if d == nil || d.Attempts == 0 {
+				return webhook.ErrLeaseLost // the endpoint may have other types of events now
+			}
 			keepChange(was.endpoint(), &e, d)
 		}
 		if d != nil {
@@ -355,14 +359,11 @@ func (s *Store) SaveProgress(
 // delivery is due again, as ChangeEndpoint has made it.
 func keepChange(changed webhook.Endpoint, e *webhook.Endpoint, d *webhook.Delivery) {
 	e.DueAt, e.Enabled = changed.DueAt, changed.Enabled
-	if d != nil && d.State == webhook.Delivered {
+	if d.State == webhook.Delivered {
 		return
 	}
-	e.FailingSince = changed.FailingSince
-	if d != nil {
-		e.Position = changed.Position
-		d.State, d.NextAt, d.EndedAt = webhook.Pending, changed.DueAt, time.Time{}
-	}
+	e.FailingSince, e.Position = changed.FailingSince, changed.Position
+	d.State, d.NextAt, d.EndedAt = webhook.Pending, changed.DueAt, time.Time{}
 }
 
 // ReleaseEndpoint ends a lease. It keeps the time of the claim, so that the endpoints which nobody

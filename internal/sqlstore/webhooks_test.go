@@ -242,7 +242,7 @@ func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
 	}))(t)
 	waits := read
 	waits.DueAt = minutes(70)
-	require.NoError(t, h.SaveProgress(ctx, waits, nil))
+	require.ErrorIs(t, h.SaveProgress(ctx, waits, nil), webhook.ErrLeaseLost)
 	require.Equal(t, changed, must.Get(h.FindEndpoint(ctx, "e"))(t), "it waited for a delivery")
 
 	failed, dead := read, d
@@ -263,11 +263,12 @@ func (h fixture) TestSaveProgress_KeepsTheOwnersChange(t *testing.T) {
 	require.Equal(t, dead, again, "the changed endpoint failed")
 	require.False(t, must.Get(h.FindEndpoint(ctx, "e"))(t).Enabled)
 
+	sent := h.pending(failed, "d2")
 	changed = must.Get(h.ChangeEndpoint(ctx, "e", minutes(2), func(e *webhook.Endpoint) {
 		e.Enabled, e.MaxBatch = true, 3
 	}))(t)
-	sent := h.pending(failed, "d2")
-	sent.State, sent.NextAt, sent.EndedAt = webhook.Delivered, time.Time{}, minutes(2)
+	sent.State, sent.Attempts = webhook.Delivered, 1
+	sent.NextAt, sent.EndedAt = time.Time{}, minutes(2)
 	read.Position, read.DueAt, read.FailingSince = 9, minutes(1), time.Time{}
 	require.NoError(t, h.SaveProgress(ctx, read, &sent))
 	changed.Position, changed.FailingSince = 9, time.Time{}

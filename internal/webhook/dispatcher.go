@@ -51,9 +51,9 @@ type DispatchStore interface {
 	// at the endpoint's position. ErrNoSuchDelivery: there is none.
 	PendingDelivery(ctx context.Context, endpointID string) (Delivery, error)
 	// SaveProgress stores the endpoint's position, due time, first failure and whether it is
-	// enabled, and the delivery if it is not nil, in one transaction; else ErrLeaseLost. If the
-	// owner has changed the endpoint since e was read, the change is kept, and a failed delivery
-	// becomes pending and due in d, too.
+	// enabled, and the delivery if it is not nil, in one transaction; else ErrLeaseLost. So it does
+	// if the owner has changed the endpoint since e was read and d has no attempt. After an attempt
+	// the change is kept, and a failed delivery becomes pending and due in d, too.
 	SaveProgress(ctx context.Context, e Endpoint, d *Delivery) error
 	// ReleaseEndpoint ends a lease. A lease that is lost is no error.
 	ReleaseEndpoint(ctx context.Context, id, lease string) error

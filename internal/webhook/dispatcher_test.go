@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -171,6 +172,53 @@ func TestDispatcher_RetryOfAPendingDelivery(t *testing.T) {
 	require.Equal(t, []string{ids[0], ids[0], ids[0]}, ids[:3])
 	_, err := f.service.Retry(t.Context(), merchant(), id, ids[0])
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "it was delivered")
+}
+
+// headHook is a store that calls a function before it reads the head of the events.
+type headHook struct {
+	*store
+	before func()
+}
+
+// EventHead calls the function.
+func (s headHook) EventHead(ctx context.Context) (int64, error) {
+	s.before()
+	return s.store.EventHead(ctx)
+}
+
+// TestDispatcher_TypesChangedWhileItSleeps checks that an endpoint gets what happens after its
+// owner has asked for it, also where a dispatcher had read the endpoint before and not yet the
+// events. In one case the dispatcher has a delivery of the former types to make.
+func TestDispatcher_TypesChangedWhileItSleeps(t *testing.T) {
+	for _, former := range []event.Type{event.OrderPaid, event.OrderCreated} {
+		t.Run(string(former), func(t *testing.T) {
+			f := newFixture(t, sqliteFile(t))
+			f.store.now = time.Now().UTC().Truncate(time.Millisecond)
+			r := newReceiver(t, nil)
+			e, _ := f.endpoint(r.URL, webhook.Change{Types: &[]event.Type{former}})
+			sale := f.sale()
+			sns := f.orders(sale, 1)
+			var once sync.Once
+			d := f.dispatcher(r)
+			d.Store = headHook{f.store, func() {
+				once.Do(func() {
+					f.store.pass(time.Minute)
+					_, _, err := f.service.Change(t.Context(), merchant(), e.ID,
+						webhook.Change{Types: &[]event.Type{former, event.OrderCancelled}})
+					assert.NoError(t, err)
+					f.cancel(sale, sns)
+					f.orders(sale, 1)
+				})
+			}}
+			f.round(d)
+			f.round(d)
+			var got []event.Type
+			for _, item := range r.items() {
+				got = append(got, item.Type)
+			}
+			require.Contains(t, got, event.OrderCancelled)
+		})
+	}
 }
 
 // TestDispatcher_ClockSetBack checks that a delivery that waits for its next attempt is sent at

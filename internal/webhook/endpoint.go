@@ -28,7 +28,8 @@ const (
 var (
 	ErrNoSuchEndpoint = errors.New("no such webhook endpoint")
 	ErrNoSuchDelivery = errors.New("no such webhook delivery")
-	// ErrLeaseLost means that another worker serves the endpoint by now, or that it was deleted.
+	// ErrLeaseLost means that another worker serves the endpoint by now, or that its owner has
+	// changed or deleted it.
 	ErrLeaseLost = errors.New("the lease of the webhook endpoint is lost")
 )
 
