@@ -16,7 +16,7 @@ const (
 	SaleExposed    Type = "sale.exposed"
 	OrderFailed    Type = "order.failed"
 	OrderCreated   Type = "order.created" // also of a failed order that an operator requeued
-	SaleSoldOut    Type = "sale.sold_out" // all units are in orders; some may return
+	SaleSoldOut    Type = "sale.sold_out" // an exposed sale has all its units in orders
 	OrderPaid      Type = "order.paid"
 	OrderCancelled Type = "order.cancelled"
 	OrderExpired   Type = "order.expired"

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/event"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
@@ -177,7 +178,8 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 		WHERE goods_id = ? AND version = ? AND epoch = ? AND updated_at = ? AND stock + ? >= 0`,
 		units, now.UnixMilli(), sale.GoodsID, sale.Version, sale.Epoch, sale.Updated, units),
 		1, order.ErrSwapMissed)
-	if err != nil || sale.Stock+units > 0 {
+	// A closed sale sells nothing: its last orders make it neither exposed nor sold out.
+	if err != nil || sale.Stock+units > 0 || sale.Status != seckill.Exposed {
 		return err
 	}
 	return addSaleEvent(tx, sale, event.SaleSoldOut, now)

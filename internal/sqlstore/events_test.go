@@ -174,6 +174,18 @@ func (h fixture) TestEvents_RestoredOrderIsPaidAfterItsCreation(t *testing.T) {
 	}, h.eventNames(sale.GoodsID))
 }
 
+// TestEvents_ClosedSaleIsNotSoldOut checks that sale.closed is the last event of a sale whose last
+// order was on its way when it was closed. The status of sale.sold_out, exposed, would open the
+// sale again in the merchant's program.
+func (h fixture) TestEvents_ClosedSaleIsNotSoldOut(t *testing.T) {
+	sale := h.exposed(1, 5)
+	must.Get(h.CloseSale(t.Context(), sale.GoodsID, minutes(1)))(t)
+	l := h.line(sale, 1, 1)
+	h.writeAll(sale.GoodsID, l)
+	require.Equal(t, []string{"sale.exposed ", "sale.closed ", "order.created " + l.OrderSn},
+		h.eventNames(sale.GoodsID))
+}
+
 // TestEvents_UnwrittenChangesHaveNoEvents checks that refused and repeated changes write no events.
 func (h fixture) TestEvents_UnwrittenChangesHaveNoEvents(t *testing.T) {
 	sale := h.exposed(5, 5)
