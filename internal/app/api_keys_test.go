@@ -3,6 +3,7 @@ package app_test
 import (
 	"bufio"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -160,4 +161,38 @@ func TestAPIKeys_StreamEndsWithItsKey(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the stream goes on")
 	}
+}
+
+// slowClient is a client that waits before it takes the first rows of a file.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	wait func()
+}
+
+// Write gets the rows, and not the mark before them.
+func (c *slowClient) Write(b []byte) (int, error) {
+	if wait := c.wait; wait != nil {
+		c.wait = nil
+		wait()
+	}
+	return c.ResponseRecorder.Write(b)
+}
+
+// TestAPIKeys_ExportEndsWithItsKey checks that a file of buyers' data breaks off if its key is
+// revoked while a slow client reads it.
+func TestAPIKeys_ExportEndsWithItsKey(t *testing.T) {
+	h := open(t)
+	goods, k := h.exposed("2000", "1"), h.newKey(merchant().ID, apikey.OrdersRead)
+	h.written(h.id(goods), 2000, 1)
+	path := "/admin/sales/" + goods + "/orders"
+	reader := &slowClient{httptest.NewRecorder(), func() {
+		h.does(merchant(), "DELETE", "/admin/api-keys/"+k.ID, "")
+		h.eventually(func() bool {
+			return h.with(k.text, "GET", path, "").Reason == "UNAUTHENTICATED"
+		}, "the revoked key was accepted")
+	}}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", path+"?format=csv", nil)
+	r.Header.Set("Authorization", "Bearer "+k.text)
+	require.PanicsWithValue(t, http.ErrAbortHandler, func() { h.api.Handler.ServeHTTP(reader, r) })
+	require.Less(t, strings.Count(reader.Body.String(), "\n"), 2000)
 }

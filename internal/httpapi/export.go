@@ -28,7 +28,8 @@ func wantsCSV(r *request) bool {
 
 // exportOrders streams a sale's orders, newest first. It is the shipping list, so names and phone
 // numbers are complete. A failure breaks the connection, so that the client cannot mistake a part
-// of the file for all of it.
+// of the file for all of it. So does the revocation of the client's API key: a slow client would
+// get buyers' data for hours.
 func (a *api) exportOrders(
 	r *request, sale seckill.Sale, status order.Status, first []order.Order,
 ) response {
@@ -59,7 +60,7 @@ func (a *api) exportOrders(
 			var err error
 			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, sale.GoodsID, status, last,
 				exportPage)
-			if err != nil {
+			if err != nil || !a.keyIsValid(c.Request.Context(), r.actor) {
 				panic(http.ErrAbortHandler)
 			}
 		}
