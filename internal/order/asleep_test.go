@@ -208,6 +208,7 @@ func TestReconcile_AsleepReturnsNoUnitsOfARequeuedOrder(t *testing.T) {
 	l := h.released(goods, 7)
 	must.Get(h.redis.Retake(t.Context(), goods, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
+	h.aged(6 * time.Second)
 	r := h.reconciler(h.parts.Log)
 	r.Store = asleepReconciler{h.store, func() {
 		h.DeadLetters.Redis = unsettling{h.redis}

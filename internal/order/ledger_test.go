@@ -130,3 +130,28 @@ func ascending(n, most int) iter.Seq[[]int] {
 		}
 	}
 }
+
+// TestLedger_IsBalancedDuringABacklog checks that an order that has waited in the queue for longer
+// than 5 s is no difference when it is written: it is about to be settled. It is one if it is not
+// settled 5 s later. The same holds for an order that is written as failed.
+func TestLedger_IsBalancedDuringABacklog(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 1).GoodsID
+	h.queue.down.Store(true)
+	written := h.pending(goods, h.buy(goods, 7, 1), h.buy(goods, 8, 1))
+	h.mini.SetTime(time.Now().Add(time.Minute))
+	h.commit(goods, written[0])
+	must.Get(h.store.WriteFailed(t.Context(), written[1],
+		order.DeadLetter{GoodsID: goods, Reason: order.FailedUnwritten}, time.Now()))(t)
+	require.True(t, h.ledger(goods).Balanced)
+	h.exec(`UPDATE stock_moves SET given_at = made_at`)
+	require.True(t, h.ledger(goods).Balanced)
+	h.aged(6 * time.Second)
+	require.Equal(t, 2, h.ledger(goods).Differences.Unsettled)
+}
+
+// aged makes the rows of all orders older.
+func (h *fixture) aged(by time.Duration) {
+	h.exec(`UPDATE orders SET created_at = created_at - ?, closed_at = closed_at - ?`,
+		by.Milliseconds(), by.Milliseconds())
+}

@@ -64,6 +64,7 @@ func TestReconcile_ClockSetBackHidesNoOrder(t *testing.T) {
 	sn := h.buy(sale.GoodsID, 7, 1)
 	h.commit(sale.GoodsID, h.pending(sale.GoodsID, sn)...)
 	h.mini.SetTime(time.Now().Add(-time.Hour))
+	h.aged(6 * time.Second)
 	require.Equal(t, 1, h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID).Repaired)
 	l := h.ledger(sale.GoodsID)
 	require.Zero(t, l.Pending)
@@ -79,6 +80,7 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	l := h.released(sale.GoodsID, 7)
 	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
+	h.aged(6 * time.Second)
 	var log bytes.Buffer
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
 	report := h.reconcileOnce(r, sale.GoodsID)
@@ -105,6 +107,7 @@ func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
 	l := reservation.OrderLine{OrderSn: sn, BuyerID: "7", Quantity: 2, Epoch: 1}
 	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
+	h.aged(6 * time.Second)
 	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
 	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)
 	require.Equal(t, 1, report.Repaired)
@@ -234,6 +237,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.Equal(t, order.Queued, h.find(7, sn).Status,
 		"an unsettled commit may still be lost")
 	h.mini.SetTime(time.Now().Add(6 * time.Second)) // six seconds after the order, by Redis' clock
+	h.aged(6 * time.Second)
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)

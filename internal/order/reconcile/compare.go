@@ -16,7 +16,8 @@ const (
 	pendingChunk = 500
 )
 
-// findings are the pending reservations older than the tolerance, by their row in MySQL.
+// findings are the pending reservations older than the tolerance, by their row in MySQL. They lack
+// those whose row is younger: after a wait in the queue they are about to be settled or released.
 type findings struct {
 	written []order.Pending // active, and still pending in Redis
 	failed  []order.Pending // failed, and still pending in Redis
@@ -54,7 +55,7 @@ func (r LedgerReader) compare(
 		d.Unreleased = unreleased
 	}
 	if v.Pending > 0 {
-		if f, err = r.comparePending(ctx, v); err != nil {
+		if f, err = r.comparePending(ctx, v, now); err != nil {
 			return d, f, err
 		}
 	}
@@ -67,10 +68,12 @@ func (r LedgerReader) compare(
 
 // comparePending searches MySQL for every old pending reservation, page by page. A large backlog
 // then needs little memory and no long query.
-func (r LedgerReader) comparePending(ctx context.Context, v seckill.View) (f findings, err error) {
+func (r LedgerReader) comparePending(
+	ctx context.Context, v seckill.View, now time.Time,
+) (f findings, err error) {
 	for page, err := range r.Redis.PendingPages(ctx, v.GoodsID, pendingChunk) {
 		if err == nil {
-			err = r.comparePage(ctx, v, page, &f)
+			err = r.comparePage(ctx, v, now, page, &f)
 		}
 		if err != nil {
 			return f, err
@@ -79,10 +82,10 @@ func (r LedgerReader) comparePending(ctx context.Context, v seckill.View) (f fin
 	return f, nil
 }
 
-// comparePage adds the findings of one page. It skips young reservations, which are in flight. A
-// reservation of the future counts as old: Redis' clock was set back since.
+// comparePage adds the findings of one page at a time of MySQL. It skips young reservations, which
+// are in flight. A time of the future counts as old: the clock was set back since.
 func (r LedgerReader) comparePage(
-	ctx context.Context, v seckill.View, page []order.Pending, f *findings,
+	ctx context.Context, v seckill.View, now time.Time, page []order.Pending, f *findings,
 ) error {
 	var old []order.Pending
 	for _, p := range page {
@@ -93,25 +96,38 @@ func (r LedgerReader) comparePage(
 	if len(old) == 0 {
 		return nil
 	}
-	rows, err := r.Store.StatusOf(ctx, v.GoodsID, order.Numbers(old))
+	found, err := r.Store.OrdersByNumber(ctx, v.GoodsID, order.Numbers(old))
 	if err != nil {
 		return err
 	}
+	rows := make(map[string]order.Order, len(found))
+	for _, o := range found {
+		rows[o.OrderSn] = o
+	}
 	for _, p := range old {
-		status, written := rows[p.OrderSn]
+		o, written := rows[p.OrderSn]
 		switch {
-		case !written, status == order.Queued: // parked
+		case !written, o.Status == order.Queued: // parked
 			f.absent = append(f.absent, p)
 			if v.Now.Sub(p.At) > republishAfter {
 				f.overdue = append(f.overdue, p)
 			}
-		case status != order.Created && status != order.Paid:
+		case now.Sub(changedAt(o)).Abs() <= tolerance:
+		case o.Status != order.Created && o.Status != order.Paid:
 			f.failed = append(f.failed, p)
 		default:
 			f.written = append(f.written, p)
 		}
 	}
 	return nil
+}
+
+// changedAt returns when an order was written, or when it ended.
+func changedAt(o order.Order) time.Time {
+	if o.ClosedAt.IsZero() {
+		return o.CreatedAt
+	}
+	return o.ClosedAt
 }
 
 // compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.

@@ -18,6 +18,8 @@ type Store interface {
 	// StatusOf returns the status of those of the orders that have a row, and Queued for
 	// parked ones.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
+	// OrdersByNumber returns those of at most 1000 orders that have a row, and parked ones.
+	OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error)
 	// HoldingPages iterates over the orders that buyers hold in an epoch, as for rebuild.Store.
 	HoldingPages(
 		ctx context.Context, goodsID, epoch int64, redisNow time.Time,
