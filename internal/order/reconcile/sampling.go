@@ -130,6 +130,11 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	ledger, err := r.fromView(ctx, v)
+	if err == nil && ledger.Database.Active > ledger.Total { // or a merchant has added units since
+		if v, err = r.Redis.View(ctx, v.GoodsID); err == nil {
+			ledger, err = r.fromView(ctx, v)
+		}
+	}
 	if err == nil {
 		s.Ledger, s.Accounted = ledger, true
 	}

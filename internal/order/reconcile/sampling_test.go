@@ -27,6 +27,8 @@ type servers struct {
 	samples              chan reconcile.Sample
 	slow                 time.Duration // of each read of a sale
 	compared             atomic.Int64  // how often the holdings of sale 42 were compared
+	raises               bool          // a unit is added and sold before MySQL is read
+	raised               atomic.Int64
 }
 
 // answer returns the error of every call to a server.
@@ -63,7 +65,8 @@ func (s *servers) View(_ context.Context, goodsID int64) (seckill.View, error) {
 	}
 	now := time.Now()
 	return seckill.View{
-		Sale: seckill.Sale{GoodsID: 42, Total: 10}, Gate: seckill.GateOpen, Now: now,
+		Sale: seckill.Sale{GoodsID: 42, Total: 10 + s.raised.Load()},
+		Gate: seckill.GateOpen, Now: now,
 		Available: 6, Pending: 1, PendingSince: now.Add(-time.Second), Sold: 2,
 		Outbox: 1, OldestAt: now.Add(-2 * time.Second),
 	}, answer(&s.redisDown)
@@ -93,6 +96,9 @@ func (s *servers) HoldingPages(
 func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }
 
 func (s *servers) Database(context.Context, int64) (seckill.Database, error) {
+	if s.raises {
+		s.raised.Store(1)
+	}
 	return seckill.Database{Stock: 7, Active: 11}, answer(&s.mysqlDown)
 }
 
@@ -174,6 +180,20 @@ func sampleThroughOutages(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// TestReconciler_RaiseBetweenTwoReadingsIsNotOversold checks the figure for which SeckillOversold
+// pages at once.
+func TestReconciler_RaiseBetweenTwoReadingsIsNotOversold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &servers{samples: make(chan reconcile.Sample), raises: true}
+		cancel, ended := s.reconcile(t)
+		newest := (<-s.samples).Sales[0]
+		require.True(t, newest.Accounted)
+		require.Zero(t, newest.Oversold())
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }
 
 // TestReconciler_SamplesEachMinuteWhereThatIsSlow checks the pause after a slow sample. The alert
