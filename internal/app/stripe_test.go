@@ -146,6 +146,21 @@ func TestStripe_CancelEndsThePage(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestStripe_RepeatedCancelEndsThePage cancels an order in a process that dies before it has the
+// page ended, or whose database does not answer the commit. The buyer or the process asks again.
+func TestStripe_RepeatedCancelEndsThePage(t *testing.T) {
+	h, ctx, who := openStripe(t, 15*time.Minute), t.Context(), buyer(7)
+	goods := h.exposed("5", "5")
+	sn := h.buys(who, goods, "1")
+	h.checkout(who, sn)
+	next := time.Now().Add(9 * time.Minute)
+	page := must.Get(h.Store.DueCheckouts(ctx, next, 1))(t)[0]
+	require.True(t, must.Get(h.Store.ClaimCheckout(ctx, page, next))(t))
+	must.Get(h.Store.Cancel(ctx, h.id(goods), []string{sn}, time.Now()))(t)
+	h.does(who, "POST", "/orders/"+sn+"/cancel", "")
+	h.agrees(who, sn, "cancelled", 0)
+}
+
 // TestStripe_LatePaymentIsRefunded pays before the order ends, with the webhook after it. One
 // answer to the refund gets lost.
 func TestStripe_LatePaymentIsRefunded(t *testing.T) {

@@ -120,7 +120,7 @@ func (s *Service) cancelReturned(
 // hasten makes the poller end the page of a cancelled order at once. Without it the poller does so
 // at the next question.
 func (s *Service) hasten(ctx context.Context, o order.Order) {
-	if s.pages == nil || o.CheckoutURL == "" {
+	if s.pages == nil || o.CheckoutURL == "" || o.Status != order.Cancelled {
 		return
 	}
 	err := s.store.HastenCheckout(ctx, o.GoodsID, o.OrderSn, o.ClosedAt)

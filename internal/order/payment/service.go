@@ -165,7 +165,8 @@ func (s *Service) Cancel(
 	return s.cancelled(ctx, done, err)
 }
 
-// cancelled returns the units of an order that was cancelled.
+// cancelled returns the units of an order that was cancelled, and has its page ended. It ends the
+// page for a repeated call too: the first one may have had no answer from the database.
 func (s *Service) cancelled(
 	ctx context.Context, done Cancellation, err error,
 ) (order.Order, error) {
@@ -178,8 +179,8 @@ func (s *Service) cancelled(
 	if done.Move != nil {
 		// If this fails, the releaser applies the move later.
 		_, _ = s.releases.Do(context.WithoutCancel(ctx), done.Order.GoodsID, *done.Move)
-		s.hasten(context.WithoutCancel(ctx), done.Order)
 	}
+	s.hasten(context.WithoutCancel(ctx), done.Order)
 	return done.Order, nil
 }
 
