@@ -55,6 +55,22 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	require.Equal(t, seckill.Differences{Totals: 1}, l.Differences)
 }
 
+// TestReconcile_ReportsTotalsAfterAMoveOnItsWay checks that different totals are reported although
+// a stock move was on its way when they were first compared. It changes nothing in Redis.
+func TestReconcile_ReportsTotalsAfterAMoveOnItsWay(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(5, 2).GoodsID
+	l := h.released(goods, 7)
+	r := h.reconciler(h.parts.Log)
+	must.Get(h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", goods), "avail", -2))(t)
+	move := must.Get(h.store.ScheduleRelease(t.Context(), goods, l, time.Now()))(t)
+	for range 2 {
+		require.Zero(t, h.reconcileOnce(r, goods).Found)
+	}
+	h.releaser().Release(t.Context(), []order.StockMove{move})
+	require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, goods).Found)
+}
+
 // TestReconcile_ClockSetBackHidesNoOrder checks that a written order is settled although Redis'
 // clock was set back by an hour since its reservation.
 func TestReconcile_ClockSetBackHidesNoOrder(t *testing.T) {

@@ -137,7 +137,7 @@ func changedAt(o order.Order) time.Time {
 func (r LedgerReader) compareTotals(
 	ctx context.Context, before seckill.View, db seckill.Database,
 ) (int, error) {
-	if db.Stock == before.Available && db.Active == before.Sold {
+	if sameTotals(before, db) {
 		return 0, nil
 	}
 	unreleased, _, err := r.Store.Unreleased(ctx, before.GoodsID)
@@ -153,6 +153,10 @@ func (r LedgerReader) compareTotals(
 		return 0, err
 	}
 	return 1, nil
+}
+
+func sameTotals(v seckill.View, db seckill.Database) bool {
+	return v.Available == db.Stock && v.Sold == db.Active
 }
 
 // totals are the figures of a view that do not change while the sale is idle.

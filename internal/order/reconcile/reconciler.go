@@ -140,7 +140,7 @@ func (r *Reconciler) compareTotalsOnce(
 		return 0, err
 	}
 	differ, err := r.compareTotals(ctx, v, db)
-	now.compared = err == nil && differ == 0
+	now.compared = sameTotals(v, db) // others may only have been on their way
 	r.setIdle(v.GoodsID, now)
 	return differ, err
 }
