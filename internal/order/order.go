@@ -22,6 +22,9 @@ const (
 // Final reports whether a status never changes again.
 func (s Status) Final() bool { return s != Queued && s != Created }
 
+// Active reports whether an order of this status has its units.
+func (s Status) Active() bool { return s == Created || s == Paid }
+
 // Order is one buyer's order. Money is in the currency's smallest unit; a zero time is "not yet".
 type Order struct {
 	reservation.OrderLine

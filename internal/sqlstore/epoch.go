@@ -168,7 +168,7 @@ func (s *Store) ordersOfEpoch(
 func heldOrders(rows []heldRow, usable string) []order.Held {
 	page := make([]order.Held, 0, len(rows))
 	for _, r := range rows {
-		active := r.Status == order.Created || r.Status == order.Paid
+		active := r.Status.Active()
 		if !active {
 			r.Quantity = 0
 		}

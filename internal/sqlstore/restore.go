@@ -40,7 +40,7 @@ func (s *Store) ScheduleRelease(
 			row, err := findOrder(tx, goodsID, l.OrderSn)
 			switch {
 			case err != nil:
-			case row.active():
+			case row.Status.Active():
 				err = order.ErrActive
 			case row.Status != order.Failed:
 				err = newEnded(row)
@@ -82,7 +82,7 @@ func (s *Store) ReturnUnits(
 	const op = "return the units of an order"
 	return s.inSaleTx(ctx, op, goodsID, func(tx *gorm.DB, sale saleRow) error {
 		row, err := findOrder(tx, goodsID, l.OrderSn)
-		if row.active() {
+		if row.Status.Active() {
 			err = seckill.NewError(seckill.Conflict, "the order is %s", row.Status)
 		}
 		if err == nil {
@@ -118,7 +118,7 @@ func (s *Store) RestoreOrder(
 			case row.Status == order.Failed:
 				at := at.Later()
 				err = restore(tx, sale, &row, deadLetterID, at.Now, at.PayBy)
-			case !row.active():
+			case !row.Status.Active():
 				err = newEnded(row)
 			}
 			return row.order(), err

@@ -115,9 +115,6 @@ type orderRow struct {
 // TableName implements GORM's Tabler.
 func (orderRow) TableName() string { return "orders" }
 
-// active reports whether the order's units are sold.
-func (r orderRow) active() bool { return r.Status == order.Created || r.Status == order.Paid }
-
 // order converts the row.
 func (r orderRow) order() order.Order {
 	o := r.Order

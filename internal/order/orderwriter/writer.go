@@ -197,7 +197,7 @@ func (w *Writer) committed(ctx context.Context, goodsID int64, out order.Outcome
 	defer cancel()
 	sns := out.Created
 	for sn, status := range out.Existing {
-		if status == order.Created || status == order.Paid { // a stock move returns others' units
+		if status.Active() { // a stock move returns others' units
 			sns = append(sns, sn)
 		}
 	}

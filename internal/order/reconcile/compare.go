@@ -113,10 +113,10 @@ func (r LedgerReader) comparePage(
 				f.overdue = append(f.overdue, p)
 			}
 		case now.Sub(changedAt(o)).Abs() <= tolerance:
-		case o.Status != order.Created && o.Status != order.Paid:
-			f.failed = append(f.failed, p)
-		default:
+		case o.Status.Active():
 			f.written = append(f.written, p)
+		default:
+			f.failed = append(f.failed, p)
 		}
 	}
 	return nil

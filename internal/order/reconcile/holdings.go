@@ -84,7 +84,7 @@ func (r *Reconciler) lostOf(
 	}
 	rows, err := r.Store.StatusOf(ctx, goodsID, absent)
 	for _, sn := range absent {
-		if s := rows[sn]; s == order.Created || s == order.Paid {
+		if rows[sn].Active() {
 			lost = append(lost, sn)
 		}
 	}
