@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -113,9 +114,7 @@ func inOrder(scopes []Scope) []Scope {
 func (s *Service) List(
 	ctx context.Context, by seckill.Actor, merchantID, before string, limit int,
 ) ([]Key, error) {
-	if by.Role != seckill.Operator && merchantID == "" {
-		merchantID = by.ID
-	}
+	merchantID = cmp.Or(merchantID, by.ManagedMerchant())
 	if !by.MayManage(merchantID) {
 		return nil, seckill.NewError(seckill.Forbidden, "this is another merchant")
 	}

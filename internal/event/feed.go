@@ -22,11 +22,7 @@ type Feed struct {
 func (f *Feed) List(
 	ctx context.Context, by seckill.Actor, after int64, limit int,
 ) ([]Item, error) {
-	filter := Filter{After: after}
-	if by.Role != seckill.Operator {
-		filter.MerchantID = by.ID
-	}
-	return f.Items(ctx, filter, limit)
+	return f.Items(ctx, Filter{MerchantID: by.ManagedMerchant(), After: after}, limit)
 }
 
 // Items returns the items of at most limit events. The error is Unavailable.

@@ -155,11 +155,7 @@ func (s *Service) Get(ctx context.Context, by seckill.Actor, id string) (Endpoin
 func (s *Service) List(
 	ctx context.Context, by seckill.Actor, after string, limit int,
 ) ([]Endpoint, error) {
-	owner := by.ID
-	if by.Role == seckill.Operator {
-		owner = ""
-	}
-	list, err := s.Store.EndpointsOf(ctx, owner, after, limit)
+	list, err := s.Store.EndpointsOf(ctx, by.ManagedMerchant(), after, limit)
 	return list, unavailable(err)
 }
 

@@ -55,8 +55,8 @@ func (s *SaleService) AuditTrail(
 		if _, err := s.Get(ctx, by, f.GoodsID); err != nil {
 			return nil, err
 		}
-	} else if by.Role != seckill.Operator {
-		f.MerchantID = by.ID
+	} else {
+		f.MerchantID = by.ManagedMerchant()
 	}
 	entries, err := s.Store.AuditTrail(ctx, f, before, limit)
 	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
@@ -84,11 +84,7 @@ func (s *SaleService) Get(
 func (s *SaleService) List(
 	ctx context.Context, by seckill.Actor, below int64, limit int,
 ) ([]seckill.Sale, error) {
-	merchant := by.ID
-	if by.Role == seckill.Operator {
-		merchant = ""
-	}
-	sales, err := s.Store.SalesOf(ctx, merchant, below, limit)
+	sales, err := s.Store.SalesOf(ctx, by.ManagedMerchant(), below, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the sales can't be listed", err)
 	}

@@ -37,13 +37,9 @@ const (
 func (s *Service) FindManagedByEnd(
 	ctx context.Context, by seckill.Actor, end string,
 ) ([]order.Order, error) {
-	merchant := by.ID
-	if by.Role == seckill.Operator {
-		merchant = ""
-	}
 	searching, cancel := context.WithTimeout(ctx, endDeadline)
 	defer cancel()
-	sns, err := s.Store.OrdersEndingWith(searching, merchant, end, mostOfEnd)
+	sns, err := s.Store.OrdersEndingWith(searching, by.ManagedMerchant(), end, mostOfEnd)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be searched", err)
 	}
