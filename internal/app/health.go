@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/redisstore"
@@ -42,17 +41,16 @@ const (
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()
-	var g errgroup.Group
+	var checks sync.WaitGroup
 	var redisState, mysqlState string
 	var fit bool
-	g.Go(func() error { redisState, fit = h.redis(ctx); return nil })
-	g.Go(func() error {
+	checks.Go(func() { redisState, fit = h.redis(ctx) })
+	checks.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, othersDeadline)
 		defer cancel()
 		mysqlState = h.stateOf("mysql", h.parts.Store.CheckReadiness(ctx))
-		return nil
 	})
-	_ = g.Wait() // no function returns an error
+	checks.Wait()
 	states := map[string]string{
 		"redis": redisState, "mysql": mysqlState,
 		"rabbitmq": cmp.Or(cause.Of(h.parts.Queue.DownReason()), "ok"),
