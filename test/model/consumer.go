@@ -151,9 +151,7 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 			}
 		}
 		seen.adopted, seen.adoptedBy = took, out.epoch
-		if w.rnd.IntN(4) == 0 {
-			p.sleep(w.rnd.IntN(60)) // and the order is asked for, or its buyer cancels
-		}
+		p.lag(4, 60) // and the order is asked for, or its buyer cancels
 		lines, lost = dropLost(lines, lost, took)
 	}
 }

@@ -74,9 +74,7 @@ func (w *world) finishCut(p *proc, c *move) {
 			return
 		}
 		p.step()
-		if w.rnd.IntN(4) == 0 {
-			p.sleep(w.rnd.IntN(100)) // and a rebuild begins an epoch
-		}
+		p.lag(4, 100) // and a rebuild begins an epoch
 		if !w.db.writable(c.goods) {
 			return
 		}
@@ -132,9 +130,7 @@ func (w *world) syncSale(p *proc, goods int) bool {
 	}
 	row := w.db.goods[goods]
 	p.step()
-	if w.rnd.IntN(4) == 0 {
-		p.sleep(w.rnd.IntN(60))
-	}
+	p.lag(4, 60)
 	s := p.host.redis
 	if !s.answers() {
 		return false

@@ -215,9 +215,8 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 func (m *mysql) judge(goods int, fresh []line, stock int, out *outcome) {
 	sold := 0
 	for _, l := range fresh {
-		over := !m.w.omits(HoldingsInDB) && m.holdings[[2]int{
-			goods, l.buyer,
-		}]+l.q > m.goods[goods].maxLimit
+		holds := m.holdings[[2]int{goods, l.buyer}]
+		over := holds+l.q > m.goods[goods].maxLimit && !m.w.omits(HoldingsInDB)
 		if over || l.q > stock-sold {
 			out.moves = append(out.moves, m.fail(l))
 			continue

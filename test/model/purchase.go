@@ -111,9 +111,7 @@ func (w *world) reserveBatch(p *proc, goods int) {
 		p.pause()
 	}
 	p.step() // the reply is on the wire
-	if w.rnd.IntN(6) == 0 {
-		p.sleep(w.rnd.IntN(15))
-	}
+	p.lag(6, 15)
 	var taken []line
 	var promised []*client
 	for i, c := range batch {
@@ -163,9 +161,7 @@ func (w *world) answerable(r *row) bool {
 
 // publishBatch publishes the reserved orders of a batch, and answers their buyers.
 func (w *world) publishBatch(p *proc, goods, id, by int, taken []line, promised []*client) {
-	if w.rnd.IntN(3) == 0 {
-		p.sleep(w.rnd.IntN(13))
-	}
+	p.lag(3, 13)
 	result := w.publish(p, goods, message{lines: taken, goods: goods}, by)
 	for i, c := range promised {
 		if result == failed && !w.omits(PromiseOnConfirm) {
@@ -343,7 +339,7 @@ func (w *world) afterPromise(c *client, l line) {
 	c.done = true
 	switch w.rnd.IntN(5) {
 	case 0:
-		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(p *proc) { w.pay(p, l) })
+		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(*proc) { w.pay(l) })
 	case 1, 2:
 		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(p *proc) { w.cancel(p, l) })
 		if c.again > 0 { // a further purchase, or the same path again

@@ -16,9 +16,7 @@ func (w *world) queryOrder(p *proc, l line) {
 		return // the row's status
 	}
 	p.step()
-	if w.rnd.IntN(3) == 0 {
-		p.sleep(w.rnd.IntN(40)) // long enough for a rebuild in between
-	}
+	p.lag(3, 40) // long enough for a rebuild in between
 	g, k := s.gateOf(l.goods, false)
 	epoch := k.epoch
 	lostFrom := l.issued + w.pathLife + publishDeadline + lostMargin
@@ -35,9 +33,7 @@ func (w *world) queryOrder(p *proc, l line) {
 			return
 		}
 		p.step()
-		if w.rnd.IntN(8) == 0 {
-			p.sleep(w.rnd.IntN(40))
-		}
+		p.lag(8, 40)
 		if !w.db.up {
 			return
 		}

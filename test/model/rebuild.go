@@ -61,16 +61,12 @@ func (w *world) openEpoch(p *proc, goods, token int) bool {
 	p.step()
 	now = s.time()
 	p.step()
-	if w.rnd.IntN(8) == 0 {
-		p.sleep(w.rnd.IntN(100))
-	}
+	p.lag(8, 100)
 	if !w.db.writable(goods) || !w.db.recordOpening(goods, token, snap.epoch, replid) {
 		return false
 	}
 	p.step()
-	if w.rnd.IntN(8) == 0 {
-		p.sleep(w.rnd.IntN(100))
-	}
+	p.lag(8, 100)
 	return s.open(goods, snap.epoch, now)
 }
 
@@ -99,17 +95,13 @@ func (w *world) runRenewer(p *proc) {
 		}
 		replid, now := s.replid, s.time()
 		p.step()
-		if w.rnd.IntN(16) == 0 {
-			p.sleep(w.rnd.IntN(100))
-		}
+		p.lag(16, 100)
 		if !w.db.up {
 			continue
 		}
 		open := w.db.openOn(replid)
 		p.step()
-		if w.rnd.IntN(16) == 0 {
-			p.sleep(w.rnd.IntN(100))
-		}
+		p.lag(16, 100)
 		if w.omits(OpeningFromBefore) {
 			now = s.time()
 		}

@@ -69,6 +69,13 @@ func (p *proc) sleep(ticks int) {
 	p.pause()
 }
 
+// lag sleeps for less than ticks, in one of oneIn cases.
+func (p *proc) lag(oneIn, ticks int) {
+	if p.w.rnd.IntN(oneIn) == 0 {
+		p.sleep(p.w.rnd.IntN(ticks))
+	}
+}
+
 // round sleeps a random time around ticks, so that the rounds of two hosts drift apart.
 func (p *proc) round(ticks int) { p.sleep(ticks/2 + 1 + p.w.rnd.IntN(ticks)) }
 

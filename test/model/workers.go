@@ -89,9 +89,9 @@ func (w *world) cancel(p *proc, l line) {
 }
 
 // pay is the payment service's payment: one guarded statement.
-func (w *world) pay(_ *proc, l line) {
-	if r := w.db.find(l.goods,
-		l.sn); w.db.up && r != nil && r.status == created && r.payBy > w.now {
+func (w *world) pay(l line) {
+	r := w.db.find(l.goods, l.sn)
+	if w.db.up && r != nil && r.status == created && r.payBy > w.now {
 		r.status = paid
 	}
 }
