@@ -159,7 +159,7 @@ func (s *Store) ClaimCheckout(
 	return res.RowsAffected == 1, wrapError("claim a checkout", res.Error)
 }
 
-// reversalRow is the latest state of a refund or a dispute. Closed is 1 or 0.
+// reversalRow is the latest state of a refund or a dispute.
 type reversalRow struct {
 	GoodsID    int64  `gorm:"primaryKey;autoIncrement:false"`
 	ReversalID string `gorm:"primaryKey"`
@@ -169,7 +169,7 @@ type reversalRow struct {
 	Amount     int64
 	Currency   string
 	State      string
-	Closed     int64
+	Closed     bool
 	ReportedAt int64
 }
 
@@ -183,7 +183,7 @@ func (r reversalRow) reversal() payment.Reversal {
 	return payment.Reversal{
 		ID: r.ReversalID, Kind: r.Kind, GoodsID: r.GoodsID, OrderSn: r.OrderSn,
 		PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency, State: r.State,
-		Closed: r.Closed != 0, At: timeOf(&r.ReportedAt),
+		Closed: r.Closed, At: timeOf(&r.ReportedAt),
 	}
 }
 
@@ -201,10 +201,7 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time
 	row := reversalRow{
 		GoodsID: r.GoodsID, ReversalID: r.ID, OrderSn: r.OrderSn, PaymentID: r.PaymentID,
 		Kind: r.Kind, Amount: r.Amount, Currency: r.Currency, State: r.State,
-		ReportedAt: r.At.UnixMilli(),
-	}
-	if r.Closed {
-		row.Closed = 1
+		Closed: r.Closed, ReportedAt: r.At.UnixMilli(),
 	}
 	return s.inTx(ctx, "record a reversal", func(tx *gorm.DB) error {
 		if _, err := findOrder(locked(tx), r.GoodsID, r.OrderSn); err != nil {
@@ -216,7 +213,7 @@ func (s *Store) RecordReversal(ctx context.Context, r payment.Reversal, now time
 		if err != nil && !isNew {
 			return err
 		}
-		if r.Failed && known.Closed == 0 {
+		if r.Failed && !known.Closed {
 			if err := refundAgain(tx, r, now); err != nil {
 				return err
 			}

@@ -177,8 +177,8 @@ func (s *Store) CancelReturned(
 				return none, cmp.Or(err, order.ErrNoSuchOrder)
 			}
 			known, err := findIn[reversalRow](tx, p.GoodsID, "reversal_id", refunds)
-			if err != nil || slices.ContainsFunc(known,
-				func(r reversalRow) bool { return r.Closed != 0 }) {
+			failed := slices.ContainsFunc(known, func(r reversalRow) bool { return r.Closed })
+			if err != nil || failed {
 				return payment.Cancellation{Order: rows[0].order()}, err
 			}
 			paid, err := take[paymentRow](
