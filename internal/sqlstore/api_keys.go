@@ -75,14 +75,11 @@ func apiKeyEntry(
 func (s *Store) APIKeys(
 	ctx context.Context, merchantID, before string, limit int,
 ) ([]apikey.Key, error) {
-	q := s.read(ctx).Order("id DESC").Limit(limit)
+	q := s.read(ctx)
 	if merchantID != "" {
 		q = q.Where("merchant_id = ?", merchantID)
 	}
-	if before != "" {
-		q = q.Where("id < ?", before)
-	}
-	return list("list API keys", q, apiKeyRow.key)
+	return list("list API keys", newest(q, "id", before, limit), apiKeyRow.key)
 }
 
 // APIKeysByID returns those of the given keys that exist, in any order. It reads the primary,

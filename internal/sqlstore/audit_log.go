@@ -57,10 +57,7 @@ func (s *Store) AuditTrail(
 			OR goods_id = 0 AND INSTR(became, ?) > 0)`, f.MerchantID, f.MerchantID,
 			seckill.Merchant, `"ownerId":`+string(owner))
 	}
-	if before != "" {
-		q = q.Where("id < ?", before)
-	}
-	return list("list the audit log", q.Order("id DESC").Limit(limit), auditRow.entry)
+	return list("list the audit log", newest(q, "id", before, limit), auditRow.entry)
 }
 
 // entry converts the row.

@@ -16,8 +16,8 @@ import (
 func (s *Store) OrdersOf(
 	ctx context.Context, buyerID string, before string, limit int,
 ) ([]order.Order, error) {
-	return orderList("list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before,
-		limit)
+	q := newest(s.read(ctx).Where("buyer_id = ?", buyerID), "order_sn", before, limit)
+	return list("list a buyer's orders", q, orderRow.order)
 }
 
 // OrdersOfGoods lists a sale's orders in the same way; an empty status means all. It reads the
@@ -30,7 +30,7 @@ func (s *Store) OrdersOfGoods(
 		if status != "" {
 			q = q.Where("status = ?", status)
 		}
-		return orderList("list a sale's orders", q, before, limit)
+		return list("list a sale's orders", newest(q, "order_sn", before, limit), orderRow.order)
 	})
 }
 
@@ -100,15 +100,6 @@ func (s *Store) writtenOrders(
 		all = append(all, r.order())
 	}
 	return all, wrapError("read orders", rows.Err())
-}
-
-// orderList pages by order number instead of an offset: numbers sort by time, and new orders do not
-// shift the pages.
-func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, error) {
-	if before != "" {
-		q = q.Where("order_sn < ?", before)
-	}
-	return list(op, q.Order("order_sn DESC").Limit(limit), orderRow.order)
 }
 
 // findOrder reads one order. It names the goods too, because the goods determines the shard.

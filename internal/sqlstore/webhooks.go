@@ -219,10 +219,7 @@ func (s *Store) Deliveries(
 	if state != "" {
 		q = q.Where("state = ?", state)
 	}
-	if before != "" {
-		q = q.Where("id < ?", before)
-	}
-	return list("list deliveries", q.Order("id DESC").Limit(limit), deliveryRow.delivery)
+	return list("list deliveries", newest(q, "id", before, limit), deliveryRow.delivery)
 }
 
 // RetryDelivery makes a dead delivery pending again, and a pending one due. The error is
