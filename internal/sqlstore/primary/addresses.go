@@ -13,12 +13,8 @@ const defaultPort = "3306"
 // 3306 where a list omits it. The address of a Unix socket is returned unchanged.
 func Addresses(cfg *mysql.Config) []string {
 	list := cfg.Addr
-	for { // each formatting and parsing of a DSN wraps the list once more
-		inner, wrapped := unwrap(list)
-		if !wrapped {
-			break
-		}
-		list = inner
+	for wrapped := true; wrapped; { // each formatting and parsing of a DSN wraps it once more
+		list, wrapped = unwrap(list)
 	}
 	if cfg.Net != "tcp" || !strings.Contains(list, ",") {
 		return []string{cfg.Addr}
