@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -315,7 +314,7 @@ func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
 	failing := now.Sub(e.FailingSince)
 	tried := min(failing, now.Sub(next.CreatedAt)) // each delivery has a day of its own
 	if tried < deadAfter && next.Problem != EventsGone {
-		next.NextAt = now.Add(pauseAfterAttempt(next.Attempts))
+		next.NextAt = now.Add(workers.LongPause(firstPause, maxWait, int(next.Attempts)-1))
 		e.DueAt = next.NextAt
 		return
 	}
@@ -324,11 +323,4 @@ func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
 	if failing >= disableAfter { // else its backlog would keep old events for ever
 		e.Enabled = false
 	}
-}
-
-// pauseAfterAttempt doubles from attempt to attempt, from 5 s to an hour, and varies by a fifth, so
-// that the endpoints of one receiver do not ask in step.
-func pauseAfterAttempt(attempts int64) time.Duration {
-	pause := min(maxWait, firstPause<<min(attempts-1, 20))
-	return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64()))
 }

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -14,6 +15,13 @@ func RetryBackoff() *backoff.ExponentialBackOff {
 	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second
 	b.Reset()
 	return b
+}
+
+// LongPause returns the pause before a retry of what may fail for hours. It doubles from first up to
+// most with each retry before, and varies by a fifth, so that what failed together is spread.
+func LongPause(first, most time.Duration, retries int) time.Duration {
+	pause := min(first<<min(retries, 20), most)
+	return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64()))
 }
 
 // Sleep waits for d or until ctx ends; check ctx.Err afterwards.

@@ -1,10 +1,10 @@
 package payment
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Payment is money that a provider charged for an order.
@@ -118,13 +118,12 @@ const (
 )
 
 // NextRefund returns the time of the attempt after the one at now, or the zero time if that one is
-// the last. The pause varies by a fifth, so that refunds that failed together are spread.
+// the last.
 func (r Refund) NextRefund(now time.Time) time.Time {
 	if !r.Since.IsZero() && now.Sub(r.Since) >= RefundPeriod {
 		return time.Time{}
 	}
-	pause := min(refundPause<<min(r.Attempts, 10), refundPauseMax)
-	return now.Add(time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())))
+	return now.Add(workers.LongPause(refundPause, refundPauseMax, r.Attempts))
 }
 
 // InProgress reports whether an attempt may be in progress at now, or its result on its way to the
