@@ -89,7 +89,8 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	require.NotContains(t, scrape(c.Registry), "seckill_sales{",
 		"sale metrics appear before the first sample")
 	c.Repairs.Sampled(reconcile.Sample{
-		DeadLetters: 4, Parked: 3, Memory: reconcile.Memory{Used: 7, Most: 9},
+		Waiting: reconcile.Waiting{DeadLetters: 4, Parked: 3},
+		Memory:  reconcile.Memory{Used: 7, Most: 9},
 		Sales: []reconcile.SaleSample{
 			{
 				GoodsID: 42, OnSale: true, Accounted: true, Outbox: 2, OutboxAge: time.Second,

@@ -41,11 +41,9 @@ type Reconciler struct {
 	Metrics   Metrics // may be nil: then nothing is sampled
 	Log       *slog.Logger
 
-	mu              sync.Mutex
-	idle            map[int64]idleState // by goods id
-	deadLetterCount int64               // at the last count; for the sampling goroutine
-	refundCount     int64               // the same
-	parkedCount     int64               // the same
+	mu      sync.Mutex
+	idle    map[int64]idleState // by goods id
+	waiting Waiting             // at the last count; for the sampling goroutine
 }
 
 // idleState is a sale with nothing in flight.

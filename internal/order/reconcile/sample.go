@@ -8,12 +8,17 @@ import (
 
 // Sample is the state of all live sales at one moment.
 type Sample struct {
-	Sales       []SaleSample // the newest first
-	DeadLetters int64        // waiting for an operator
-	Refunds     int64        // given up, waiting for an operator
-	Parked      int64        // late orders that wait for units
-	Memory      Memory       // of Redis
-	Took        time.Duration
+	Sales []SaleSample // the newest first
+	Waiting
+	Memory Memory // of Redis
+	Took   time.Duration
+}
+
+// Waiting counts what waits, in all sales.
+type Waiting struct {
+	DeadLetters int64 // for an operator
+	Refunds     int64 // given up, for an operator
+	Parked      int64 // late orders, for units
 }
 
 // Memory is what Redis uses and may use.

@@ -47,8 +47,7 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	if mysqlUp {
 		r.countWaiting(ctx)
 	}
-	s.DeadLetters, s.Refunds, s.Parked = r.deadLetterCount, r.refundCount, r.parkedCount
-	s.Took = time.Since(began)
+	s.Waiting, s.Took = r.waiting, time.Since(began)
 	if err == nil {
 		r.Metrics.Sampled(s)
 	}
@@ -147,12 +146,12 @@ func (r *Reconciler) countWaiting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	if n, err := r.Store.CountDeadLetters(ctx); err == nil {
-		r.deadLetterCount = n
+		r.waiting.DeadLetters = n
 	}
 	if n, err := r.Store.CountStoppedRefunds(ctx); err == nil {
-		r.refundCount = n
+		r.waiting.Refunds = n
 	}
 	if n, err := r.Store.CountLateOrders(ctx); err == nil {
-		r.parkedCount = n
+		r.waiting.Parked = n
 	}
 }
