@@ -3,14 +3,13 @@ package auth
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/userid"
 )
 
@@ -60,12 +59,10 @@ func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 	return keys, nil
 }
 
-// DerivedPhoneKey derives a key from the order secret by HMAC-SHA256. An installation without
-// configured keys can then encrypt numbers too.
+// DerivedPhoneKey derives a key from the order secret. An installation without configured keys can
+// then encrypt numbers too.
 func DerivedPhoneKey(orderSecret []byte) PhoneKey {
-	mac := hmac.New(sha256.New, orderSecret)
-	mac.Write([]byte("flashsale phone key"))
-	return PhoneKey{ID: derivedID, Key: mac.Sum(nil)}
+	return PhoneKey{ID: derivedID, Key: ordersn.Derive(orderSecret, "flashsale phone key")}
 }
 
 // Phones encrypts phone numbers for storage with AES-256-GCM and random nonces. One key may encrypt

@@ -1,12 +1,11 @@
 package config
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"strings"
 
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/ordersn"
 )
 
 // Secret is a string that prints as *** in every format. Reveal returns its value. A configuration
@@ -63,7 +62,7 @@ func (a Auth) OrderKeys() ([][]byte, error) {
 		keys = append(keys, []byte(a.OrderSecret))
 	}
 	for _, secret := range a.JWTSecret.Ring() {
-		keys = append(keys, derive(secret, "flashsale order secret"))
+		keys = append(keys, ordersn.Derive(secret, "flashsale order secret"))
 	}
 	if len(keys) == 0 {
 		return nil, ErrNoSecret
@@ -88,12 +87,5 @@ func (a Auth) SessionKeys() [][]byte {
 	if a.JWTSecret != "" || a.OrderSecret == "" {
 		return a.JWTSecret.Ring()
 	}
-	return [][]byte{derive([]byte(a.OrderSecret), "flashsale session secret")}
-}
-
-// derive returns a secret for another purpose. It does not disclose the one that it is made from.
-func derive(secret []byte, purpose string) []byte {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(purpose))
-	return mac.Sum(nil)
+	return [][]byte{ordersn.Derive([]byte(a.OrderSecret), "flashsale session secret")}
 }

@@ -136,8 +136,8 @@ func NewKeys(secrets ...[]byte) *Keys {
 	k := &Keys{}
 	k.counter.Store(rand.Uint64()) // so that two nodes do not count alike
 	for _, secret := range secrets {
-		k.keys = append(k.keys, newPathKey(derive(secret, "flashsale random path")))
-		k.legacy = append(k.legacy, legacyKey(derive(secret, "flashsale order number")))
+		k.keys = append(k.keys, newPathKey(Derive(secret, "flashsale random path")))
+		k.legacy = append(k.legacy, legacyKey(Derive(secret, "flashsale order number")))
 	}
 	return k
 }
@@ -155,7 +155,9 @@ func newPathKey(key []byte) *pathKey {
 	return &pathKey{sync.Pool{New: func() any { return &pathMAC{Hash: hmac.New(md5.New, key)} }}}
 }
 
-func derive(secret []byte, purpose string) []byte {
+// Derive returns a secret for another purpose, by HMAC-SHA256. It does not disclose the one that it
+// is made from.
+func Derive(secret []byte, purpose string) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(purpose))
 	return mac.Sum(nil)

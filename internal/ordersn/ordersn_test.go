@@ -122,7 +122,7 @@ func legacyNumber(secret string, goodsID, epoch int64) string {
 	id := uuid.Must(uuid.NewV7())
 	raw := binary.BigEndian.AppendUint64(id[:], uint64(goodsID))
 	raw = binary.BigEndian.AppendUint32(raw, uint32(epoch))
-	mac := hmac.New(sha256.New, derive([]byte(secret), "flashsale order number"))
+	mac := hmac.New(sha256.New, Derive([]byte(secret), "flashsale order number"))
 	mac.Write(raw)
 	return legacyEncoding.EncodeToString(append(raw, mac.Sum(nil)[:8]...))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -53,9 +54,7 @@ type Keys struct{ keys [][]byte }
 func NewKeys(secrets ...[]byte) *Keys {
 	k := &Keys{}
 	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte("flashsale access code"))
-		k.keys = append(k.keys, mac.Sum(nil))
+		k.keys = append(k.keys, ordersn.Derive(secret, "flashsale access code"))
 	}
 	return k
 }
