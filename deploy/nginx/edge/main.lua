@@ -7,9 +7,7 @@ local shared = require "edge.shared"
 local M = {}
 
 -- enter sets the keys that limit_req counts by.
-function M.enter()
-  request.identify()
-end
+M.enter = request.identify
 
 -- enter_room is enter for a waiting room. Readings of its status have no key but the server. The API
 -- ignores the two headers. nginx would answer 412 from its cache, in HTML.
@@ -33,14 +31,10 @@ function M.enter_path()
 end
 
 -- limit checks the limits that all nodes share.
-function M.limit(route)
-  shared.limit(route)
-end
+M.limit = shared.limit
 
 -- cache stores the API's answers about a sale.
-function M.cache()
-  answercache.record()
-end
+M.cache = answercache.record
 
 function M.alive()
   answer.send(200, { reason = "OK", message = "ok" })

@@ -11,9 +11,9 @@ local M = {}
 
 local dict = ngx.shared.edge_shared
 local SHA_KEY = "lua:sha1:rate_limiter" -- internal/ratelimit/redis, ScriptKey
-local SHA_TTL = 5                      -- s; a newer API may publish a newer script
-local PARAMS_TTL = 1                    -- s; a merchant or an operator may change the rate
-local MAX_DENIAL = 1                -- s
+local SHA_TTL = 5    -- s; a newer API may publish a newer script
+local PARAMS_TTL = 1 -- s; a merchant or an operator may change the rate
+local MAX_DENIAL = 1 -- s
 local ALLOWED, NEVER = 1, 2
 local STRIDE = 6
 
@@ -98,13 +98,13 @@ local function evalsha(red, name, requests)
   return red:evalsha(unpack(all))
 end
 
--- decide calls Redis. It returns the requests with their results, or the reason why there are none,
--- or nil if Redis does not answer.
+-- decide calls Redis. It returns the requests with their results, or undecided if Redis has no
+-- script that runs, or nil if Redis does not answer.
 local function decide(rules)
   return redis.with(function(red)
     local name, err = sha(red)
     if name == nil then return nil, err end
-    if not name then return { unpublished = true } end
+    if not name then return { undecided = true } end
     local requests
     requests, err = requests_of(red, rules)
     if not requests then return nil, err end
@@ -114,7 +114,7 @@ local function decide(rules)
     if numbers == nil then return nil, err end -- the connection failed
     if not numbers then
       dict:delete("sha") -- NOSCRIPT or another error: the API may publish another script
-      return { refused = err }
+      return { undecided = true }
     end
     for i, a in ipairs(requests) do
       local at = 2 + (i - 1) * STRIDE
@@ -179,7 +179,7 @@ function M.limit(route)
   if not rules or #rules == 0 then return end
   deny_cached(rules)
   local requests = decide(rules)
-  if not requests or requests.refused or requests.unpublished then return by_policy() end
+  if not requests or requests.undecided then return by_policy() end
   return finish(requests)
 end
 
