@@ -93,18 +93,23 @@ func TestReconcile_ClockSetBackHidesNoOrder(t *testing.T) {
 func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
-	l := h.released(sale.GoodsID, 7)
-	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
+	h.requireReturned(sale, h.released(sale.GoodsID, 7))
+}
+
+// requireReturned has Redis take the units of a released order again, and requires the reconciler
+// to return them to a sale that has no other order.
+func (h *fixture) requireReturned(sale seckill.Sale, l reservation.OrderLine) {
+	must.Get(h.redis.Retake(h.t.Context(), sale.GoodsID, 1, 2, l))(h.t)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	h.aged(6 * time.Second)
 	var log bytes.Buffer
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
 	report := h.reconcileOnce(r, sale.GoodsID)
-	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)
-	require.Equal(t, 1, report.Repaired)
-	require.Contains(t, log.String(), l.OrderSn)
+	require.Equal(h.t, seckill.Differences{Unsettled: 1}, report.Found)
+	require.Equal(h.t, 1, report.Repaired)
+	require.Contains(h.t, log.String(), l.OrderSn)
 	h.runWorkers(settings())
-	h.settles(sale.GoodsID, 5, 0)
+	h.settles(sale.GoodsID, sale.Total, 0)
 }
 
 // TestReconcile_ReturnsUnitsOfCancelledOrder checks that the reconciler returns the units that
@@ -120,15 +125,8 @@ func TestReconcile_ReturnsUnitsOfCancelledOrder(t *testing.T) {
 	must.Get(h.Payments.Cancel(t.Context(), buyer(7), sn))(t)
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
-	l := reservation.OrderLine{OrderSn: sn, BuyerID: "7", Quantity: 2, Epoch: 1}
-	must.Get(h.redis.Retake(t.Context(), sale.GoodsID, 1, 2, l))(t)
-	h.mini.SetTime(time.Now().Add(6 * time.Second))
-	h.aged(6 * time.Second)
-	report := h.reconcileOnce(h.reconciler(h.parts.Log), sale.GoodsID)
-	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)
-	require.Equal(t, 1, report.Repaired)
-	h.runWorkers(settings())
-	h.settles(sale.GoodsID, 5, 0)
+	h.requireReturned(sale,
+		reservation.OrderLine{OrderSn: sn, BuyerID: "7", Quantity: 2, Epoch: 1})
 }
 
 // TestReconciler_ReloadsMissingHoldings checks that the reconciler finds a holding that Redis has
