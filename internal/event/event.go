@@ -51,7 +51,7 @@ type Event struct {
 // Filter chooses events.
 type Filter struct {
 	MerchantID string // "": of all merchants
-	Types      []Type // nil: of all types
+	Types      []Type // empty: of all types
 	After      int64  // positions above this one
 	To         int64  // positions up to this one; 0: all
 }

@@ -219,7 +219,7 @@ func (s *Store) eventRows(
 	if f.To > 0 { // the last row may reach above it
 		q = q.Where("position < ?", f.To+eventsPerRow)
 	}
-	if f.Types != nil {
+	if len(f.Types) > 0 {
 		q = q.Where("type IN ?", f.Types)
 	}
 	err = q.Order("position").Limit(rowsOfEvents).Find(&rows).Error

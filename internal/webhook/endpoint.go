@@ -77,12 +77,9 @@ func (e Endpoint) mayManage(by seckill.Actor) bool {
 
 // filter chooses the endpoint's events with positions in (after, to]; to 0: all above.
 func (e Endpoint) filter(types []event.Type, after, to int64) event.Filter {
-	f := event.Filter{MerchantID: e.OwnerID, After: after, To: to}
+	f := event.Filter{MerchantID: e.OwnerID, Types: types, After: after, To: to}
 	if e.AllSales {
 		f.MerchantID = ""
-	}
-	if len(types) > 0 {
-		f.Types = types
 	}
 	return f
 }
