@@ -26,11 +26,11 @@ function M.raw(status, reason, beginning)
   return ngx.exit(ngx.HTTP_OK) -- ends the whole request, not only this phase
 end
 
--- send writes an envelope. said has reason, message and data. reason and message contain no
--- character that JSON escapes. data is JSON, or nil for {}.
-function M.send(status, said)
-  return M.raw(status, said.reason, '{"code":' .. status .. ',"reason":"' .. said.reason .. '","message":"' .. said.message ..
-    '","data":' .. (said.data or "{}") .. ",")
+-- send writes an envelope e of reason, message and data. reason and message contain no character
+-- that JSON escapes. data is JSON, or nil for {}.
+function M.send(status, e)
+  return M.raw(status, e.reason, '{"code":' .. status .. ',"reason":"' .. e.reason .. '","message":"' .. e.message ..
+    '","data":' .. (e.data or "{}") .. ",")
 end
 
 function M.bad_field(field, problem)

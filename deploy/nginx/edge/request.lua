@@ -47,14 +47,14 @@ end
 function M.identify()
   local var, ctx = ngx.var, ngx.ctx
   var.edge_address = address()
-  local said, signature = claims()
-  if not said then return end
-  local id = match(said, '"sub"%s*:%s*"([^"\\]+)"')
+  local payload, signature = claims()
+  if not payload then return end
+  local id = match(payload, '"sub"%s*:%s*"([^"\\]+)"')
   if not id or #id > 64 or find(id, "[^!-~]") then return end
   ctx.user = id .. ":" .. sub(signature, -16)
   var.edge_user = ctx.user
-  ctx.role = match(said, '"role"%s*:%s*"(%a+)"')
-  ctx.expires = tonumber((match(said, '"exp"%s*:%s*(%d+)')))
+  ctx.role = match(payload, '"role"%s*:%s*"(%a+)"')
+  ctx.expires = tonumber((match(payload, '"exp"%s*:%s*(%d+)')))
 end
 
 -- is_buyer returns whether the token claims to be a buyer's and to be unexpired. It returns false

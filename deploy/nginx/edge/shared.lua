@@ -49,9 +49,9 @@ local function sale_limit(red, goods)
   red:init_pipeline(2)
   red:hmget("ratelimit:{rules}:overrides", "randomPath " .. goods, "randomPath *")
   red:hget("sk:{" .. goods .. "}", "card")
-  local said, err = red:commit_pipeline()
-  if not said then return nil, err end
-  local set, card = said[1], said[2]
+  local replies, err = red:commit_pipeline()
+  if not replies then return nil, err end
+  local set, card = replies[1], replies[2]
   local own = type(card) == "string" and string.match(card, '"rate":({[^}]*})')
   local function text(v) return type(v) == "string" and v or nil end
   return text(set[1]) or own or text(set[2]) or ""
