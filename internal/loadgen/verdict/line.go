@@ -167,8 +167,8 @@ func (j *checker) triedInVain(p loadgen.Place) (tried, inVain bool) {
 	return true, refused || p.Tried.Add(purchaseTime).Before(p.Until)
 }
 
-// turnOf returns the longest rest of an admission that a buyer saw; 0 if nobody saw one. The
-// admission that was seen first has nearly its whole life left.
+// turnOf returns the longest time that was left of an admission when its buyer saw it; 0 if nobody
+// saw one. The admission that was seen first has nearly its whole life left.
 func turnOf(places []loadgen.Place) (life time.Duration) {
 	for _, p := range places {
 		if !p.Seen.IsZero() {

@@ -7,8 +7,10 @@ import (
 
 // sorted is a batch by goods.
 type sorted struct {
-	goods    []int64 // in the order of their first line
-	before   []int   // messages at the batch's start that need no more than the goods before each
+	goods []int64 // in the order of their first line
+	// before has, for each of goods, how many messages from the batch's start on are complete once
+	// the goods ahead of it are written.
+	before   []int
 	lines    map[int64][]sourcedLine
 	barriers []goodsBarrier
 	dead     []order.DeadLetter // lines and messages that break a rule
@@ -47,8 +49,8 @@ func (w *Writer) sort(batch []received) sorted {
 }
 
 // sortLines adds the lines of one message. An invalid line becomes a dead letter, and the valid
-// lines of its message are written. done is the number of messages at the batch's start that the
-// goods before them complete.
+// lines of its message are written. done is how many messages from the batch's start on are complete
+// once the goods that s already has are written.
 func (w *Writer) sortLines(s *sorted, r received, done int) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {

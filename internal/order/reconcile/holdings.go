@@ -13,8 +13,8 @@ import (
 // epoch. MySQL reads all orders of the sale for it, and only a load or a defect can lose one.
 const holdingsInterval = time.Hour
 
-// heldState is a sale whose holdings were compared.
-type heldState struct {
+// comparison is a completed comparison of a sale's holdings; zero if there was none.
+type comparison struct {
 	epoch int64
 	at    time.Time
 }
@@ -22,10 +22,10 @@ type heldState struct {
 // compareHoldings compares the holdings of the sales that are due, one after the other, until ctx
 // ends. It has a goroutine of its own, because the orders of one sale may take a minute.
 func (r *Reconciler) compareHoldings(ctx context.Context) error {
-	compared := make(map[int64]heldState)
+	compared := make(map[int64]comparison)
 	return workers.Every(ctx, reconcileInterval, func(ctx context.Context) {
 		before := compared
-		compared = make(map[int64]heldState, len(before)) // of live sales only
+		compared = make(map[int64]comparison, len(before)) // of live sales only
 		for _, sale := range r.Live.All() {
 			last := before[sale.GoodsID]
 			due := last.epoch < sale.Epoch || time.Since(last.at) >= holdingsInterval
@@ -38,7 +38,9 @@ func (r *Reconciler) compareHoldings(ctx context.Context) error {
 }
 
 // compareOne compares the holdings of one sale. It returns last if they must be compared again.
-func (r *Reconciler) compareOne(ctx context.Context, sale seckill.Sale, last heldState) heldState {
+func (r *Reconciler) compareOne(
+	ctx context.Context, sale seckill.Sale, last comparison,
+) comparison {
 	v, err := r.Redis.View(ctx, sale.GoodsID)
 	if err != nil || v.Gate != seckill.GateOpen {
 		return last
@@ -48,7 +50,7 @@ func (r *Reconciler) compareOne(ctx context.Context, sale seckill.Sale, last hel
 			"goods_id", sale.GoodsID)
 		return last
 	}
-	return heldState{epoch: v.Epoch, at: time.Now()}
+	return comparison{epoch: v.Epoch, at: time.Now()}
 }
 
 // CompareHoldings searches the buyers' holdings in Redis for every active order of MySQL, page by
