@@ -31,8 +31,7 @@ func page[S, T any](found []S, limit int, show func(S) T, key func(S) string) li
 		l.Items = append(l.Items, show(s))
 	}
 	if len(found) > limit {
-		next := base64.RawURLEncoding.EncodeToString([]byte(key(found[limit-1])))
-		l.NextCursor = &next
+		l.NextCursor = new(base64.RawURLEncoding.EncodeToString([]byte(key(found[limit-1]))))
 	}
 	return l
 }

@@ -53,8 +53,7 @@ func saleChange(p *params.Fields) salechange.Change {
 		c.Admission = &admission
 	}
 	if p.Has("accessCode") {
-		kind := saleAccessCode(p)
-		c.AccessCode = &kind
+		c.AccessCode = new(saleAccessCode(p))
 	}
 	if p.Has("stockDelta") {
 		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {

@@ -191,8 +191,7 @@ func (h *memoryShard) entry(hash uint64, now int64, r *Request) *entry {
 // shared returns params that several limiters have in common.
 func (h *memoryShard) shared(t *Params) *Params {
 	if h.newest == nil || *h.newest != *t {
-		own := *t
-		h.newest = &own
+		h.newest = new(*t)
 	}
 	return h.newest
 }

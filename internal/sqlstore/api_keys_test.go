@@ -118,8 +118,7 @@ func (h fixture) TestAPIKeys_LastUseNeverGoesBack(t *testing.T) {
 func (h fixture) TestAudit_NamesTheAPIKey(t *testing.T) {
 	k := h.addAPIKey("70", "erp", today)
 	ctx, sale := seckill.WithActor(t.Context(), k.Actor()), h.exposed(9, 5)
-	limit := int64(4)
-	must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{PerBuyerLimit: &limit},
+	must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{PerBuyerLimit: new(int64(4))},
 		salechange.IdempotencyKey{}, today))(t)
 	must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -1},
 		salechange.IdempotencyKey{}, today))(t)

@@ -89,8 +89,7 @@ func (s *Store) repeatedChange(
 	if err != nil {
 		return inventory.BegunChange{}, wrapError("find a cut", err)
 	}
-	c := cut.cut()
-	return inventory.BegunChange{Cut: &c}, nil
+	return inventory.BegunChange{Cut: new(cut.cut())}, nil
 }
 
 // change applies c to the locked row of a sale and records it. It returns the new row, and the

@@ -60,8 +60,7 @@ func beginCut(
 	if err := tx.Create(&row).Error; err != nil {
 		return nil, err
 	}
-	cut := row.cut()
-	return &cut, saveAnswer(tx, once, sale, row.ID, now)
+	return new(row.cut()), saveAnswer(tx, once, sale, row.ID, now)
 }
 
 // EndCut finishes a cut with Redis' result in the cut's epoch. Applied: the change and the end of

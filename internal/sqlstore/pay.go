@@ -158,8 +158,7 @@ func (r *receiver) add(o *orderRow, p payment.Payment) paymentRow {
 		Currency: p.Currency, ReceivedAt: r.now.UnixMilli(),
 	}
 	if row.Reason = payment.RefundReasonOf(o.order(), p, r.now); row.Reason == "" {
-		one := int64(1)
-		row.State, row.Kept = payment.Kept, &one
+		row.State, row.Kept = payment.Kept, new(int64(1))
 		o.Status, o.PaidAt = order.Paid, millis(r.now)
 		r.paid = append(r.paid, o.OrderSn)
 	} else {
@@ -202,8 +201,7 @@ func (r *receiver) addEvents(tx *gorm.DB, goodsID int64) error {
 	}
 	at := changeTime(sale, r.now)
 	for _, sn := range r.paid {
-		created := r.orders[sn].Created
-		at = latest(at, &created)
+		at = latest(at, new(r.orders[sn].Created))
 	}
 	return addOrderEvents(tx, sale, event.OrderPaid, r.paid, at)
 }

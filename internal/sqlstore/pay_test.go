@@ -196,8 +196,9 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 // TestSchema_KeepsOnePaymentPerOrder checks that the constraints of the table let an order keep one
 // payment, and exclude a payment that is both kept and refunded.
 func (h fixture) TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
-	one := int64(1)
-	row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}
+	row := paymentRow{
+		PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: new(int64(1)),
+	}
 	require.NoError(t, h.db.Create(&row).Error)
 	row.PaymentID = "b"
 	require.True(t, isDuplicate(h.db.Create(&row).Error))

@@ -189,8 +189,7 @@ func millis(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	ms := t.UnixMilli()
-	return &ms
+	return new(t.UnixMilli())
 }
 
 // timeOf is the reverse of millis, in UTC.

@@ -73,8 +73,7 @@ func TestDispatcher_ReceiverDownForAnHour(t *testing.T) {
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	began := f.store.now
 	r := newReceiver(t, answerStatus(http.StatusInternalServerError))
-	batch := int64(3)
-	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch})
+	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(3))})
 	r.expect(secret)
 	sns := f.orders(f.sale(), 7)
 	d := f.dispatcher(r)
@@ -248,8 +247,7 @@ func TestDispatcher_DeadAfterADay(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	f.store.now = time.Now().UTC().Truncate(time.Millisecond)
 	r := newReceiver(t, answerStatus(http.StatusServiceUnavailable))
-	batch := int64(1)
-	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch})
+	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(1))})
 	sns := f.orders(f.sale(), 2)
 	d := f.dispatcher(r)
 	pass := func(days float64) {
@@ -291,8 +289,7 @@ func TestDispatcher_DeadAfterADay(t *testing.T) {
 	pass(5)
 	require.False(t, must.Get(f.store.FindEndpoint(ctx, e.ID))(t).Enabled)
 	r.set(nil)
-	on := true
-	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: &on})
+	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: new(true)})
 	require.NoError(t, err)
 	before := len(r.items())
 	f.round(d)
@@ -379,8 +376,7 @@ func TestDispatcher_StopsAfterTheAttempt(t *testing.T) {
 		entered <- true
 		<-release
 	})
-	batch := int64(2)
-	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: &batch})
+	e, secret := f.endpoint(r.URL, webhook.Change{MaxBatch: new(int64(2))})
 	r.expect(secret)
 	sns := f.orders(f.sale(), 5) // with the exposure 6 events, 3 requests
 	ctx, stop := context.WithCancel(t.Context())
@@ -561,15 +557,14 @@ func TestDispatcher_BacklogReachesALimitedReceiver(t *testing.T) {
 func TestDispatcher_DisabledAndDeletedEndpointsGetNothing(t *testing.T) {
 	ctx, f := t.Context(), newFixture(t, sqliteFile(t))
 	r, gone := newReceiver(t, nil), newReceiver(t, nil)
-	off, on := false, true
-	e, _ := f.endpoint(r.URL, webhook.Change{Enabled: &off})
+	e, _ := f.endpoint(r.URL, webhook.Change{Enabled: new(false)})
 	deleted, _ := f.endpoint(gone.URL, webhook.Change{})
 	sns := f.orders(f.sale(), 3)
 	require.NoError(t, f.service.Delete(ctx, merchant(), deleted.ID))
 	d := f.dispatcher(r, gone)
 	f.round(d)
 	require.Empty(t, append(r.requests(), gone.requests()...))
-	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: &on})
+	_, _, err := f.service.Change(ctx, merchant(), e.ID, webhook.Change{Enabled: new(true)})
 	require.NoError(t, err)
 	f.round(d)
 	require.Len(t, r.items(), len(sns)+1)

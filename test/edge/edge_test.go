@@ -106,8 +106,7 @@ func newAPI(t *testing.T) *api {
 	a.says(saying(http.StatusOK, "OK", `{}`))
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.heard.Add(1)
-		header := r.Header.Clone()
-		a.last.Store(&header)
+		a.last.Store(new(r.Header.Clone()))
 		(*a.say.Load())(w, r)
 	}))
 	t.Cleanup(a.Close)

@@ -142,8 +142,7 @@ func Optional[T any](f *Fields, name string, take func(name string) T) *T {
 	if !f.Has(name) {
 		return nil
 	}
-	v := take(name)
-	return &v
+	return new(take(name))
 }
 
 // require returns a field, or records its absence. The caller may then reject the empty text as

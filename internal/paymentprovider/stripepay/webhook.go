@@ -87,8 +87,7 @@ func (p *Provider) sessionEvent(s stripe.CheckoutSession) (payment.Event, error)
 	c := payment.Checkout{GoodsID: goodsID, OrderSn: orderSn, ID: s.ID}
 	e := payment.Event{Checkout: &c}
 	if s.PaymentStatus == stripe.CheckoutSessionPaymentStatusPaid && s.PaymentIntent != nil {
-		paid := p.paymentOf(&s, c)
-		e.Payment = &paid
+		e.Payment = new(p.paymentOf(&s, c))
 	}
 	return e, nil
 }

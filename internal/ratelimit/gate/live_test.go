@@ -122,8 +122,7 @@ func TestSync_CountsNodes(t *testing.T) {
 func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
 	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr())
-	burst := int64(7)
-	must.Get(n.admin.Set(t.Context(), "r", rules.AnyKey, rules.Change{Burst: &burst}))(t)
+	must.Get(n.admin.Set(t.Context(), "r", rules.AnyKey, rules.Change{Burst: new(int64(7))}))(t)
 	require.NoError(t, server.RestartEmpty(t.Context()))
 	fresh := startNodeParts(t, server.Addr())
 	require.Eventually(t, func() bool {

@@ -96,8 +96,8 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	if err != nil {
 		return Setting{}, err
 	}
-	reset := (d.ResetAfter + time.Millisecond - 1).Milliseconds()
-	s.Remaining, s.ResetMillis = &d.Remaining, &reset
+	s.Remaining = &d.Remaining
+	s.ResetMillis = new((d.ResetAfter + time.Millisecond - 1).Milliseconds())
 	return s, nil
 }
 

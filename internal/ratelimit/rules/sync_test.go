@@ -102,8 +102,7 @@ func TestSync_LaggingRedisGetsNewerLimitsBack(t *testing.T) {
 	}
 
 	failOver()
-	rate := 7.0
-	set := must.Get(b.admin.Set(t.Context(), "r", "1", rules.Change{PermitsPerSecond: &rate}))(t)
+	set := must.Get(b.admin.Set(t.Context(), "r", "1", rules.Change{PermitsPerSecond: new(7.0)}))(t)
 	require.EqualValues(t, 5, set.Burst, "a change begins with the newest limits")
 }
 
