@@ -105,7 +105,7 @@ profile: ## write CPU profiles of API and consumer, sold out and selling, to pro
 
 # It needs root and 6 GB of disk if it builds stand-ins for images that cannot be pulled.
 compose-test: ## test docker-compose.yml unchanged: 10,000 buyers, the ledger, the dashboards
-	scripts/compose-test $(KEEP)
+	scripts/compose-test
 
 # -version prints the commit, or the release that VERSION names.
 STAMP = $(if $(VERSION),-X flashsale.dev/seckill/internal/app.version=$(VERSION))
