@@ -304,7 +304,7 @@ func (d *Dispatcher) settle(e *Endpoint, next *Delivery, now time.Time) {
 		e.Position, e.FailingSince = max(e.Position, next.To), time.Time{}
 		return
 	}
-	if next.Retried { // it says nothing about the deliveries in their order
+	if next.Retried { // on demand: it does not count for the deliveries in order
 		next.State, next.EndedAt = Dead, now
 		return
 	}

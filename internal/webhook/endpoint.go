@@ -55,7 +55,7 @@ type Endpoint struct {
 	Lease    string
 	// FailingSince is the first failure since the last success; zero for none.
 	FailingSince time.Time
-	Retries      int64 // deliveries that somebody asked to send again
+	Retries      int64 // deliveries to send again on demand
 }
 
 // rotate replaces the secret, which signs too for SecretOverlap. So does the oldest one that signs

@@ -39,14 +39,14 @@ const (
 // Place is what a buyer saw of its place in a line, by the generator's clock.
 type Place struct {
 	Habit            Habit
-	Number, Position int64     // as the API said last; no position before the draw
+	Number, Position int64     // in the API's last answer; no position before the draw
 	Joined           time.Time // answer to the join
 	Seen             time.Time // first answer that the turn has come; zero if none did
 	Until            time.Time // end of the turn
 	Left             time.Time // answer to the leave; zero if it failed
 	Tried            time.Time // first call of the purchase
 	Decided          time.Time // answer to the purchase; zero if the buyer was stopped before it
-	State            string    // as the API said last
+	State            string    // in the API's last answer
 }
 
 // place is the API's answer about a place.
@@ -79,7 +79,7 @@ func (h Habit) CannotMiss(turn, reading time.Duration) bool { return turn > h.pa
 // Buys reports whether a buyer with this habit tries to buy when its turn has come.
 func (h Habit) Buys() bool { return h == Prompt || h == Eager || h == Unpaid }
 
-// buyInTurn joins the line, waits for its turn, and then acts as its habit says.
+// buyInTurn joins the line, waits for its turn, and then acts by its habit.
 func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 	defer func() { t.DecisionTime = time.Since(t.Started) }()
 	t.Place.Habit = b.Room.Habit
@@ -110,7 +110,7 @@ func (b Buyer) buyInTurn(ctx context.Context, t *Result) error {
 	return b.buyAndPay(ctx, t)
 }
 
-// awaitTurn reads the buyer's place until it is no longer waiting. The public status says when its
+// awaitTurn reads the buyer's place until it is no longer waiting. The public status shows when its
 // turn may have come.
 func (b Buyer) awaitTurn(ctx context.Context, t *Result, line string) error {
 	for t.Place.State == "waiting" {

@@ -42,7 +42,7 @@ type Result struct {
 
 	due      time.Time // of the first call; zero once that was made
 	ticket   string    // of the place in the line
-	until    time.Time // the end of the turn, as the API said last
+	until    time.Time // the end of the turn, in the API's last answer
 	failures int       // calls whose outcome is unknown: no answer, or one of 5xx
 }
 

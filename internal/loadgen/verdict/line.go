@@ -34,7 +34,7 @@ type Line struct {
 	// Slow counts the buyers who tried to buy in the last moments of their turn, and were refused
 	// after it.
 	Slow int           `json:"slow"`
-	life time.Duration // of an admission, as the public status says; 0 if it does not
+	life time.Duration // of an admission, in the public status; 0 if it has none
 }
 
 // line checks the fairness of a waiting room. Its clock is the generator's, which must agree with
@@ -232,7 +232,7 @@ func callsOf(
 		switch {
 		case p.Seen.IsZero() && p.State != "missed":
 			continue
-		case p.Seen.IsZero(): // called with the last one before it, as far as anybody knows
+		case p.Seen.IsZero(): // its call was not seen, and is taken for the last one before it
 			if len(calls) > 0 {
 				at := calls[len(calls)-1].at
 				calls, returned = append(calls, call{at, p.Joined}), append(returned, at.Add(life))

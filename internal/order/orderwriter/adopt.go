@@ -12,7 +12,7 @@ import (
 // errAdopted requests a new transaction after Redis adopted orders.
 var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
-// adoption is what a writer knows of the late orders of a batch. The batch is then written again.
+// adoption is what Redis adopted of the late orders of a batch, which is then written again.
 type adoption struct {
 	units map[string]int64 // that Redis adopted, by order number
 	epoch int64            // in which it adopted them

@@ -58,7 +58,7 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	}
 	if err == nil {
 		var failure error
-		if refund.Amount > 0 { // the provider knows no payment of an order that costs nothing
+		if refund.Amount > 0 { // the provider has no payment of an order that costs nothing
 			failure = r.Provider.Refund(call, refund.Payment)
 		}
 		err = r.record(ctx, refund.Payment, now, failure)

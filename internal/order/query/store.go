@@ -55,8 +55,7 @@ type record struct {
 }
 
 // lookUp reads orders of one goods for concurrent callers, from Redis first and from MySQL after
-// that. Every caller called before the reads begin. Each therefore sees all changes that it knows
-// of.
+// that. All callers have called before the reads begin, so none misses a change that it has seen.
 func (s *Service) lookUp(ctx context.Context, goodsID int64, sns []string) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupDeadline)
 	defer cancel()
