@@ -229,12 +229,9 @@ func callsOf(
 		}
 	}
 	for _, p := range places {
-		switch {
-		case p.Seen.IsZero() && p.State != "missed":
-			continue
-		case p.Seen.IsZero(): // its call was not seen, and is taken for the last one before it
-			if len(calls) > 0 {
-				at := calls[len(calls)-1].at
+		if p.Seen.IsZero() {
+			if p.State == "missed" && len(calls) > 0 {
+				at := calls[len(calls)-1].at // its own call was not seen
 				calls, returned = append(calls, call{at, p.Joined}), append(returned, at.Add(life))
 			}
 			continue
