@@ -34,8 +34,8 @@ func (a Actor) MayManage(merchantID string) bool {
 	return a.Role == Operator || a.Role == Merchant && a.ID == merchantID
 }
 
-// ManagedMerchant returns the merchant whose sales the actor may manage; "" for an operator, who may
-// manage those of all.
+// ManagedMerchant returns the merchant whose sales the actor may manage; "" for an operator, who
+// may manage those of all.
 func (a Actor) ManagedMerchant() string {
 	if a.Role == Operator {
 		return ""

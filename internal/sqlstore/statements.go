@@ -166,9 +166,9 @@ func list[R, D any](op string, q *gorm.DB, convert func(R) D) ([]D, error) {
 	return mapSlice(rows, convert), wrapError(op, err)
 }
 
-// newest selects at most limit rows, newest first, whose id in a column is below before (empty: from
-// the newest). Such ids sort by time. Unlike those of an offset, the pages do not shift as rows are
-// added.
+// newest selects at most limit rows, newest first, whose id in a column is below before (empty:
+// from the newest). Such ids sort by time. Unlike those of an offset, the pages do not shift as
+// rows are added.
 func newest(q *gorm.DB, column, before string, limit int) *gorm.DB {
 	if before != "" {
 		q = q.Where(column+" < ?", before)

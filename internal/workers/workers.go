@@ -17,8 +17,8 @@ func RetryBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// LongPause returns the pause before a retry of what may fail for hours. It doubles from first up to
-// most with each retry before, and varies by a fifth, so that what failed together is spread.
+// LongPause returns the pause before a retry of what may fail for hours. It doubles from first up
+// to most with each retry before, and varies by a fifth, so that what failed together is spread.
 func LongPause(first, most time.Duration, retries int) time.Duration {
 	pause := min(first<<min(retries, 20), most)
 	return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64()))

@@ -70,7 +70,7 @@ func (m *Monitor) await(
 		m.mu.Unlock()
 		called := draw != nil && draw.Position(number) <= line.Admitted
 		if over = line.Phase == "over" && !called; over || called && pause != eagerPause {
-			// A called place may still be answered as waiting, and must not be read without a pause.
+			// A called place may still be answered as waiting, so it is read after a pause.
 			return over, apiclient.Sleep(ctx, eagerPause)
 		}
 		select {

@@ -49,8 +49,8 @@ func (w *Writer) sort(batch []received) sorted {
 }
 
 // sortLines adds the lines of one message. An invalid line becomes a dead letter, and the valid
-// lines of its message are written. done is how many messages from the batch's start on are complete
-// once the goods that s already has are written.
+// lines of its message are written. done is how many messages from the batch's start on are
+// complete once the goods that s already has are written.
 func (w *Writer) sortLines(s *sorted, r received, done int) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {
