@@ -86,9 +86,10 @@ func New(store Store, limit Limit, options ...Option) (*Limiter, error) {
 	if l.rule, err = book.Find(s.name); err != nil {
 		return nil, err
 	}
-	_, cluster := store.client.(*redis.ClusterClient)
+	// Any other client may have several servers, and sends a call to the one of its first key.
+	_, single := store.client.(*redis.Client)
 	l.gate = gate.New(book, redislimit.New(store.client, nil), gate.Options{
-		Deadline: s.timeout, Waiters: int64(s.waiters), Cluster: cluster, Now: s.now,
+		Deadline: s.timeout, Waiters: int64(s.waiters), Cluster: !single, Now: s.now,
 		Nodes: func() int { return s.processes },
 	})
 	l.params.Store(&params)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -256,6 +257,32 @@ func TestRedis_SamePrefixSharesPermits(t *testing.T) {
 	assert.True(t, must.Get(other.Allow(t.Context(), "a", 2))(t).Allowed)
 	keys := must.Get(client.Keys(t.Context(), "*").Result())(t)
 	assert.ElementsMatch(t, []string{"x:a", "y:a"}, keys)
+}
+
+// TestRedis_RingKeepsEachKeyOnOneServer has many callers ask at the same time, so that requests for
+// keys of both servers wait together.
+func TestRedis_RingKeepsEachKeyOnOneServer(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"a": servers.Redis(t).Addr(), "b": servers.Redis(t).Addr()},
+		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+	})
+	t.Cleanup(func() { _ = ring.Close() })
+	const keys = 16
+	l := newLimiter(t, ratelimit.Redis(ring), hourly(1))
+	var admitted atomic.Int64
+	var all sync.WaitGroup
+	for caller := range 32 {
+		all.Go(func() {
+			for i := range 10 * keys {
+				d, err := l.Allow(context.Background(), strconv.Itoa((caller+i)%keys), 1)
+				if assert.NoError(t, err) && d.Allowed {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	assert.EqualValues(t, keys, admitted.Load())
 }
 
 func TestRedis_WithoutRedisTheOptionDecides(t *testing.T) {
