@@ -4,14 +4,22 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
 
 	"flashsale.dev/seckill/ratelimit"
 	"flashsale.dev/seckill/ratelimit/ginlimit"
 	"flashsale.dev/seckill/ratelimit/httplimit"
 )
+
+func TestNew_WithoutKeyPanics(t *testing.T) {
+	assert.PanicsWithValue(t, "ginlimit: key is nil", func() {
+		ginlimit.New(nil, nil, httplimit.Options{})
+	})
+}
 
 // Each tenant of the path may send one request an hour.
 func Example() {

@@ -35,8 +35,12 @@ type Interceptor struct {
 	options Options
 }
 
-// New makes an interceptor.
+// New makes an interceptor. It panics without a KeyFunc, because the first call would end the
+// program.
 func New(limiter *ratelimit.Limiter, options Options) *Interceptor {
+	if options.KeyFunc == nil {
+		panic("grpclimit: Options.KeyFunc is nil")
+	}
 	if options.OnDenied == nil {
 		options.OnDenied = exhausted
 	}

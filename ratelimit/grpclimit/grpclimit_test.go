@@ -57,6 +57,12 @@ func TestUnary_DeniesWithRetryInfo(t *testing.T) {
 	assert.Positive(t, info.GetRetryDelay().AsDuration())
 }
 
+func TestNew_WithoutKeyFuncPanics(t *testing.T) {
+	assert.PanicsWithValue(t, "grpclimit: Options.KeyFunc is nil", func() {
+		grpclimit.New(nil, grpclimit.Options{})
+	})
+}
+
 func TestStream_IsLimitedWhenItOpens(t *testing.T) {
 	client := serve(t, ratelimit.Limit{Permits: 1, Per: time.Hour},
 		grpclimit.Options{KeyFunc: grpclimit.Method})

@@ -48,8 +48,11 @@ func New(limiter *ratelimit.Limiter, options Options) *Middleware {
 	return &Middleware{limiter: limiter, options: options}
 }
 
-// Handler passes admitted requests to next.
+// Handler passes admitted requests to next. It panics without a KeyFunc, as each request would.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
+	if m.options.KeyFunc == nil {
+		panic("httplimit: Options.KeyFunc is nil")
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.Admit(w, r, m.options.KeyFunc(r)) {
 			next.ServeHTTP(w, r)

@@ -81,6 +81,15 @@ func TestHandler_OnDeniedAnswers(t *testing.T) {
 	assert.Equal(t, "false 0 true", denied.Body.String())
 }
 
+func TestHandler_WithoutKeyFuncPanicsBeforeTheFirstRequest(t *testing.T) {
+	limited := httplimit.New(hourly(t, 1), httplimit.Options{})
+	assert.PanicsWithValue(t, "httplimit: Options.KeyFunc is nil", func() {
+		limited.Handler(http.HandlerFunc(ok))
+	})
+	assert.True(t, limited.Admit(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), "a"),
+		"an adapter has its own keys")
+}
+
 func TestHandler_WithoutRedisIsUnavailable(t *testing.T) {
 	client := redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
