@@ -263,7 +263,7 @@ func TestRedis_SamePrefixSharesPermits(t *testing.T) {
 // keys of both servers wait together.
 func TestRedis_RingKeepsEachKeyOnOneServer(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{
-		Addrs: map[string]string{"a": servers.Redis(t).Addr(), "b": servers.Redis(t).Addr()},
+		Addrs:                 map[string]string{"a": servers.Redis(t).Addr(), "b": servers.Redis(t).Addr()},
 		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 	})
 	t.Cleanup(func() { _ = ring.Close() })
@@ -297,6 +297,7 @@ func TestRedis_WithoutRedisTheOptionDecides(t *testing.T) {
 		_, err := closed.Allow(t.Context(), "a", 1)
 		require.ErrorIs(t, err, ratelimit.ErrUnavailable)
 		require.NotEqual(t, ratelimit.ErrUnavailable.Error(), err.Error(), "it has no cause")
+		require.ErrorContains(t, err, server.Addr(), "also while it calls Redis rarely")
 		if must.Get(open.Allow(t.Context(), "a", 1))(t).Allowed {
 			admitted["open"]++
 		}

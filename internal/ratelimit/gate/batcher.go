@@ -34,10 +34,10 @@ func newBatcher(store Store, opts Options) *callBatcher {
 
 // take decides one request. It returns after the call has ended, even if the callers no longer
 // wait: the permits must be used or refunded. The deadline covers the call in flight and the one
-// after it. While the circuit breaker is open the error is errOpen.
+// after it. While the circuit breaker is open the error is errOpen with the last failure.
 func (b *callBatcher) take(i item) (ratelimit.Decision, error) {
-	if !b.breakers.of(i.request.Key).allow(b.opts.Now()) {
-		return ratelimit.Decision{}, errOpen
+	if err := b.breakers.of(i.request.Key).allow(b.opts.Now()); err != nil {
+		return ratelimit.Decision{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*b.opts.Deadline)
 	defer cancel()
@@ -60,6 +60,6 @@ func (b *callBatcher) send(
 	}
 	decisions, err := b.store.TakeEach(ctx, requests...)
 	b.opts.Count(items[0].rule, EventRedisCall)
-	b.breakers.of(items[0].request.Key).record(b.opts.Now(), err == nil)
+	b.breakers.of(items[0].request.Key).record(b.opts.Now(), err)
 	return decisions, err
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -19,32 +20,33 @@ type breaker struct {
 	mu       sync.Mutex
 	failures int
 	next     time.Time // the next probe
+	open     error     // errOpen with the error of the last failed call
 }
 
-// allow reports whether a call may be made now.
-func (b *breaker) allow(now time.Time) bool {
+// allow returns nil if a call may be made now.
+func (b *breaker) allow(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < maxFailures {
-		return true
+		return nil
 	}
 	if now.Before(b.next) {
-		return false
+		return b.open
 	}
 	b.next = now.Add(probeInterval)
-	return true
+	return nil
 }
 
 // record counts a failed call, or closes the breaker after a success.
-func (b *breaker) record(now time.Time, ok bool) {
+func (b *breaker) record(now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ok {
+	if err == nil {
 		b.failures = 0
 		return
 	}
 	b.failures++
 	if b.failures >= maxFailures {
-		b.next = now.Add(probeInterval)
+		b.next, b.open = now.Add(probeInterval), fmt.Errorf("%w: %w", errOpen, err)
 	}
 }
