@@ -159,7 +159,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
 	case ctx.Err() != nil:
 		return Decision{}, fmt.Errorf("ratelimit: peek: %w", ctx.Err())
 	case err != nil:
-		return Decision{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return Decision{}, unavailable(err)
 	}
 	return decisionOf(d), nil
 }
@@ -189,11 +189,13 @@ func (l *Limiter) take(
 		Key: l.key(key), Params: *l.params.Load(), N: int64(n), MaxWait: maxWait,
 	})
 	if err == nil && res.Unavailable {
-		// The text alone, because the cause may be a deadline that is not the caller's.
-		err = fmt.Errorf("%w: %s", ErrUnavailable, res.Cause.Error())
+		err = unavailable(res.Cause)
 	}
 	return res, err
 }
+
+// unavailable has the text of the cause alone, which may be a deadline that is not the caller's.
+func unavailable(cause error) error { return fmt.Errorf("%w: %s", ErrUnavailable, cause.Error()) }
 
 func reservationOf(res gate.Result, err error) (*Reservation, error) {
 	if err != nil {

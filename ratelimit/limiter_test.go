@@ -326,6 +326,9 @@ func TestAllow_NamesWhyRedisDidNotDecide(t *testing.T) {
 	_, err = hangs.Allow(t.Context(), "a", 1)
 	require.ErrorIs(t, err, ratelimit.ErrUnavailable)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	_, err = hangs.Peek(t.Context(), "a")
+	require.ErrorIs(t, err, ratelimit.ErrUnavailable)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestAllow_RejectsLessThanOnePermit(t *testing.T) {
