@@ -17,6 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/cause"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/rebuild"
@@ -52,6 +53,22 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 		require.ErrorIs(t, got, err)
 		require.EqualError(t, got, "op: "+err.Error(), "the text claims nothing about the cause")
 		require.ErrorIs(t, got, order.ErrTryAgain, "a retry may help against %v", err)
+	}
+}
+
+// TestOpen_ErrorsNameAServerThatHangs checks the errors of a server that accepts connections and
+// answers nothing, as a suspended one does: the log has to name it.
+func TestOpen_ErrorsNameAServerThatHangs(t *testing.T) {
+	hangs := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	defer hangs.Close()
+	addr := hangs.Addr().String()
+	store := must.Get(Open(t.Context(), "u:p@tcp("+addr+")/d?readTimeout=10ms", ""))(t)
+	defer store.Close()
+	_, err := store.Sale(t.Context(), 1)
+	for _, err := range []error{err, store.Ping(t.Context())} {
+		require.ErrorContains(t, err, addr+": ")
+		require.Equal(t, cause.Unreachable, cause.Of(err), err)
+		require.ErrorIs(t, err, order.ErrTryAgain)
 	}
 }
 

@@ -74,7 +74,8 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 	db, err := gorm.Open(dialector, &gorm.Config{
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
-		QueryFields:            true, // columns by name instead of SELECT *
+		QueryFields:            true,                        // columns by name instead of SELECT *
+		TranslateError:         dialector.Name() == "mysql", // see nameServer
 		Logger:                 logger.Discard,
 		NowFunc:                func() time.Time { return time.Now().UTC() },
 	})
@@ -86,7 +87,7 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 
 // Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	return wrapError("ping", s.pool.PingContext(ctx))
+	return wrapError("ping", nameServer(s.addr, s.pool.PingContext(ctx)))
 }
 
 // errReadOnly means that the database answers but takes no writes.

@@ -58,11 +58,12 @@ func openMySQL(dsn, readDSN string) (*Store, error) {
 		return nil, err
 	}
 	limitPool(pool)
-	store, err := newStore(pool, mysqlDialector(pool))
+	addr := strings.Join(primary.Addresses(cfg), ",")
+	store, err := newStore(pool, mysqlDialector(pool, addr))
 	if err != nil {
 		return nil, err
 	}
-	store.clock, store.addr = &serverClock{}, strings.Join(primary.Addresses(cfg), ",")
+	store.clock, store.addr = &serverClock{}, addr
 	schema, err := schemaConnector(cfg)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
@@ -103,9 +104,27 @@ func limitPool(pool *sql.DB) {
 	pool.SetConnMaxLifetime(30 * time.Minute)
 }
 
+// dialector names the servers in the errors of GORM.
+type dialector struct {
+	*gormmysql.Dialector
+	addr string
+}
+
 // mysqlDialector does not query the server's version, because the server may be down.
-func mysqlDialector(pool *sql.DB) gorm.Dialector {
-	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
+func mysqlDialector(pool *sql.DB, addr string) gorm.Dialector {
+	cfg := &gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}
+	return dialector{&gormmysql.Dialector{Config: cfg}, addr}
+}
+
+// Translate replaces GORM's own translation, which would lose the key's name of a duplicate.
+func (d dialector) Translate(err error) error { return nameServer(d.addr, err) }
+
+// nameServer adds the address to the driver's error of a broken connection, which has none.
+func nameServer(addr string, err error) error {
+	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
+		return fmt.Errorf("%s: %w", addr, err)
+	}
+	return err
 }
 
 // openPool connects to the server that accepts writes, or to the only one listed.

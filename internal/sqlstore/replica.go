@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,7 @@ func openReplica(dsn string) (*replica, error) {
 	}
 	pool := sql.OpenDB(sessionConnector{connector})
 	limitPool(pool)
-	db, err := newGORM(pool, mysqlDialector(pool))
+	db, err := newGORM(pool, mysqlDialector(pool, strings.Join(primary.Addresses(cfg), ",")))
 	if err != nil {
 		return nil, err
 	}
