@@ -23,6 +23,9 @@ const (
 	maxRest = 30 * time.Second
 	// queryDeadline bounds each query of a sample in MySQL.
 	queryDeadline = 2 * time.Second
+	// maxSlow is how many ledgers of a sample may exceed it. The sum over a sale with millions of
+	// orders does, and so does every one where MySQL hangs.
+	maxSlow = 3
 )
 
 // runSampling samples until ctx ends.
@@ -39,14 +42,12 @@ func (r *Reconciler) runSampling(ctx context.Context) error {
 // and the last count of dead letters, because the backlog grows then.
 func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	began := time.Now()
-	sales, mysqlUp, err := r.sampleSales(ctx)
+	sales, err := r.sampleSales(ctx)
 	s := Sample{Sales: sales}
 	if err == nil {
 		s.Memory, err = r.Redis.Memory(ctx)
 	}
-	if mysqlUp {
-		r.countWaiting(ctx)
-	}
+	r.countWaiting(ctx)
 	s.Waiting, s.Took = r.waiting, time.Since(began)
 	if err == nil {
 		r.Metrics.Sampled(s)
@@ -55,16 +56,14 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	return s.Took
 }
 
-// sampleSales samples every live sale and reports whether MySQL answered. It fails if Redis answers
-// for no sale, or if all waits for Redis together exceed the deadline.
-func (r *Reconciler) sampleSales(
-	ctx context.Context,
-) (samples []SaleSample, mysqlUp bool, err error) {
+// sampleSales samples every live sale. It fails if Redis answers for no sale, or if all waits for
+// Redis together exceed the deadline.
+func (r *Reconciler) sampleSales(ctx context.Context) (samples []SaleSample, err error) {
 	sales := r.Live.All()
 	slices.SortFunc(sales, func(a, b livesales.Sale) int {
 		return cmp.Compare(b.GoodsID, a.GoodsID)
 	})
-	mysqlUp = true
+	slow := 0
 	var redisErr error
 	var redisUp bool
 	var waited time.Duration
@@ -81,18 +80,23 @@ func (r *Reconciler) sampleSales(
 			redisErr, waited = err, waited+time.Since(began)
 		}
 		if waited > queryDeadline {
-			return samples, mysqlUp, redisErr
+			return samples, redisErr
 		}
 		s := sampleOf(sale.Sale, v, err)
-		if mysqlUp && s.Gate == seckill.GateOpen {
-			mysqlUp = r.addLedger(ctx, v, &s)
+		if slow < maxSlow && s.Gate == seckill.GateOpen {
+			switch err := r.addLedger(ctx, v, &s); {
+			case errors.Is(err, context.DeadlineExceeded):
+				slow++
+			case errors.Is(err, order.ErrTryAgain):
+				slow = maxSlow // MySQL is down
+			}
 		}
 		samples = append(samples, s)
 	}
 	if redisUp {
 		redisErr = nil
 	}
-	return samples, mysqlUp, redisErr
+	return samples, redisErr
 }
 
 // sampleOf makes the sample of a sale from its view. A sale counts as missing if Redis lost it, or
@@ -124,8 +128,9 @@ func restSample(sale seckill.Sale) SaleSample {
 	return s
 }
 
-// addLedger adds the ledger to a sample and reports whether MySQL answers.
-func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSample) bool {
+// addLedger adds the ledger to a sample. The error is context.DeadlineExceeded if that takes too
+// long.
+func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSample) error {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	ledger, err := r.fromView(ctx, v)
@@ -136,8 +141,9 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	}
 	if err == nil {
 		s.Ledger, s.Accounted = ledger, true
+		return nil
 	}
-	return ctx.Err() == nil && !errors.Is(err, order.ErrTryAgain)
+	return cmp.Or(ctx.Err(), err)
 }
 
 // countWaiting counts dead letters, stopped refunds and parked orders. It keeps the last count if

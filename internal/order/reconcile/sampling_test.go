@@ -124,16 +124,29 @@ func (s *servers) next() reconcile.Sample {
 	return <-s.samples
 }
 
+// stores are the servers, or some whose methods replace theirs.
+type stores interface {
+	livesales.Store
+	livesales.Redis
+	reconcile.Store
+	reconcile.Redis
+}
+
 // reconcile starts a reconciler of the servers, until cancel; ended then has the result.
 func (s *servers) reconcile(t *testing.T) (cancel func(), ended chan error) {
+	return s.reconcileAs(t, s)
+}
+
+// reconcileAs is reconcile of other stores.
+func (s *servers) reconcileAs(t *testing.T, as stores) (cancel func(), ended chan error) {
 	log := slog.New(slog.DiscardHandler)
-	live := &livesales.List{Store: s, Redis: s, Log: log}
+	live := &livesales.List{Store: as, Redis: as, Log: log}
 	live.Refresh(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	ended = make(chan error, 1)
 	r := &reconcile.Reconciler{
-		LedgerReader: reconcile.LedgerReader{Store: s, Redis: s}, Live: live, Metrics: s, Log: log,
+		LedgerReader: reconcile.LedgerReader{Store: as, Redis: as}, Live: live, Metrics: s, Log: log,
 	}
 	go func() { ended <- r.Run(ctx) }()
 	return cancel, ended
@@ -218,6 +231,58 @@ func TestReconciler_SamplesEachMinuteWhereThatIsSlow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// heavy are servers with both sales in Redis. The sums over the orders of the newest ones take longer
+// than any deadline.
+type heavy struct {
+	*servers
+	light int64 // the newest sale with a quick sum
+}
+
+func (s *heavy) LiveGoods(context.Context) (sales []seckill.Sale, err error) {
+	on := seckill.Sale{Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour), Total: 10}
+	for on.GoodsID = 41; on.GoodsID <= 50; on.GoodsID++ {
+		sales = append(sales, on)
+	}
+	return sales, nil
+}
+
+func (s *heavy) View(_ context.Context, goodsID int64) (seckill.View, error) {
+	return seckill.View{
+		Sale: seckill.Sale{GoodsID: goodsID, Total: 10}, Gate: seckill.GateOpen, Available: 10,
+	}, nil
+}
+
+func (s *heavy) Database(ctx context.Context, goodsID int64) (seckill.Database, error) {
+	if goodsID <= s.light {
+		return seckill.Database{Stock: 10}, nil
+	}
+	<-ctx.Done()
+	return seckill.Database{}, errors.Join(order.ErrTryAgain, ctx.Err())
+}
+
+// TestReconciler_SlowSumsAreNoOutageOfMySQL checks that the sum of a large sale hides neither the
+// ledgers of older sales nor the dead letters, and that many of them do not delay the sample.
+func TestReconciler_SlowSumsAreNoOutageOfMySQL(t *testing.T) {
+	for light, accounted := range map[int64]int{48: 8, 41: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &servers{samples: make(chan reconcile.Sample)}
+			cancel, ended := s.reconcileAs(t, &heavy{s, light})
+			sample := <-s.samples
+			require.EqualValues(t, 3, sample.DeadLetters)
+			found := 0
+			for _, sale := range sample.Sales {
+				if sale.Accounted {
+					found++
+				}
+			}
+			require.Equal(t, accounted, found)
+			require.Less(t, sample.Took, 10*time.Second)
+			cancel()
+			require.NoError(t, <-ended)
+		})
+	}
 }
 
 // resting are servers with one sale at rest.
