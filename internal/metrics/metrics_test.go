@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -126,6 +127,21 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	} {
 		require.Contains(t, text, line)
 	}
+}
+
+// TestSales_OldSampleIsForgotten checks that a consumer which alone lost Redis does not report its
+// last figures for ever: alerts take the maximum of all consumers.
+func TestSales_OldSampleIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewConsumer("")
+		c.Repairs.Sampled(reconcile.Sample{Waiting: reconcile.Waiting{DeadLetters: 4}})
+		time.Sleep(sampleLife)
+		require.Contains(t, scrape(c.Registry), "seckill_dead_letters_waiting 4")
+		time.Sleep(time.Second)
+		text := scrape(c.Registry)
+		require.NotContains(t, text, "seckill_dead_letters_waiting")
+		require.Contains(t, text, "seckill_sample_timestamp_seconds ", "SeckillBlind reads it")
+	})
 }
 
 func TestSales_OnlyTheNewestHaveGauges(t *testing.T) {

@@ -16,8 +16,15 @@ import (
 // the number of series does not grow with the number of sales.
 const maxLabelledSales = 50
 
+// sampleLife is how long a sample counts. It is longer than SeckillBlind takes to fire.
+const sampleLife = 2 * time.Minute
+
+// sampleTime is the gauge of SeckillBlind. It has no end.
+const sampleTime = "sample_timestamp_seconds"
+
 // Sales exports the last sample of all sales. Before the first sample it exports nothing, because a
-// 0 without a reading would look like a good state.
+// 0 without a reading would look like a good state. It forgets an old one, because alerts take the
+// maximum of all consumers, of which one alone may have lost Redis.
 type Sales struct{ last atomic.Pointer[sample] }
 
 type sample struct {
@@ -54,7 +61,11 @@ func (s *Sales) Collect(to chan<- prometheus.Metric) {
 	if last == nil {
 		return
 	}
+	old := time.Since(last.at) > sampleLife
 	last.gauges(func(name, help string, value float64, label, of string) {
+		if old && name != sampleTime {
+			return
+		}
 		labels := prometheus.Labels{}
 		if label != "" {
 			labels[label] = of
@@ -91,7 +102,7 @@ func (s sample) gauges(export export) {
 	one("parked_orders", "Late orders that wait for units.", float64(s.Parked))
 	one("redis_memory_used_bytes", "Memory that Redis uses.", float64(s.Memory.Used))
 	one("redis_memory_max_bytes", "Memory that Redis may use; 0: no limit.", float64(s.Memory.Most))
-	one("sample_timestamp_seconds", "Unix time of the sample that these gauges show.",
+	one(sampleTime, "Unix time of the sample that these gauges show.",
 		float64(s.at.UnixMilli())/1000)
 	one("sample_duration_seconds", "Duration of taking the sample.", s.Took.Seconds())
 	for _, sale := range s.Sales[:min(maxLabelledSales, len(s.Sales))] {
