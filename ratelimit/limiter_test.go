@@ -263,7 +263,9 @@ func TestRedis_SamePrefixSharesPermits(t *testing.T) {
 // keys of both servers wait together.
 func TestRedis_RingKeepsEachKeyOnOneServer(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{
-		Addrs:                 map[string]string{"a": servers.Redis(t).Addr(), "b": servers.Redis(t).Addr()},
+		Addrs: map[string]string{
+			"a": servers.Redis(t).Addr(), "b": servers.Redis(t).Addr(),
+		},
 		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 	})
 	t.Cleanup(func() { _ = ring.Close() })

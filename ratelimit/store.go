@@ -24,9 +24,9 @@ func Memory() Store { return Store{} }
 // the limit (Processes).
 //
 // The client needs ContextTimeoutEnabled, so that Timeout applies, and MaxRetries: -1, because a
-// repeated call takes permits again. A ClusterClient needs a ClusterStateReloadInterval of a second:
-// by default it may try a master that hangs for a minute, although a replica has been promoted. The
-// Limiter does not close the client.
+// repeated call takes permits again. A ClusterClient needs a ClusterStateReloadInterval of a
+// second: by default it may try a master that hangs for a minute, although a replica has been
+// promoted. The Limiter does not close the client.
 func Redis(client redis.UniversalClient) Store { return Store{client: client, shared: true} }
 
 // check refuses a Redis without a client, which would be a limit of this process alone, or a panic

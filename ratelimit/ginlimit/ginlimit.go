@@ -12,7 +12,8 @@ import (
 )
 
 // New makes a handler that takes one permit for each request, and ends the chain of a request that
-// was not admitted. key replaces the options' KeyFunc. New panics without it, as each request would.
+// was not admitted. key replaces the options' KeyFunc. New panics without it, as each
+// request would.
 func New(
 	limiter *ratelimit.Limiter, key func(*gin.Context) string, options httplimit.Options,
 ) gin.HandlerFunc {

@@ -233,8 +233,8 @@ func TestReconciler_SamplesEachMinuteWhereThatIsSlow(t *testing.T) {
 	})
 }
 
-// heavy are servers with both sales in Redis. The sums over the orders of the newest ones take longer
-// than any deadline.
+// heavy are servers with ten sales. The sums over the orders of the newest take longer than any
+// deadline.
 type heavy struct {
 	*servers
 	light int64 // the newest sale with a quick sum
