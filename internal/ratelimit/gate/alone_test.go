@@ -36,19 +36,21 @@ func (m moody) TakeEach(
 
 // TestGate_DegradedPermitsArePaidBack uses a Redis that fails at intervals, so the nodes decide
 // alone in between. Permits from Redis later pay for these admissions. The excess over rate × T
-// never exceeds the burst, the leases and the maximum debt of all nodes, for however long.
+// never exceeds the burst, the leases and the maximum debt of all nodes, for however long. Redis
+// answers each node within the time in which a bucket fills up, as the promise requires.
 func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	for _, limit := range []degradedLimit{
-		{"algorithm: token_bucket", 2000},
-		{"algorithm: reserve, maxWaitMillis: 1000", 3000},
-		{"algorithm: smooth_bursty, maxWaitMillis: 0", 2000},
-		{"algorithm: smooth_bursty, maxWaitMillis: 1000", 3000},
+		{"algorithm: token_bucket", 200},
+		{"algorithm: reserve, maxWaitMillis: 1000", 300},
+		{"algorithm: smooth_bursty, maxWaitMillis: 0", 200},
+		{"algorithm: smooth_bursty, maxWaitMillis: 1000", 300},
 	} {
 		for _, permits := range []int64{1, 2} {
 			for _, nodes := range []int{1, 2, 4} {
 				for _, oneIn := range []int{2, 8} {
 					t.Run(fmt.Sprintf("%s, %d at once, %d nodes, one call in %d fails", limit.algorithm,
 						permits, nodes, oneIn), func(t *testing.T) {
+						t.Parallel()
 						requirePaidBack(t, limit, permits, nodes, oneIn)
 					})
 				}
@@ -57,24 +59,32 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	}
 }
 
-// degradedLimit is a limit of 1,000/s with a burst of 1,000, and what all nodes may owe.
+// degradedLimit is a limit of 100/s with a burst of 100, and what all nodes may owe.
 type degradedLimit struct {
 	algorithm string
 	owed      int
 }
 
 func requirePaidBack(t *testing.T, limit degradedLimit, permits int64, nodes, oneIn int) {
-	const rate, burst, leases = 1000.0, 1000, 10
+	const rate, burst, leases = 100.0, 100, 10
 	moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(
 		rand.NewPCG(2, uint64(nodes)))
 	clock := testclock.New()
-	store := moody{
-		ratelimit.NewMemory(clock.Now), func() bool { return moods.IntN(oneIn) == 0 },
-	}
+	memory := ratelimit.NewMemory(clock.Now)
 	b := book(t, `rules: [{name: r, by: [goods], `+limit.algorithm+`,
-		permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
+		permitsPerSecond: 100, burst: 100, leases: 10, onError: local}]`)
 	gates := make([]*gate.Gate, nodes)
 	for i := range gates {
+		inARow := 0
+		store := moody{memory, func() bool {
+			// The circuit breaker lets a call through each 100 ms, and a bucket fills up in a second.
+			if inARow == 6 || moods.IntN(oneIn) > 0 {
+				inARow = 0
+				return false
+			}
+			inARow++
+			return true
+		}}
 		gates[i] = newGate(t, b, store, gate.Options{
 			Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes },
 		})
@@ -82,18 +92,18 @@ func requirePaidBack(t *testing.T, limit degradedLimit, permits int64, nodes, on
 	rule, request := requestOf(t, b)
 	request.N = permits
 	var good []time.Time
-	for range 160_000 / permits { // eighty seconds of twice the admitted rate
+	for range 40_000 / permits { // two hundred seconds of twice the admitted rate
 		out := must.Get(gates[traffic.IntN(nodes)].Take(t.Context(), rule, request))(t)
 		for range out.Granted {
 			good = append(good, clock.Now().Add(out.Decision.Wait))
 		}
-		clock.Add(time.Duration(permits) * 500 * us)
+		clock.Add(time.Duration(permits) * 5 * ms)
 	}
 	slices.SortFunc(good, time.Time.Compare)
 	beyond := mostInAnyWindow(good, rate)
 	t.Logf("%d granted, %.0f beyond rate × T", len(good), beyond)
 	require.LessOrEqual(t, beyond, float64(burst+nodes*leases+limit.owed))
-	require.Greater(t, len(good), 79_000, "the debt cost more than the degraded permits")
+	require.Greater(t, len(good), 19_900, "the debt cost more than the degraded permits")
 }
 
 // TestGate_DegradedRefundReducesTheDebt checks that a refunded permit does not add to the debt.

@@ -196,6 +196,9 @@ func (g *Gate) payDebt(rule *rules.Compiled, req ratelimit.Request) error {
 	g.keys.update(req.Key, func(k *keyState) {
 		if k.params == req.Params {
 			k.owed += owed - d.Granted
+			if err == nil {
+				k.answeredAt = g.opts.Now()
+			}
 		}
 	})
 	return err
