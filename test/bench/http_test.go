@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const (
@@ -207,22 +210,36 @@ func BenchmarkStreams(b *testing.B) {
 	c := newContest(b)
 	for _, s := range c.products() {
 		c.run(s.name, func(b *testing.B) {
+			api := c.of(s).APIs[0]
 			orders := c.of(s).bought(s.sale(endless), streams)
 			share := func() float64 {
 				before := s.read()
 				time.Sleep(seconds * time.Second)
 				return s.since(before).all().Seconds() / seconds
 			}
-			var with, without []float64
+			var with, without, each []float64
 			for b.Loop() {
 				without = append(without, share())
-				hold(b, s.addr, orders, func() { with = append(with, share()) })
+				memory := liveKB(b, api)
+				hold(b, s.addr, orders, func() {
+					with = append(with, share())
+					each = append(each, (liveKB(b, api)-memory)/streams)
+				})
 			}
 			results.note("2,000 idle event streams, "+s.name, "≤ 0.1 of a core more",
-				"%.3f of a core in all processes, %.3f without streams",
-				median(with), median(without))
+				"%.3f of a core in all processes, %.3f without streams; %.0f KB of the API each",
+				median(with), median(without), median(each))
 		})
 	}
+}
+
+// liveKB is the memory of a program's objects and stacks, without garbage.
+func liveKB(b *testing.B, p *installation.Program) float64 {
+	b.Helper()
+	resp := must.Get(http.Get("http://" + p.OpsAddr() + "/debug/pprof/heap?gc=1"))(b)
+	require.NoError(b, resp.Body.Close())
+	return (p.Metric(b, "go_memstats_heap_alloc_bytes") +
+		p.Metric(b, "go_memstats_stack_inuse_bytes")) / 1024
 }
 
 // hold opens an event stream for each order, and does something while all are open.
