@@ -38,9 +38,10 @@ func newCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
 	c := redis.NewClusterClient(clusterOpts)
 	reload := func() { c.ReloadState(context.Background()) } // returns at once
 	c.OnNewNode(func(node *redis.Client) {
+		node.AddHook(named(node.Options().Addr)) // the first one sees the errors of the others
 		node.AddHook(&breaker{reload: reload, now: time.Now})
-		node.AddHook(named(node.Options().Addr))
 	})
+	c.AddHook(named(strings.Join(opts.Addrs, ","))) // a deadline may end the wait for a node
 	return c
 }
 

@@ -59,6 +59,27 @@ func TestCluster_DeadMasterDelaysOnlyItsOwnSlots(t *testing.T) {
 	replies(t, client, there)
 }
 
+// TestCluster_ErrorsOfADeadMasterNameIt checks those of the breaker and of callers' deadlines.
+func TestCluster_ErrorsOfADeadMasterNameIt(t *testing.T) {
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
+	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
+	defer client.Close()
+	dead := cluster.Nodes[0]
+	key := cluster.KeyOn(t, dead)
+	replies(t, client, key)
+	require.NoError(t, dead.Kill())
+	for wait := range 60 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(wait)*time.Millisecond)
+		err := client.Get(ctx, key).Err()
+		cancel()
+		if !redis.HasErrorPrefix(err, "CLUSTERDOWN") {
+			require.ErrorContains(t, err, dead.Addr())
+		}
+	}
+	require.NoError(t, dead.Restart(t.Context()))
+	replies(t, client, key)
+}
+
 // newBreaker returns a breaker and a function that advances its clock.
 func newBreaker() (b *breaker, reloads *int, advance func(time.Duration)) {
 	now, count := time.Now(), 0
