@@ -15,9 +15,17 @@ import (
 func (s *Store) eachMaster(
 	ctx context.Context, ask func(ctx context.Context, node redis.UniversalClient) error,
 ) (asked int, failed []error, err error) {
-	cluster, ok := s.client.(*redis.ClusterClient)
+	return eachMaster(ctx, s.client, ask)
+}
+
+// eachMaster does the same for a client.
+func eachMaster(
+	ctx context.Context, client redis.UniversalClient,
+	ask func(ctx context.Context, node redis.UniversalClient) error,
+) (asked int, failed []error, err error) {
+	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		if err := ask(ctx, s.client); err != nil {
+		if err := ask(ctx, client); err != nil {
 			failed = append(failed, err)
 		}
 		return 1, failed, nil

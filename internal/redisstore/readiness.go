@@ -66,9 +66,8 @@ func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) error {
 	ctx, cancel := context.WithTimeout(ctx, masterTimeout)
 	defer cancel()
-	if err := ping(ctx, node); err != nil {
-		host, _ := identityOf(node)
-		return fmt.Errorf("ping redis at %s: %w", host, err)
+	if err := pingMaster(ctx, node); err != nil {
+		return err
 	}
 	if node != s.client { // of a cluster; what is not well refuses every command
 		info, err := node.ClusterInfo(ctx).Result()
@@ -103,16 +102,27 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 }
 
 // CheckServer checks that Redis answers and, where it is one server, that it takes writes of every
-// key. The error is an *UnfitError if it answers and does not.
+// key. The error is an *UnfitError if it answers and does not. Of a cluster it names each master
+// that does not answer.
 func CheckServer(ctx context.Context, client redis.UniversalClient) error {
-	if err := ping(ctx, client); err != nil {
-		return fmt.Errorf("ping redis: %w", err)
+	_, failed, err := eachMaster(ctx, client, pingMaster)
+	if err := errors.Join(append(failed, err)...); err != nil {
+		return err
 	}
 	if _, single := client.(*redis.Client); !single {
 		return nil
 	}
 	host, _ := identityOf(client)
 	return checkKind(ctx, client, host, client.Info(ctx, "replication").Val())
+}
+
+// pingMaster checks that one server answers.
+func pingMaster(ctx context.Context, node redis.UniversalClient) error {
+	if err := ping(ctx, node); err != nil {
+		host, _ := identityOf(node)
+		return fmt.Errorf("ping redis at %s: %w", host, err)
+	}
+	return nil
 }
 
 // ping adds the cause to the client's error for a master that no sentinel knows: they answer nil.

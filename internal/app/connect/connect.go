@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,13 +23,14 @@ import (
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Servers holds the connections of a program.
 type Servers struct {
 	app.Parts
 	publisher *rabbit.Publisher
-	redis     server
+	redis     *server
 }
 
 // Check returns the problems of the servers' addresses, to report them with those of all settings.
@@ -154,9 +156,12 @@ func (s *Servers) Workers() []app.Worker {
 	return []app.Worker{s.publisher, app.WorkerFunc(s.probe)}
 }
 
-// probeTimeout is how long a server may take to answer at the start of a program. RabbitMQ takes
-// longer than rabbit's dial timeout, 2 s, to refuse a password.
-const probeTimeout = 3 * time.Second
+const (
+	// probeTimeout is how long a server may take to answer. RabbitMQ takes longer than rabbit's
+	// dial timeout, 2 s, to refuse a password.
+	probeTimeout = 3 * time.Second
+	probeEvery   = time.Second
+)
 
 // server is what probe needs to ask one server and to name it.
 type server struct {
@@ -164,10 +169,13 @@ type server struct {
 	credentials string // the settings with the user and the password
 	host        string
 	ask         func(context.Context) error
+
+	outage string // its cause, as logged; "" while the server is usable
+	since  time.Time
 }
 
 // redisServer describes Redis.
-func redisServer(cfg config.Redis, client redis.UniversalClient) server {
+func redisServer(cfg config.Redis, client redis.UniversalClient) *server {
 	// Without TLS a Redis that requires it ends the connection, and the reverse is silence.
 	setting := "SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS"
 	credentials := "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD"
@@ -175,47 +183,81 @@ func redisServer(cfg config.Redis, client redis.UniversalClient) server {
 		setting += ", SECKILL_REDIS_SENTINEL_MASTER"
 		credentials += ", SECKILL_REDIS_SENTINEL_PASSWORD"
 	}
-	return server{
-		setting, credentials, strings.Join(cfg.Addrs, ","),
-		func(ctx context.Context) error { return redisstore.CheckServer(ctx, client) },
+	return &server{
+		setting: setting, credentials: credentials, host: strings.Join(cfg.Addrs, ","),
+		ask: func(ctx context.Context) error { return redisstore.CheckServer(ctx, client) },
 	}
 }
 
-// probe asks each server once, and names the setting of one that is not usable. Later errors have
-// the address alone, and a user sets variables.
+// mysqlServer describes MySQL.
+func (s *Servers) mysqlServer() *server {
+	return &server{
+		setting: "SECKILL_MYSQL_DSN", credentials: "SECKILL_MYSQL_DSN", host: s.Store.Addr(),
+		ask: s.Store.CheckReadiness,
+	}
+}
+
+// rabbitServer describes RabbitMQ.
+func (s *Servers) rabbitServer() *server {
+	return &server{
+		setting: "SECKILL_AMQP_URL", credentials: "SECKILL_AMQP_URL", host: s.publisher.Hosts(),
+		ask: func(ctx context.Context) error { return app.AwaitUp(ctx, s.Queue) },
+	}
+}
+
+// probe asks RabbitMQ once, because the publisher logs its later outages, and the others until ctx
+// ends.
 func (s *Servers) probe(ctx context.Context) error {
-	return probe(ctx, s.Log, s.redis,
-		server{
-			"SECKILL_MYSQL_DSN", "SECKILL_MYSQL_DSN", s.Store.Addr(), s.Store.CheckReadiness,
-		},
-		server{
-			"SECKILL_AMQP_URL", "SECKILL_AMQP_URL", s.publisher.Hosts(),
-			func(ctx context.Context) error { return app.AwaitUp(ctx, s.Queue) },
-		})
-}
-
-// ProbeRedis returns a worker that asks Redis once, as the workers of Servers do.
-func ProbeRedis(cfg config.Redis, client redis.UniversalClient, log *slog.Logger) app.Worker {
-	return app.WorkerFunc(func(ctx context.Context) error {
-		return probe(ctx, log, redisServer(cfg, client))
-	})
-}
-
-// probe asks servers one after another.
-func probe(ctx context.Context, log *slog.Logger, servers ...server) error {
-	for _, s := range servers {
-		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		if err := s.ask(asking); err != nil && ctx.Err() == nil {
-			problem, setting := s.problem(err)
-			log.Warn(problem, "setting", setting, "host", s.host, "cause", cause.Of(err), "err", err)
-		}
-		cancel()
-	}
+	var asking sync.WaitGroup
+	asking.Go(func() { s.rabbitServer().probe(ctx, s.Log) })
+	asking.Go(func() { s.mysqlServer().run(ctx, s.Log) })
+	s.redis.run(ctx, s.Log)
+	asking.Wait()
 	return nil
 }
 
+// ProbeRedis returns a worker that asks Redis, as the workers of Servers do.
+func ProbeRedis(cfg config.Redis, client redis.UniversalClient, log *slog.Logger) app.Worker {
+	return app.WorkerFunc(func(ctx context.Context) error {
+		redisServer(cfg, client).run(ctx, log)
+		return nil
+	})
+}
+
+// run probes the server until ctx ends.
+func (s *server) run(ctx context.Context, log *slog.Logger) {
+	_ = workers.Every(ctx, probeEvery, func(ctx context.Context) { s.probe(ctx, log) })
+}
+
+// probe asks the server. It logs the setting of one that is not usable, because other errors have
+// the address alone, and a user sets variables. It logs the end of the outage too.
+func (s *server) probe(ctx context.Context, log *slog.Logger) {
+	asking, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := s.ask(asking)
+	now, why := time.Now(), cause.Of(err)
+	outage := why
+	if outage == cause.Silent { // one outage may be both in turn
+		outage = cause.Unreachable
+	}
+	if ctx.Err() != nil || outage == s.outage {
+		return
+	}
+	if s.outage == "" {
+		s.since = now
+	}
+	s.outage = outage
+	if err == nil {
+		log.Info("the server is usable again", "setting", s.setting, "host", s.host,
+			"after", now.Sub(s.since).Round(time.Second))
+		return
+	}
+	problem, setting := s.problem(err)
+	log.Warn(problem, "setting", setting, "host", s.host, "cause", why, "err", err)
+}
+
 // problem returns what to do about a server's error, and the setting.
-func (s server) problem(err error) (problem, setting string) {
+func (s *server) problem(err error) (problem, setting string) {
 	switch cause.Of(err) {
 	case cause.NotMigrated:
 		return "the database is not migrated", s.setting

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -33,7 +34,9 @@ func TestProbe_NamesSettingAndHostOfEachServer(t *testing.T) {
 	var log strings.Builder
 	up := must.Get(Open(t.Context(), cfg, nil, nil, slog.New(slog.NewJSONHandler(&log, nil))))(t)
 	defer up.Close()
-	require.NoError(t, up.probe(t.Context()))
+	for _, s := range []*server{up.redis, up.mysqlServer(), up.rabbitServer()} {
+		s.probe(t.Context(), up.Log)
+	}
 	var settings []string
 	for line := range strings.Lines(log.String()) {
 		var warning struct{ Level, Setting, Err string }
@@ -59,15 +62,18 @@ func TestProbe_EmptyDatabaseIsNotMigrated(t *testing.T) {
 	var log strings.Builder
 	up := must.Get(Open(t.Context(), cfg, nil, nil, slog.New(slog.NewJSONHandler(&log, nil))))(t)
 	defer up.Close()
-	warned := "the database is not migrated"
-	require.NoError(t, up.probe(t.Context()))
-	require.Contains(t, log.String(), warned)
+	database := up.mysqlServer()
+	database.probe(t.Context(), up.Log)
+	require.Contains(t, log.String(), "the database is not migrated")
 	require.Regexp(t, `empty\.db has migration 0 and this program needs \d+: run seckillctl migrate`,
 		log.String())
 	log.Reset()
 	require.NoError(t, up.Store.Migrate(t.Context()))
-	require.NoError(t, up.probe(t.Context()))
-	require.NotContains(t, log.String(), warned)
+	database.probe(t.Context(), up.Log)
+	require.Contains(t, log.String(), "usable again")
+	log.Reset()
+	up.mysqlServer().probe(t.Context(), up.Log)
+	require.Empty(t, log.String())
 }
 
 // TestProbe_WrongPasswordNamesItsSetting checks that the warning names the password, not the
@@ -81,14 +87,60 @@ func TestProbe_WrongPasswordNamesItsSetting(t *testing.T) {
 		cfg := config.Redis{Addrs: []string{addr}, Password: config.Secret(password)}
 		client := RedisOf(cfg)
 		var log strings.Builder
-		require.NoError(t, ProbeRedis(cfg, client,
-			slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
+		redisServer(cfg, client).probe(t.Context(), slog.New(slog.NewJSONHandler(&log, nil)))
 		require.NoError(t, client.Close())
 		var warning struct{ Msg, Setting, Host string }
 		require.NoError(t, json.Unmarshal([]byte(log.String()), &warning), log.String())
 		require.Contains(t, warning.Msg, "refuses the user or the password")
 		require.Equal(t, "SECKILL_REDIS_USERNAME, SECKILL_REDIS_PASSWORD", warning.Setting)
 		require.Equal(t, addr, warning.Host)
+	}
+}
+
+// lines is a log that a test reads while a program writes it.
+type lines chan string
+
+// Write sends a record.
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestProbeRedis_LogsAnOutageAndItsEnd checks that a server that hangs is one warning, and its
+// return one line, although the worker asks each second.
+func TestProbeRedis_LogsAnOutageAndItsEnd(t *testing.T) {
+	single := servers.Redis(t)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
+	for _, c := range []struct {
+		addrs []string
+		node  interface{ Pause() error }
+		back  func() error
+		addr  string
+	}{
+		{[]string{single.Addr()}, single, single.Resume, single.Addr()},
+		{cluster.Addrs(), cluster.Nodes[1], cluster.Nodes[1].Resume, cluster.Nodes[1].Addr()},
+	} {
+		cfg, log := config.Redis{Addrs: c.addrs}, make(lines, 100)
+		client := RedisOf(cfg)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- ProbeRedis(cfg, client, slog.New(slog.NewTextHandler(log, nil))).Run(ctx)
+		}()
+		answers(t, client)
+		require.NoError(t, c.node.Pause())
+		outage := <-log
+		require.Contains(t, outage, "level=WARN")
+		require.Contains(t, outage, `setting="SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS"`)
+		require.Regexp(t, "err=.*"+c.addr, outage)
+		require.NoError(t, c.back())
+		end := <-log
+		require.Contains(t, end, "level=INFO")
+		require.Contains(t, end, strings.Join(c.addrs, ","))
+		stop()
+		require.NoError(t, <-ended)
+		require.NoError(t, client.Close())
+		require.Empty(t, log)
 	}
 }
 
@@ -116,8 +168,7 @@ func TestProbe_UnknownSentinelMasterNamesItsSetting(t *testing.T) {
 	client := RedisOf(cfg)
 	defer client.Close()
 	var log strings.Builder
-	require.NoError(t, ProbeRedis(cfg, client,
-		slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
+	redisServer(cfg, client).probe(t.Context(), slog.New(slog.NewJSONHandler(&log, nil)))
 	require.Contains(t, log.String(),
 		`"setting":"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS, SECKILL_REDIS_SENTINEL_MASTER"`)
 	_, err := redisstore.New(client, redisstore.Options{}).CheckReadiness(t.Context())

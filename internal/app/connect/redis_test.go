@@ -134,8 +134,7 @@ func TestProbe_NamesWhatIsWrongWithTLS(t *testing.T) {
 		cfg := config.Redis{Addrs: []string{addr}, TLS: true}
 		client := RedisOf(cfg)
 		defer client.Close()
-		require.NoError(t, ProbeRedis(cfg, client,
-			slog.New(slog.NewJSONHandler(&log, nil))).Run(t.Context()))
+		redisServer(cfg, client).probe(t.Context(), slog.New(slog.NewJSONHandler(&log, nil)))
 		return log.String()
 	}
 	amqpLog := func(url string) string {
@@ -144,10 +143,10 @@ func TestProbe_NamesWhatIsWrongWithTLS(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		running := make(chan error, 1)
 		go func() { running <- p.Run(ctx) }()
-		require.NoError(t, probe(ctx, slog.New(slog.NewJSONHandler(&log, nil)), server{
-			"SECKILL_AMQP_URL", "", p.Hosts(),
-			func(ctx context.Context) error { return app.AwaitUp(ctx, p) },
-		}))
+		(&server{
+			setting: "SECKILL_AMQP_URL", host: p.Hosts(),
+			ask: func(ctx context.Context) error { return app.AwaitUp(ctx, p) },
+		}).probe(ctx, slog.New(slog.NewJSONHandler(&log, nil)))
 		stop()
 		require.NoError(t, <-running)
 		return log.String()
