@@ -64,12 +64,19 @@ func TestOpen_ErrorsNameAServerThatHangs(t *testing.T) {
 	addr := hangs.Addr().String()
 	store := must.Get(Open(t.Context(), "u:p@tcp("+addr+")/d?readTimeout=10ms", ""))(t)
 	defer store.Close()
-	_, err := store.Sale(t.Context(), 1)
-	for _, err := range []error{err, store.Ping(t.Context())} {
-		require.ErrorContains(t, err, addr+": ")
+	_, sale := store.Sale(t.Context(), 1)
+	_, clock := store.Now(t.Context())
+	_, orders := store.writtenOrders(t.Context(), 1, []string{"a"})
+	for _, err := range []error{sale, clock, orders, store.Ping(t.Context())} {
+		require.Equal(t, 1, strings.Count(err.Error(), addr+": "), err)
 		require.Equal(t, cause.Unreachable, cause.Of(err), err)
 		require.ErrorIs(t, err, order.ErrTryAgain)
 	}
+	late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := store.Sale(late, 1)
+	require.ErrorContains(t, err, addr+": ")
+	require.Equal(t, cause.Silent, cause.Of(err), err)
 }
 
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }

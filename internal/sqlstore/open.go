@@ -79,6 +79,11 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 		Logger:                 logger.Discard,
 		NowFunc:                func() time.Time { return time.Now().UTC() },
 	})
+	if err == nil { // GORM translates no error of the statements that return rows
+		err = db.Callback().Row().After("gorm:row").Register("name_server", func(tx *gorm.DB) {
+			tx.Error = translated(tx, tx.Error)
+		})
+	}
 	if err != nil {
 		_ = pool.Close()
 	}

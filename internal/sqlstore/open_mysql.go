@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -119,9 +120,22 @@ func mysqlDialector(pool *sql.DB, addr string) gorm.Dialector {
 // Translate replaces GORM's own translation, which would lose the key's name of a duplicate.
 func (d dialector) Translate(err error) error { return nameServer(d.addr, err) }
 
-// nameServer adds the address to the driver's error of a broken connection, which has none.
+// translated names the server in an error that GORM did not translate.
+func translated(tx *gorm.DB, err error) error {
+	if d, ok := tx.Dialector.(dialector); ok {
+		return d.Translate(err)
+	}
+	return err
+}
+
+// nameServer adds the address to the driver's error of a broken connection, and to that of a
+// deadline. Neither has one.
 func nameServer(addr string, err error) error {
-	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
+	if _, known := errors.AsType[*net.OpError](err); known {
+		return err
+	}
+	if errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", addr, err)
 	}
 	return err

@@ -158,7 +158,7 @@ func insertValues[R any](
 			strings.Repeat(tuple+",", len(part)-1) + tuple
 		_, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...)
 		if err != nil {
-			return err
+			return translated(tx, err)
 		}
 	}
 	return nil

@@ -86,7 +86,7 @@ func (s *Store) writtenOrders(
 		FROM orders WHERE goods_id = ? AND order_sn IN (?`+strings.Repeat(",?", len(sns)-1)+")",
 		values...)
 	if err != nil {
-		return nil, wrapError("read orders", err)
+		return nil, wrapError("read orders", translated(s.db, err))
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -99,7 +99,7 @@ func (s *Store) writtenOrders(
 		}
 		all = append(all, r.order())
 	}
-	return all, wrapError("read orders", rows.Err())
+	return all, wrapError("read orders", translated(s.db, rows.Err()))
 }
 
 // findOrder reads one order. It names the goods too, because the goods determines the shard.

@@ -145,5 +145,5 @@ func lockSale(tx *gorm.DB, goodsID int64) (row saleRow, err error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		err = seckill.ErrNoSuchGoods
 	}
-	return row, err
+	return row, translated(tx, err)
 }
