@@ -18,6 +18,7 @@ import (
 type replica struct {
 	db        *gorm.DB
 	pool      *sql.DB
+	addr      string
 	skipUntil atomic.Int64 // ns since the Unix epoch
 }
 
@@ -39,11 +40,29 @@ func openReplica(dsn string) (*replica, error) {
 	}
 	pool := sql.OpenDB(sessionConnector{connector})
 	limitPool(pool)
-	db, err := newGORM(pool, mysqlDialector(pool, strings.Join(primary.Addresses(cfg), ",")))
+	addr := strings.Join(primary.Addresses(cfg), ",")
+	db, err := newGORM(pool, mysqlDialector(pool, addr))
 	if err != nil {
 		return nil, err
 	}
-	return &replica{db: db, pool: pool}, nil
+	return &replica{db: db, pool: pool, addr: addr}, nil
+}
+
+// ReplicaAddr returns the addresses of the replicas, for operators; "" without one.
+func (s *Store) ReplicaAddr() string {
+	if s.replica == nil {
+		return ""
+	}
+	return s.replica.addr
+}
+
+// CheckReplica checks that the replica answers, for operators: lists use the primary while it does
+// not.
+func (s *Store) CheckReplica(ctx context.Context) error {
+	if s.replica == nil {
+		return nil
+	}
+	return wrapError("ping the replica", nameServer(s.replica.addr, s.replica.pool.PingContext(ctx)))
 }
 
 // close closes the pool. It accepts a nil replica.

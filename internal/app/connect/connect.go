@@ -197,6 +197,14 @@ func (s *Servers) mysqlServer() *server {
 	}
 }
 
+// replicaServer describes MySQL's replica. A program without one never finds it unusable.
+func (s *Servers) replicaServer() *server {
+	return &server{
+		setting: "SECKILL_MYSQL_READ_DSN", credentials: "SECKILL_MYSQL_READ_DSN",
+		host: s.Store.ReplicaAddr(), ask: s.Store.CheckReplica,
+	}
+}
+
 // rabbitServer describes RabbitMQ.
 func (s *Servers) rabbitServer() *server {
 	return &server{
@@ -211,6 +219,7 @@ func (s *Servers) probe(ctx context.Context) error {
 	var asking sync.WaitGroup
 	asking.Go(func() { s.rabbitServer().probe(ctx, s.Log) })
 	asking.Go(func() { s.mysqlServer().run(ctx, s.Log) })
+	asking.Go(func() { s.replicaServer().run(ctx, s.Log) })
 	s.redis.run(ctx, s.Log)
 	asking.Wait()
 	return nil

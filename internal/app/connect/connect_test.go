@@ -21,20 +21,23 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestProbe_NamesSettingAndHostOfEachServer starts with three addresses where nothing listens.
+// TestProbe_NamesSettingAndHostOfEachServer starts with addresses where nothing listens.
 func TestProbe_NamesSettingAndHostOfEachServer(t *testing.T) {
 	closed := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	addr := closed.Addr().String()
 	require.NoError(t, closed.Close())
-	cfg, _, err := config.Load(config.Consumer, []string{
+	cfg, _, err := config.Load(config.API, []string{
 		"SECKILL_JWT_SECRET=" + strings.Repeat("s", 32), "SECKILL_REDIS_ADDRS=" + addr,
 		"SECKILL_MYSQL_DSN=a:b@tcp(" + addr + ")/c", "SECKILL_AMQP_URL=amqp://" + addr,
+		"SECKILL_MYSQL_READ_DSN=a:b@tcp(" + addr + ")/c",
 	})
 	require.NoError(t, err)
 	var log strings.Builder
 	up := must.Get(Open(t.Context(), cfg, nil, nil, slog.New(slog.NewJSONHandler(&log, nil))))(t)
 	defer up.Close()
-	for _, s := range []*server{up.redis, up.mysqlServer(), up.rabbitServer()} {
+	for _, s := range []*server{
+		up.redis, up.mysqlServer(), up.replicaServer(), up.rabbitServer(),
+	} {
 		s.probe(t.Context(), up.Log)
 	}
 	var settings []string
@@ -48,7 +51,8 @@ func TestProbe_NamesSettingAndHostOfEachServer(t *testing.T) {
 		settings = append(settings, warning.Setting)
 	}
 	require.Equal(t, []string{
-		"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS", "SECKILL_MYSQL_DSN", "SECKILL_AMQP_URL",
+		"SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS", "SECKILL_MYSQL_DSN", "SECKILL_MYSQL_READ_DSN",
+		"SECKILL_AMQP_URL",
 	}, settings)
 }
 
