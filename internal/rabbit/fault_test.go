@@ -3,6 +3,8 @@ package rabbit_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -65,8 +67,10 @@ func (f faults) paused(t *testing.T) {
 }
 
 func (f faults) givenUp(t *testing.T) {
+	log := make(lines, 1000)
 	opt := rabbit.Options{
 		URLs: []string{f.broker.NewVHost(t)}, StallAfter: 100 * time.Millisecond, MaxUnconfirmed: 1,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	p := runPublisher(t, opt)
 	require.NoError(t, f.broker.Pause())
@@ -80,6 +84,12 @@ func (f faults) givenUp(t *testing.T) {
 	require.Error(t, <-published)
 	require.Error(t, <-published)
 	eventually(t, func() bool { return strings.Contains(fmt.Sprint(p.DownReason()), "connect to") })
+	for line := log.next(t); ; line = log.next(t) {
+		if strings.Contains(line, "nothing confirmed") {
+			require.Contains(t, line, must.Get(url.Parse(opt.URLs[0]))(t).Host)
+			break
+		}
+	}
 	require.NoError(t, f.broker.Resume())
 	awaitPublish(t, p)
 }
@@ -100,8 +110,41 @@ func (f faults) refusing(t *testing.T) {
 	awaitPublish(t, p)
 }
 
+// lines is a log that a test reads while the publisher writes it.
+type lines chan string
+
+// Write sends a record.
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// next waits for a record.
+func (l lines) next(t *testing.T) string {
+	t.Helper()
+	select {
+	case line := <-l:
+		return line
+	case <-time.After(time.Minute):
+		require.Fail(t, "nothing is logged")
+		return ""
+	}
+}
+
 func (f faults) memoryAlarm(t *testing.T) {
-	p := runPublisher(t, rabbit.Options{URLs: []string{f.broker.NewVHost(t)}})
+	address, log := f.broker.NewVHost(t), make(lines, 100)
+	host := must.Get(url.Parse(address))(t).Host
+	p := runPublisher(t, rabbit.Options{
+		URLs: []string{address}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	logs := func(texts ...string) {
+		t.Helper()
+		line := log.next(t)
+		for _, text := range append(texts, host) {
+			require.Contains(t, line, text)
+		}
+	}
+	logs("INFO", "connected to RabbitMQ")
 	// RabbitMQ reports alarms only to connections that have published.
 	awaitPublish(t, p)
 	watermark := func(fraction string) {
@@ -110,8 +153,10 @@ func (f faults) memoryAlarm(t *testing.T) {
 	watermark("0.0001")
 	awaitError(t, p, order.ErrQueueDown)
 	require.ErrorContains(t, p.DownReason(), "blocked")
+	logs("WARN", "alarm", "low on memory")
 	watermark("0.4")
 	awaitPublish(t, p)
+	logs("INFO", "takes messages again")
 }
 
 func (f faults) restartedEmpty(t *testing.T) {

@@ -49,7 +49,7 @@ func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
 	}
 	idle := len(p.inFlight) == 0 || h.blocked.Active
 	if stall := h.all.elapsed(settled, idle, now); stall > endAfterStalls*p.opt.StallAfter {
-		return fmt.Errorf("nothing confirmed for %v", stall)
+		return fmt.Errorf("nothing confirmed for %v", stall.Round(healthCheckEvery))
 	}
 	return nil
 }
@@ -62,9 +62,11 @@ func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Tim
 	s.reason.Store(h.downReason(stall, p.opt.StallAfter))
 	switch nacking := s.nacking.Load(); {
 	case nacking && stall > endAfterNacks*p.opt.StallAfter:
-		return fmt.Errorf("%s nacked every message for %v", queueName(shard), stall)
+		return fmt.Errorf("%s nacked every message for %v", queueName(shard),
+			stall.Round(healthCheckEvery))
 	case stall > endAfterShardStalls*p.opt.StallAfter:
-		return fmt.Errorf("%s confirmed nothing for %v", queueName(shard), stall)
+		return fmt.Errorf("%s confirmed nothing for %v", queueName(shard),
+			stall.Round(healthCheckEvery))
 	}
 	return nil
 }

@@ -136,6 +136,7 @@ func (p *publisherConnection) serve(ctx context.Context) error {
 		case <-p.returned:
 			err = p.redeclare(ctx)
 		case check.blocked = <-p.blocked:
+			p.logBlocked(check.blocked)
 			err = p.checkHealth(&check, time.Now())
 		case now := <-tick.C:
 			err = p.checkHealth(&check, now)
@@ -144,6 +145,16 @@ func (p *publisherConnection) serve(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// logBlocked logs the start and the end of an alarm: the connection stays, so nothing else does.
+func (p *publisherConnection) logBlocked(b amqp.Blocking) {
+	if b.Active {
+		p.opt.Logger.Warn("RabbitMQ blocks publishers: clear its alarm (rabbitmq-diagnostics alarms)",
+			"host", p.conn.host, "reason", b.Reason)
+		return
+	}
+	p.opt.Logger.Info("RabbitMQ takes messages again", "host", p.conn.host)
 }
 
 // closeError turns the library's reason into an error. The reason is nil after an orderly close.

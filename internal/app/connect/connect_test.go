@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -110,6 +111,18 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// next waits for a record.
+func (l lines) next(t *testing.T) string {
+	t.Helper()
+	select {
+	case line := <-l:
+		return line
+	case <-time.After(time.Minute):
+		require.Fail(t, "nothing is logged")
+		return ""
+	}
+}
+
 // TestProbeRedis_LogsAnOutageAndItsEnd checks that a server that hangs is one warning, and its
 // return one line, although the worker asks each second.
 func TestProbeRedis_LogsAnOutageAndItsEnd(t *testing.T) {
@@ -133,12 +146,12 @@ func TestProbeRedis_LogsAnOutageAndItsEnd(t *testing.T) {
 		}()
 		answers(t, client)
 		require.NoError(t, c.node.Pause())
-		outage := <-log
+		outage := log.next(t)
 		require.Contains(t, outage, "level=WARN")
 		require.Contains(t, outage, `setting="SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS"`)
 		require.Regexp(t, "err=.*"+c.addr, outage)
 		require.NoError(t, c.back())
-		end := <-log
+		end := log.next(t)
 		require.Contains(t, end, "level=INFO")
 		require.Contains(t, end, strings.Join(c.addrs, ","))
 		stop()
