@@ -26,6 +26,9 @@ const (
 	Untrusted   = "its certificate is not valid"
 	NoTLS       = "has no TLS"
 	NeedsTLS    = "requires TLS"
+	Loading     = "it loads its data: wait"
+	Crowded     = "has too many connections"
+	NoCluster   = "it is no Redis Cluster: name one address in SECKILL_REDIS_ADDRS"
 	Other       = "fails: see the log"
 )
 
@@ -70,6 +73,12 @@ func Of(err error) string {
 		return Refused
 	case redis.HasErrorPrefix(err, "READONLY"):
 		return ReadOnly
+	case redis.HasErrorPrefix(err, "LOADING"):
+		return Loading
+	case redis.HasErrorPrefix(err, "max number of clients"):
+		return Crowded
+	case redis.HasErrorPrefix(err, "This instance has cluster support disabled"):
+		return NoCluster
 	case untrusted:
 		return Untrusted
 	case noTLS || errors.Is(err, mysql.ErrNoTLS):
@@ -90,6 +99,8 @@ func ofMySQL(number uint16) string {
 	switch number {
 	case 1044, 1045, 1698:
 		return Refused
+	case 1040, 1203, 1226:
+		return Crowded
 	case 1049:
 		return NoDatabase
 	case 1054, 1146:

@@ -277,6 +277,8 @@ func (s *server) problem(err error) (problem, setting string) {
 			"trust its authority (SSL_CERT_FILE)", s.setting
 	case cause.NoTLS, cause.NeedsTLS:
 		return "the server and the setting differ in TLS: correct the setting", s.setting
+	case cause.Loading:
+		return "a server has not loaded its data yet: wait", s.setting
 	case cause.Unreachable, cause.Silent:
 		return "a server does not answer: start it, or correct its setting", s.setting
 	}
