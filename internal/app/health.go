@@ -80,10 +80,10 @@ func (h *Health) redis(ctx context.Context) (state string, fit bool) {
 }
 
 // stateOf returns the cause of an error without addresses and users, which errors contain. It logs
-// an error without a cause of its own; the publisher logs RabbitMQ's.
+// an error without a cause of its own, unless the caller is gone; the publisher logs RabbitMQ's.
 func (h *Health) stateOf(server string, err error) string {
 	state := cause.Of(err)
-	if state == cause.Other {
+	if state == cause.Other && !errors.Is(err, context.Canceled) {
 		h.parts.Log.Warn("a server is not usable", "server", server, "err", err)
 	}
 	return cmp.Or(state, "ok")

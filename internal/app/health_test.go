@@ -150,6 +150,19 @@ func TestHealth_DatabaseWithoutMigrationsIsNotOK(t *testing.T) {
 	require.Equal(t, "ok", answered["mysql"])
 }
 
+// TestHealth_LogsNothingForACallerThatIsGone checks a probe that hung up and a program that stops in
+// its first moments: the servers are well.
+func TestHealth_LogsNothingForACallerThatIsGone(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	var log strings.Builder
+	parts := h.Parts
+	parts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = app.NewHealth(parts).Ready(ctx)
+	require.Empty(t, log.String())
+}
+
 // TestHealth_LogsAnErrorWithoutACause checks the promise of "fails: see the log".
 func TestHealth_LogsAnErrorWithoutACause(t *testing.T) {
 	h := openIdle(t, time.Minute)
