@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 
@@ -87,7 +89,8 @@ func changeOf(fields []string) (c rules.Change, err error) {
 			return c, fmt.Errorf("%q is not name=value", f)
 		}
 		values[name] = value
-		if n, err := strconv.ParseFloat(value, 64); err == nil {
+		n, err := strconv.ParseFloat(value, 64)
+		if err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) { // JSON has neither
 			values[name] = n
 		} else if flag, err := strconv.ParseBool(value); err == nil {
 			values[name] = flag
@@ -99,7 +102,14 @@ func changeOf(fields []string) (c rules.Change, err error) {
 	}
 	dec := json.NewDecoder(strings.NewReader(string(text)))
 	dec.DisallowUnknownFields()
-	return c, dec.Decode(&c)
+	err = dec.Decode(&c)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return c, fmt.Errorf("%s: has the wrong type", wrong.Field)
+	}
+	if err != nil { // the package has no type for this error
+		err = fmt.Errorf("%s: limiter get prints the names", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return c, err
 }
 
 // deleteLimiterCmd removes an override. It requires confirmation, because it also resets the
