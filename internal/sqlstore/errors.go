@@ -94,16 +94,22 @@ const (
 	sqliteMismatch   = 20
 )
 
-// SQLite's primary result codes of a damaged file.
+// SQLite's primary result codes of a broken or full disk, and of a damaged file.
 const (
+	sqliteIOErr      = 10
+	sqliteFull       = 13
 	sqliteCorrupt    = 11
 	sqliteNoDatabase = 26
 )
 
-// WithRemedy names SQLite's file in an error, and what to do if the file is damaged: the user of a
-// standalone may never have seen it.
+// WithRemedy names SQLite's file in an error, and what to do if the file is damaged or its disk is
+// full: the user of a standalone may never have seen it.
 func WithRemedy(err error, file string) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
+	if ok && slices.Contains([]int{sqliteIOErr, sqliteFull}, e.Code()&0xff) {
+		return fmt.Errorf("the database %s can't be written or read: free space on its disk, or "+
+			"repair the disk: %w", file, err)
+	}
 	if ok && slices.Contains([]int{sqliteCorrupt, sqliteNoDatabase}, e.Code()&0xff) {
 		return fmt.Errorf("the database %s is damaged: restore it from a backup, or move it "+
 			"and its -wal and -shm files away to begin with an empty one: %w", file, err)

@@ -79,6 +79,15 @@ func TestOpen_ErrorsNameAServerThatHangs(t *testing.T) {
 	require.Equal(t, cause.Silent, cause.Of(err), err)
 }
 
+// TestWithRemedy_NamesAFullDisk fills a database, which SQLite reports as a full disk.
+func TestWithRemedy_NamesAFullDisk(t *testing.T) {
+	db := must.Get(sql.Open("sqlite",
+		filepath.Join(t.TempDir(), "s.db")+"?_pragma=max_page_count(2)"))(t)
+	defer db.Close()
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE a (b); CREATE TABLE c (d)")
+	require.ErrorContains(t, WithRemedy(err, "s.db"), "s.db can't be written or read: free space")
+}
+
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }
 
 // TestOpen_ValidatesTheDSN checks that Open rejects invalid DSNs and sets the parameters that the
