@@ -94,27 +94,34 @@ const (
 	sqliteMismatch   = 20
 )
 
-// SQLite's primary result codes of a broken or full disk, and of a damaged file.
+// SQLite's primary result codes of a file that is not ours, of a broken or full disk, and of a
+// damaged file.
 const (
+	sqliteReadOnly   = 8
 	sqliteIOErr      = 10
-	sqliteFull       = 13
 	sqliteCorrupt    = 11
+	sqliteFull       = 13
+	sqliteCannotOpen = 14
 	sqliteNoDatabase = 26
 )
 
-// WithRemedy names SQLite's file in an error, and what to do if the file is damaged or its disk is
-// full: the user of a standalone may never have seen it.
+// WithRemedy names SQLite's file in an error, and what to do about the file or its disk: the user of
+// a standalone may never have seen it.
 func WithRemedy(err error, file string) error {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	if ok && slices.Contains([]int{sqliteIOErr, sqliteFull}, e.Code()&0xff) {
-		return fmt.Errorf("the database %s can't be written or read: free space on its disk, or "+
-			"repair the disk: %w", file, err)
+	var remedy string
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqliteReadOnly, sqliteCannotOpen:
+			remedy = " can't be opened and written by this user: correct the permissions of the file " +
+				"and its folder"
+		case sqliteIOErr, sqliteFull:
+			remedy = " can't be read or written: free space on its disk, or repair the disk"
+		case sqliteCorrupt, sqliteNoDatabase:
+			remedy = " is damaged: restore it from a backup, or move it and its -wal and -shm files " +
+				"away to begin with an empty one"
+		}
 	}
-	if ok && slices.Contains([]int{sqliteCorrupt, sqliteNoDatabase}, e.Code()&0xff) {
-		return fmt.Errorf("the database %s is damaged: restore it from a backup, or move it "+
-			"and its -wal and -shm files away to begin with an empty one: %w", file, err)
-	}
-	return fmt.Errorf("the database %s: %w", file, err)
+	return fmt.Errorf("the database %s%s: %w", file, remedy, err)
 }
 
 // isDataError reports whether a row's values caused the error.

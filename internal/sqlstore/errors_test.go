@@ -85,7 +85,15 @@ func TestWithRemedy_NamesAFullDisk(t *testing.T) {
 		filepath.Join(t.TempDir(), "s.db")+"?_pragma=max_page_count(2)"))(t)
 	defer db.Close()
 	_, err := db.ExecContext(t.Context(), "CREATE TABLE a (b); CREATE TABLE c (d)")
-	require.ErrorContains(t, WithRemedy(err, "s.db"), "s.db can't be written or read: free space")
+	require.ErrorContains(t, WithRemedy(err, "s.db"), "s.db can't be read or written: free space")
+}
+
+// TestOpen_FileThatCannotBeOpenedHasTheRemedy checks a file without a folder. The driver's own text
+// for it is "out of memory".
+func TestOpen_FileThatCannotBeOpenedHasTheRemedy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "missing", "s.db")
+	_, err := Open(t.Context(), "sqlite:"+file, "")
+	require.ErrorContains(t, err, file+" can't be opened and written by this user: correct the")
 }
 
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }
