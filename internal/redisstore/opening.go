@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func (s *Store) leaseOf(
 	fields, err := s.readLease.Run(ctx, node, keys, s.opts.Lease).Slice()
 	r := &reply{fields: fields}
 	l := rebuild.Lease{ID: r.string(), Now: r.millis()}
-	if err = errors.Join(err, r.err); err != nil {
+	if err = cmp.Or(err, r.err); err != nil {
 		return l, fmt.Errorf("read the lease of a redis: %w", err)
 	}
 	return l, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
@@ -104,4 +105,13 @@ func (s fixture) TestRenewGates_RenewsTheSalesOfEachLease(t *testing.T) {
 	) ([]rebuild.OpenSale, rebuild.OpenTime, error) {
 		return nil, rebuild.OpenTime{}, errDown
 	}), errDown)
+}
+
+// TestLease_ErrorOfACallIsItsOnly checks that a Redis that is away is no malformed answer too.
+func TestLease_ErrorOfACallIsItsOnly(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	defer client.Close()
+	_, err := New(client, Options{}).Lease(t.Context(), 1)
+	require.ErrorContains(t, err, "127.0.0.1:1")
+	require.NotContains(t, err.Error(), "has no field")
 }
