@@ -87,8 +87,8 @@ func Of(err error) string {
 		return Silent
 	case ofNetwork && network.Op == "remote error": // an alert of TLS: it answers
 		return Other
-	case ofNetwork || errors.Is(err, io.EOF) || errors.Is(err, driver.ErrBadConn) ||
-		errors.Is(err, mysql.ErrInvalidConn):
+	case ofNetwork || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn):
 		return Unreachable
 	}
 	return Other
