@@ -107,7 +107,8 @@ func changeOf(fields []string) (c rules.Change, err error) {
 		return c, fmt.Errorf("%s: has the wrong type", wrong.Field)
 	}
 	if err != nil { // the package has no type for this error
-		err = fmt.Errorf("%s: limiter get prints the names", strings.TrimPrefix(err.Error(), "json: "))
+		err = fmt.Errorf("%s: limiter get prints the names",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return c, err
 }

@@ -150,7 +150,8 @@ func (p *publisherConnection) serve(ctx context.Context) error {
 // logBlocked logs the start and the end of an alarm: the connection stays, so nothing else does.
 func (p *publisherConnection) logBlocked(b amqp.Blocking) {
 	if b.Active {
-		p.opt.Logger.Warn("RabbitMQ blocks publishers: clear its alarm (rabbitmq-diagnostics alarms)",
+		p.opt.Logger.Warn(
+			"RabbitMQ blocks publishers: clear its alarm (rabbitmq-diagnostics alarms)",
 			"host", p.conn.host, "reason", b.Reason)
 		return
 	}

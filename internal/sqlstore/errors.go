@@ -105,20 +105,20 @@ const (
 	sqliteNoDatabase = 26
 )
 
-// WithRemedy names SQLite's file in an error, and what to do about the file or its disk: the user of
-// a standalone may never have seen it.
+// WithRemedy names SQLite's file in an error, and what to do about the file or its disk: the user
+// of a standalone may never have seen it.
 func WithRemedy(err error, file string) error {
 	var remedy string
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
 		case sqliteReadOnly, sqliteCannotOpen:
-			remedy = " can't be opened and written by this user: correct the permissions of the file " +
-				"and its folder"
+			remedy = " can't be opened and written by this user: correct the permissions of the " +
+				"file and its folder"
 		case sqliteIOErr, sqliteFull:
 			remedy = " can't be read or written: free space on its disk, or repair the disk"
 		case sqliteCorrupt, sqliteNoDatabase:
-			remedy = " is damaged: restore it from a backup, or move it and its -wal and -shm files " +
-				"away to begin with an empty one"
+			remedy = " is damaged: restore it from a backup, or move it and its -wal and -shm " +
+				"files away to begin with an empty one"
 		}
 	}
 	return fmt.Errorf("the database %s%s: %w", file, remedy, err)

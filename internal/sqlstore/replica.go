@@ -62,7 +62,8 @@ func (s *Store) CheckReplica(ctx context.Context) error {
 	if s.replica == nil {
 		return nil
 	}
-	return wrapError("ping the replica", nameServer(s.replica.addr, s.replica.pool.PingContext(ctx)))
+	err := nameServer(s.replica.addr, s.replica.pool.PingContext(ctx))
+	return wrapError("ping the replica", err)
 }
 
 // close closes the pool. It accepts a nil replica.
