@@ -186,9 +186,9 @@ func TestCheckReadiness_SentinelsMasterIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "redis at the address that the sentinels report is not fit")
 }
 
-// TestCluster_ViewsLeaveOutOnlyAPausedMastersSales checks that sales of other masters are read
+// TestCluster_PausedMasterHidesOnlyItsSales checks that sales and outboxes of other masters are read
 // while one master does not answer.
-func TestCluster_ViewsLeaveOutOnlyAPausedMastersSales(t *testing.T) {
+func TestCluster_PausedMasterHidesOnlyItsSales(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: cluster.Addrs(), ContextTimeoutEnabled: true,
@@ -200,6 +200,7 @@ func TestCluster_ViewsLeaveOutOnlyAPausedMastersSales(t *testing.T) {
 		sale := onSale(10, 5)
 		sale.GoodsID = id + 1
 		s.load(sale)
+		s.addEntry(sale.GoodsID)
 		goodsIDs = append(goodsIDs, sale.GoodsID)
 		slot := must.Get(cluster.SlotOf(t.Context(), keysOf(sale.GoodsID).sale()))(t)
 		if must.Get(cluster.MasterOfSlot(t.Context(), slot))(t) != paused {
@@ -215,4 +216,7 @@ func TestCluster_ViewsLeaveOutOnlyAPausedMastersSales(t *testing.T) {
 		read := slices.Sorted(maps.Keys(s.Views(ctx, goodsIDs)))
 		return slices.Equal(elsewhere, read)
 	}, time.Minute, 20*time.Millisecond)
+	found, err := s.WithEntries(t.Context(), goodsIDs)
+	require.Error(t, err)
+	require.Equal(t, elsewhere, found)
 }

@@ -12,6 +12,26 @@ import (
 	"flashsale.dev/seckill/internal/order/outbox"
 )
 
+// WithEntries returns those of the goods whose outbox has entries. It reads them in one pipeline. It
+// leaves out goods whose master does not answer, and returns an error then.
+func (s *Store) WithEntries(ctx context.Context, goodsIDs []int64) (found []int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
+	pipe, lengths := s.client.Pipeline(), make([]*redis.IntCmd, len(goodsIDs))
+	for i, id := range goodsIDs {
+		lengths[i] = pipe.XLen(ctx, keysOf(id).outbox())
+	}
+	if _, err = pipe.Exec(ctx); err != nil {
+		err = fmt.Errorf("read the lengths of outboxes in redis: %w", err)
+	}
+	for i, id := range goodsIDs {
+		if lengths[i].Val() > 0 {
+			found = append(found, id)
+		}
+	}
+	return found, err
+}
+
 // Unconfirmed reads at most count outbox entries of a goods that are at least age old by Redis'
 // clock, oldest first. An id ahead of the clock counts as old: the clock has stepped back since,
 // and the age is unknown. To publish such an entry early is harmless; to wait for its time is not.

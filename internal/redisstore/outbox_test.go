@@ -37,3 +37,25 @@ func (s fixture) TestUnconfirmed_StepsOfTheClockHideNothing(t *testing.T) {
 	early := must.Get(s.Unconfirmed(t.Context(), goods, 2*time.Hour, 10))(t)
 	require.Len(t, early, 2, "the first entry is younger than two hours")
 }
+
+// addEntry adds an entry to the outbox of a goods.
+func (s fixture) addEntry(goodsID int64) {
+	s.t.Helper()
+	require.NoError(s.t, s.client.XAdd(s.t.Context(), &redis.XAddArgs{
+		Stream: keysOf(goodsID).outbox(), Values: []any{"b", "[]"},
+	}).Err())
+}
+
+// TestWithEntries_FindsThemOnEveryMaster asks for goods of every master, of which each second one
+// has an entry.
+func (s fixture) TestWithEntries_FindsThemOnEveryMaster(t *testing.T) {
+	var goodsIDs, filled []int64
+	for id := int64(1); id <= 20; id++ {
+		if goodsIDs = append(goodsIDs, id); id%2 == 0 {
+			s.addEntry(id)
+			filled = append(filled, id)
+		}
+	}
+	require.Equal(t, filled, must.Get(s.WithEntries(t.Context(), goodsIDs))(t))
+	require.Empty(t, must.Get(s.WithEntries(t.Context(), nil))(t))
+}

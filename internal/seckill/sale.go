@@ -83,6 +83,15 @@ func DefaultRate() Rate {
 	}
 }
 
+// GoodsIDs returns the goods ids of sales.
+func GoodsIDs(sales []Sale) []int64 {
+	ids := make([]int64, len(sales))
+	for i, s := range sales {
+		ids[i] = s.GoodsID
+	}
+	return ids
+}
+
 // SameTerms reports whether what a merchant can change is the same, apart from the stock.
 func (s Sale) SameTerms(as Sale) bool {
 	return s.Status == as.Status && s.StartAt.Equal(as.StartAt) && s.EndAt.Equal(as.EndAt) &&

@@ -13,6 +13,9 @@ import (
 
 // Store reads the outbox and the pending reservations in Redis.
 type Store interface {
+	// WithEntries returns those of the goods that have outbox entries. It leaves out goods whose
+	// master does not answer, which is an error too.
+	WithEntries(ctx context.Context, goodsIDs []int64) ([]int64, error)
 	// Unconfirmed returns at most count entries of at least the given age by Redis' clock,
 	// oldest first.
 	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]Entry, error)

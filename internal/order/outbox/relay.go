@@ -47,11 +47,14 @@ func (r *Relay) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// relay publishes the old outbox entries of every live sale.
+// relay publishes the old outbox entries of every live sale. It reads only outboxes with entries:
+// thousands of sales may sell at the same time, and their outboxes are empty nearly always.
 func (r *Relay) relay(ctx context.Context) {
-	workers.Each(ctx, r.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
-		log := r.Log.With("goods_id", sale.GoodsID)
-		n, err := r.Publisher.PublishUnconfirmed(ctx, sale.GoodsID, relayAfter)
+	found, err := r.Publisher.Store.WithEntries(ctx, seckill.GoodsIDs(r.Live.Sales()))
+	workers.Warn(ctx, r.Log, "cannot read outboxes, retrying", err)
+	workers.Each(ctx, found, func(ctx context.Context, goodsID int64) {
+		log := r.Log.With("goods_id", goodsID)
+		n, err := r.Publisher.PublishUnconfirmed(ctx, goodsID, relayAfter)
 		if n > 0 {
 			log.InfoContext(ctx, "published entries of the outbox", "entries", n)
 		}

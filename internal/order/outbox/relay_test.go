@@ -22,6 +22,56 @@ import (
 
 type liveStore = livesales.Store
 
+// many are sales that sell now, all of which Redis can be asked about. One has an outbox entry.
+type many struct {
+	liveStore
+	outbox.Store
+	calls, read int
+}
+
+func (*many) LiveVersion(context.Context) (int64, error) { return 1, nil }
+
+func (*many) LiveGoods(context.Context) ([]seckill.Sale, error) {
+	sales := make([]seckill.Sale, 800)
+	for i := range sales {
+		sales[i].GoodsID = int64(i) + 1
+	}
+	return sales, nil
+}
+
+func (m *many) WithEntries(_ context.Context, goodsIDs []int64) ([]int64, error) {
+	m.calls++
+	return goodsIDs[6:7], nil
+}
+
+func (m *many) Unconfirmed(
+	_ context.Context, goodsID int64, _ time.Duration, _ int64,
+) ([]outbox.Entry, error) {
+	m.calls++
+	if goodsID == 7 {
+		m.read++
+	}
+	return nil, nil
+}
+
+// TestRelay_EmptyOutboxesShareACall counts the calls to Redis in ten seconds in which 800 sales may
+// have entries and one has some. Each round reads that one.
+func TestRelay_EmptyOutboxesShareACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &many{}
+		live := &livesales.List{Store: m, Log: slog.New(slog.DiscardHandler)}
+		live.Refresh(t.Context())
+		relay := outbox.Relay{
+			Live: live, Publisher: &outbox.Publisher{Store: m}, Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 9900*time.Millisecond)
+		defer cancel()
+		require.NoError(t, relay.Run(ctx))
+		require.Equal(t, 40, m.read)
+		require.Equal(t, 80, m.calls)
+	})
+}
+
 // twoShards is a list of one sale for each of two shards, and a Redis that has nothing pending.
 // While away is set it cannot reach the sale of shard 0.
 type twoShards struct {
@@ -40,11 +90,7 @@ func (*twoShards) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	return []seckill.Sale{of[0], of[1]}, nil
 }
 
-func (*twoShards) Unconfirmed(
-	context.Context, int64, time.Duration, int64,
-) ([]outbox.Entry, error) {
-	return nil, nil
-}
+func (*twoShards) WithEntries(context.Context, []int64) ([]int64, error) { return nil, nil }
 
 func (s *twoShards) PendingPages(
 	_ context.Context, goodsID, _ int64,
