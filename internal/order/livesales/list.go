@@ -63,7 +63,7 @@ const (
 	// restAfter is how long checks find nothing to do for a sale before it rests. It is less than
 	// the time between two checks of one of many sales.
 	restAfter = 20 * time.Second
-	// minPart is how many sales each check reads at least, so that a few are read in seconds.
+	// minPart is how many sales a part has at least, so that a few are read in seconds.
 	minPart = 20
 	// FullInterval is the longest time between two refreshes that read the rows.
 	FullInterval = time.Minute
@@ -194,7 +194,9 @@ func (l *List) AskedSales() []seckill.Sale {
 func (l *List) Check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
-	due := l.next()
+	l.mu.Lock()
+	due := Part(l.sales, &l.turn, checkParts)
+	l.mu.Unlock()
 	goodsIDs := make([]int64, len(due))
 	for i, s := range due {
 		goodsIDs[i] = s.GoodsID
@@ -207,12 +209,11 @@ func (l *List) Check(ctx context.Context) {
 	}
 }
 
-// next returns the sales whose turn it is.
-func (l *List) next() (due []*Sale) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for range min(max(minPart, len(l.sales)/checkParts+1), len(l.sales)) {
-		due, l.turn = append(due, l.sales[l.turn%len(l.sales)]), l.turn+1
+// Part returns the sales whose turn it is, and moves the turn on: minPart sales at least, and every
+// one in so many calls. Work for many sales at the same time then costs little more than for a few.
+func Part[S any](sales []S, turn *int, parts int) (due []S) {
+	for range min(max(minPart, len(sales)/parts+1), len(sales)) {
+		due, *turn = append(due, sales[*turn%len(sales)]), *turn+1
 	}
 	return due
 }

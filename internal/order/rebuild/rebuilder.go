@@ -66,7 +66,7 @@ func (r *Rebuilder) Rebuild(
 func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 	why := ""
 	err := r.locked(ctx, sale.GoodsID, func() error {
-		if why = r.reasonToRebuild(ctx, sale); why == "" {
+		if why = r.reasonsToRebuild(ctx, []seckill.Sale{sale})[sale.GoodsID]; why == "" {
 			return nil
 		}
 		_, err := r.rebuild(ctx, sale.GoodsID, why)
@@ -79,15 +79,31 @@ func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 	}
 }
 
-// reasonToRebuild returns the reason for a rebuild; "" if the sale needs none or Redis does not
-// answer. A closed sale needs one too, so that units of its unpaid orders can return.
-func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) string {
-	v, err := r.Redis.View(ctx, sale.GoodsID)
+// reasonsToRebuild returns the reasons for rebuilds, by goods id. There is none for a sale that
+// needs no rebuild or whose Redis does not answer. A closed sale needs one too, so that units of
+// its unpaid orders can return.
+func (r *Rebuilder) reasonsToRebuild(
+	ctx context.Context, sales []seckill.Sale,
+) map[int64]string {
+	limited, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
+	views, reasons := r.Redis.Views(limited, seckill.GoodsIDs(sales)), make(map[int64]string)
+	for _, sale := range sales {
+		if v, answered := views[sale.GoodsID]; answered {
+			if why := r.reasonToRebuild(ctx, sale, v); why != "" {
+				reasons[sale.GoodsID] = why
+			}
+		}
+	}
+	return reasons
+}
+
+func (r *Rebuilder) reasonToRebuild(
+	ctx context.Context, sale seckill.Sale, v seckill.View,
+) string {
 	switch {
-	case errors.Is(err, seckill.ErrNotLoaded):
+	case v.Gate == seckill.GateMissing:
 		return "Redis lost the sale"
-	case err != nil:
-		return ""
 	case v.Gate == seckill.GateLease:
 		return "Redis restarted or failed over"
 	case v.Gate == seckill.GateShut:

@@ -79,6 +79,9 @@ type Redis interface {
 	// View reads the current state of a sale; seckill.ErrNotLoaded, with Now set, if Redis lacks
 	// it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// Views reads sales, by goods id. It leaves out those whose master does not answer. The gate of
+	// a sale that Redis lacks is missing.
+	Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View
 	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one. It
 	// returns the lease of the master. The error is ErrFenced if Redis has a newer epoch.
 	Shut(ctx context.Context, goodsID, epoch int64) (lease string, err error)

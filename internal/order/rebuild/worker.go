@@ -17,6 +17,9 @@ import (
 
 const (
 	checkInterval = 200 * time.Millisecond
+	// checkParts rounds together check every sale, in 5 s.
+	checkParts = 25
+	checkChunk = 100 // sales that one pipeline reads
 	// maxWorking bounds the rebuilds of one process that work at a time. Most of them wait. With
 	// few, the next free slot comes soon for a sale that requests wait for.
 	maxWorking = 8
@@ -36,8 +39,10 @@ type Worker struct {
 }
 
 // Run works until ctx ends. Sales are rebuilt concurrently, so that none waits for the backlog of
-// another. Those that requests wait for are first. They are checked between the others, too: with
-// thousands of lost sales, one round of checks takes seconds.
+// another. Those that requests wait for are first. They have rounds of their own, because thousands
+// may be lost. Any other round checks a part of the sales, so that many that sell at the same time
+// take little of Redis. It checks all of them if one is lost, because a Redis loses its sales
+// together.
 func (w *Worker) Run(ctx context.Context) error {
 	w.Rebuilder.slots = newSlots(maxWorking, w.Live.Asked)
 	var asked, ongoing, others errgroup.Group
@@ -45,33 +50,35 @@ func (w *Worker) Run(ctx context.Context) error {
 	asked.SetLimit(min(maxAsked, most))
 	ongoing.SetLimit(min(maxOngoing, most))
 	others.SetLimit(min(maxOthers, most))
-	checkAsked := func(ctx context.Context) {
-		for _, sale := range w.Live.AskedSales() {
-			w.check(ctx, sale, &asked)
-		}
-	}
 	var rounds errgroup.Group
-	rounds.Go(func() error { return workers.Every(ctx, checkInterval, checkAsked) })
 	rounds.Go(func() error {
 		return workers.Every(ctx, checkInterval, func(ctx context.Context) {
-			now := time.Now()
-			for _, sale := range byUrgency(w.Live.Sales(), now) {
-				g := &others
-				if urgency(sale, now) == 0 {
-					g = &ongoing
-				}
-				w.check(ctx, sale, g)
+			w.rebuildLost(ctx, w.Live.AskedSales(), &asked)
+		})
+	})
+	rounds.Go(func() error {
+		turn := 0
+		return workers.Every(ctx, checkInterval, func(ctx context.Context) {
+			sales := w.Live.Sales()
+			if len(w.lost(ctx, livesales.Part(sales, &turn, checkParts))) > 0 {
+				first, later := byUrgency(sales, time.Now())
+				w.rebuildLost(ctx, first, &ongoing)
+				w.rebuildLost(ctx, later, &others)
 			}
 		})
 	})
 	return errors.Join(rounds.Wait(), asked.Wait(), ongoing.Wait(), others.Wait())
 }
 
-func byUrgency(sales []seckill.Sale, now time.Time) []seckill.Sale {
+// byUrgency returns the sales that sell now and the others, the upcoming ones first. It sorts sales.
+func byUrgency(sales []seckill.Sale, now time.Time) (ongoing, others []seckill.Sale) {
 	slices.SortStableFunc(sales, func(a, b seckill.Sale) int {
 		return cmp.Compare(urgency(a, now), urgency(b, now))
 	})
-	return sales
+	n, _ := slices.BinarySearchFunc(sales, 1, func(s seckill.Sale, others int) int {
+		return cmp.Compare(urgency(s, now), others)
+	})
+	return sales[:n], sales[n:]
 }
 
 // urgency is 0 for a sale that sells now, 1 for one that will, and 2 for one that is over.
@@ -85,13 +92,34 @@ func urgency(sale seckill.Sale, now time.Time) int {
 	return 0
 }
 
-// check starts a rebuild of a sale that needs one, unless this process already rebuilds it. If too
-// many are under way, a later check starts it.
-func (w *Worker) check(ctx context.Context, sale seckill.Sale, g *errgroup.Group) {
-	if _, running := w.running.LoadOrStore(sale.GoodsID, true); running {
-		return
+// lost returns those of the sales that need a rebuild and have none in this process.
+func (w *Worker) lost(ctx context.Context, sales []seckill.Sale) []seckill.Sale {
+	idle := slices.DeleteFunc(slices.Clone(sales), func(s seckill.Sale) bool {
+		_, running := w.running.Load(s.GoodsID)
+		return running
+	})
+	reasons := w.Rebuilder.reasonsToRebuild(ctx, idle)
+	return slices.DeleteFunc(idle, func(s seckill.Sale) bool { return reasons[s.GoodsID] == "" })
+}
+
+// rebuildLost starts rebuilds of those of the sales that need one. If too many are under way, a
+// later round starts the others.
+func (w *Worker) rebuildLost(ctx context.Context, sales []seckill.Sale, g *errgroup.Group) {
+	for some := range slices.Chunk(sales, checkChunk) {
+		for _, sale := range w.lost(ctx, some) {
+			if !w.start(ctx, sale, g) {
+				return
+			}
+		}
 	}
-	started := w.Rebuilder.reasonToRebuild(ctx, sale) != "" && g.TryGo(func() error {
+}
+
+// start starts a rebuild, unless too many are under way.
+func (w *Worker) start(ctx context.Context, sale seckill.Sale, g *errgroup.Group) bool {
+	if _, running := w.running.LoadOrStore(sale.GoodsID, true); running {
+		return true
+	}
+	started := g.TryGo(func() error {
 		defer w.running.Delete(sale.GoodsID)
 		w.Rebuilder.rebuildIfNeeded(ctx, sale)
 		return nil
@@ -99,4 +127,5 @@ func (w *Worker) check(ctx context.Context, sale seckill.Sale, g *errgroup.Group
 	if !started {
 		w.running.Delete(sale.GoodsID)
 	}
+	return started
 }

@@ -20,9 +20,11 @@ import (
 type lostSales struct {
 	Store
 	sales []seckill.Sale
-	asked []int64 // goods ids that requests wait for
+	asked []int64        // goods ids that requests wait for
+	well  map[int64]bool // goods ids of sales that Redis has
 	mu    sync.Mutex
 	shut  []int64
+	views int // that were read
 }
 
 // lostRedis is the Redis of lostSales.
@@ -39,11 +41,24 @@ func (*lostSales) LiveVersion(context.Context) (int64, error) { return 0, nil }
 
 func (*lostSales) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
 
-func (lostRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
-	return seckill.View{Gate: seckill.GateLease, Sale: seckill.Sale{GoodsID: goodsID}}, nil
+func (r lostRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
+	return r.Views(nil, []int64{goodsID})[goodsID], nil
 }
 
-func (lostRedis) Views(context.Context, []int64) map[int64]seckill.View { return nil }
+func (r lostRedis) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {
+	r.lost.mu.Lock()
+	defer r.lost.mu.Unlock()
+	r.lost.views += len(goodsIDs)
+	views := make(map[int64]seckill.View, len(goodsIDs))
+	for _, id := range goodsIDs {
+		v := seckill.View{Gate: seckill.GateLease, Sale: seckill.Sale{GoodsID: id}}
+		if r.lost.well[id] {
+			v.Gate = seckill.GateOpen
+		}
+		views[id] = v
+	}
+	return views
+}
 
 func (r lostRedis) EndedRests(context.Context) ([]int64, error) { return r.lost.asked, nil }
 
@@ -141,6 +156,32 @@ func TestWorker_MostBoundsTheRebuildsUnderWay(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, l.order(), most+1)
 		require.Contains(t, l.order(), int64(100))
+	})
+}
+
+// TestWorker_ManySalesCostAsMuchAsFew counts the views that are read in ten seconds while 800 sales
+// sell, and checks that all sales are rebuilt soon after Redis has lost them.
+func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sales = 800
+		l := &lostSales{well: make(map[int64]bool)}
+		for id := range int64(sales) {
+			l.sales = append(l.sales, seckill.Sale{
+				GoodsID: id + 1, Status: seckill.Exposed, StartAt: time.Now().Add(-time.Hour),
+				EndAt: time.Now().Add(time.Hour),
+			})
+			l.well[id+1] = true
+		}
+		l.run(t, 0)
+		time.Sleep(10 * time.Second)
+		l.mu.Lock()
+		views := l.views
+		clear(l.well)
+		l.mu.Unlock()
+		require.Less(t, views, 3000)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, l.order(), sales)
 	})
 }
 
