@@ -80,6 +80,8 @@ type Stores struct {
 type Redis interface {
 	// View reads the current state of a sale; seckill.ErrNotLoaded if Redis lacks it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// Views reads sales, by goods id. It leaves out those whose master does not answer.
+	Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View
 	// UpdateSale writes status, window, limit and rate, unless Redis has a newer version of them;
 	// ErrNotLoaded if Redis lacks the sale's epoch. A load of an older version is then refused.
 	UpdateSale(ctx context.Context, sale seckill.Sale) error

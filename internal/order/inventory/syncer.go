@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
@@ -15,10 +16,14 @@ import (
 type ChangeSyncer struct {
 	Stores
 	Live *livesales.List
+
+	turn int // in sales, of the next comparison
 }
 
 const (
 	syncInterval = time.Second
+	// syncParts rounds together compare every sale, in 10 s.
+	syncParts = 10
 	// cutAfter is the age from which a cut counts as abandoned. The service stops earlier.
 	cutAfter = 5 * time.Second
 	cutChunk = 100
@@ -64,15 +69,19 @@ func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
 	}
 }
 
-// syncFields writes the fields in which Redis differs from MySQL. The list of live sales may be a
-// second old, so syncSale reads the row again before it writes.
+// syncFields writes the fields in which Redis differs from MySQL, of the sales whose turn it is. The
+// list of live sales may be a second old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) {
-	workers.Each(ctx, s.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
-		v, err := s.Redis.View(ctx, sale.GoodsID)
-		if err != nil || v.Epoch != sale.Epoch || v.SameTerms(sale) {
+	due := livesales.Part(s.Live.Sales(), &s.turn, syncParts)
+	limited, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
+	views := s.Redis.Views(limited, seckill.GoodsIDs(due))
+	workers.Each(ctx, due, func(ctx context.Context, sale seckill.Sale) {
+		v, answered := views[sale.GoodsID]
+		if !answered || v.Epoch != sale.Epoch || v.SameTerms(sale) {
 			return // the rebuilder restores what Redis lost
 		}
-		err = s.syncSale(ctx, sale.GoodsID)
+		err := s.syncSale(ctx, sale.GoodsID)
 		workers.Warn(ctx, s.Log, "redis lacks a change, trying again", err,
 			"goods_id", sale.GoodsID)
 	})
