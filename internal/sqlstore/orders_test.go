@@ -105,6 +105,13 @@ func (h fixture) TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 	must.Get(h.Pay(sale.GoodsID, sns[1], today))(t)
 	require.Empty(t,
 		must.Get(h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100))(t))
+	other := h.exposed(20, 5)
+	overdue := func(at time.Time) []int64 {
+		goodsIDs := []int64{other.GoodsID, sale.GoodsID, sale.GoodsID + 1000}
+		return must.Get(h.Overdue(t.Context(), goodsIDs, at))(t)
+	}
+	require.Empty(t, overdue(today.Add(-time.Second)))
+	require.Equal(t, []int64{sale.GoodsID}, overdue(today))
 	now := today.Add(2 * time.Minute)
 	first := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 1))(t)
 	require.Len(t, first, 1)
@@ -113,6 +120,7 @@ func (h fixture) TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 	rest := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 100))(t)
 	require.Len(t, rest, 1, "only the unpaid overdue order expires")
 	require.Equal(t, sns[2], rest[0].OrderSn)
+	require.Empty(t, overdue(now))
 	o := h.order(sale.GoodsID, sns[2])
 	require.Equal(t, order.Expired, o.Status)
 	require.Equal(t, now, o.ClosedAt)

@@ -64,14 +64,32 @@ func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payme
 	return list
 }
 
+// Overdue returns those of the goods that have a created order whose payment was due at now or
+// earlier. It reads one entry of the index orders_due for each goods, however many orders are due.
+func (s *Store) Overdue(
+	ctx context.Context, goodsIDs []int64, now time.Time,
+) (overdue []int64, err error) {
+	for part := range slices.Chunk(goodsIDs, chunkOf(s.db)) {
+		var found []int64
+		err := s.read(ctx).Model(&saleRow{}).Where("goods_id IN ?", part).
+			Where(`(SELECT o.pay_by FROM orders o WHERE o.goods_id = sales.goods_id AND o.status = ?
+				ORDER BY o.pay_by LIMIT 1) <= ?`, order.Created, now.UnixMilli()).
+			Pluck("goods_id", &found).Error
+		if err != nil {
+			return overdue, wrapError("find sales with overdue orders", err)
+		}
+		overdue = append(overdue, found...)
+	}
+	return overdue, nil
+}
+
 // ExpireDue expires created orders of a goods whose payment was due at now or earlier, at most
 // limit, the longest overdue first. The same transaction returns their units. It returns their
 // stock moves.
 func (s *Store) ExpireDue(
 	ctx context.Context, goodsID int64, now time.Time, limit int,
 ) ([]order.StockMove, error) {
-	// Read without a lock, so that a goods with nothing to expire does not lock its hot row. Most
-	// sales have nothing to expire most of the time.
+	// Read without a lock, so that a goods with nothing to expire does not lock its hot row.
 	var due []string
 	err := s.read(ctx).Model(&orderRow{}).
 		Where("goods_id = ? AND status = ?", goodsID, order.Created).

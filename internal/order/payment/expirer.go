@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
@@ -31,18 +30,17 @@ func (e *Expirer) Run(ctx context.Context) error {
 	return workers.Every(ctx, expireEvery, e.runOnce)
 }
 
+// runOnce asks for all sales together whose orders are due: most have none most of the time.
 func (e *Expirer) runOnce(ctx context.Context) {
-	workers.Each(ctx, e.Live.Sales(), func(ctx context.Context, sale seckill.Sale) {
-		moves, err := e.expireDue(ctx, sale.GoodsID)
-		workers.Warn(ctx, e.Log, "can't expire orders, will retry", err, "goods_id", sale.GoodsID)
+	now, err := e.Store.Now(ctx)
+	var overdue []int64
+	if err == nil {
+		overdue, err = e.Store.Overdue(ctx, seckill.GoodsIDs(e.Live.Sales()), now)
+	}
+	workers.Warn(ctx, e.Log, "cannot find overdue orders, retrying", err)
+	workers.Each(ctx, overdue, func(ctx context.Context, goodsID int64) {
+		moves, err := e.Store.ExpireDue(ctx, goodsID, now, expireChunk)
+		workers.Warn(ctx, e.Log, "can't expire orders, will retry", err, "goods_id", goodsID)
 		e.Releaser.Release(ctx, moves)
 	})
-}
-
-func (e *Expirer) expireDue(ctx context.Context, goodsID int64) ([]order.StockMove, error) {
-	now, err := e.Store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.Store.ExpireDue(ctx, goodsID, now, expireChunk)
 }

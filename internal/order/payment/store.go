@@ -31,6 +31,8 @@ type Store interface {
 	CancelForMerchant(
 		ctx context.Context, goodsID int64, orderSn string, from order.Status, now time.Time,
 	) (Cancellation, error)
+	// Overdue returns those of the sales that have unpaid orders which are due.
+	Overdue(ctx context.Context, goodsIDs []int64, now time.Time) ([]int64, error)
 	// ExpireDue expires at most limit unpaid orders of a sale that are due, in one transaction.
 	ExpireDue(
 		ctx context.Context, goodsID int64, now time.Time, limit int,
