@@ -140,3 +140,20 @@ func remindsOfTheStart(t *testing.T, h fixture) {
 		ask[string](v, `sessionStorage.notes`))
 	require.Empty(t, ask[[]string](v, `Object.keys(localStorage).filter((k) => k.startsWith('remind:'))`))
 }
+
+// TestItem_OffersNoReminderAfterTheStart opens the page of a coming sale, which then starts.
+func TestItem_OffersNoReminderAfterTheStart(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{title: kettle, start: time.Hour, end: 2 * time.Hour})
+	v := h.buyer(t, 154, "")
+	v.open("/s/" + goods)
+	v.sees(".about", "Remind me before the start")
+	var changed json.RawMessage
+	start := map[string]time.Time{"startAt": time.Now().UTC().Add(-time.Second)}
+	require.NoError(t, h.client(t, seckill.Merchant, 1).
+		Do(t.Context(), "PATCH", "/admin/sales/"+goods, start, &changed))
+	v.sees(".card", "On sale")
+	v.becomes("no reminder is offered", `!['a[download]', '#remind', '#remind-say'].some((e) =>
+		document.querySelector('.about ' + e).checkVisibility())`)
+}

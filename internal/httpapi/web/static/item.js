@@ -39,5 +39,11 @@ async function load() {
   return 0;
 }
 
-keepLive(() => [counter], load);
+/** Hides the reminders of a start that has passed. */
+function hideReminders() {
+  const reminders = document.getElementById('reminders');
+  if (reminders) reminders.hidden = card.dataset.phase !== 'upcoming';
+}
+
+keepLive(() => [counter], load, hideReminders);
 if (document.documentElement.dataset.role === 'buyer') loadOrders();
