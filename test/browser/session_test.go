@@ -128,7 +128,7 @@ func TestConsole_SameFormAgainIsOneRequest(t *testing.T) {
 	v.becomes("given up", `document.querySelector('#topup [data-part=say]').textContent !== ''`)
 	v.run(`window.lose = false`)
 	v.press("#topup button[value=yes]")
-	v.sees("#say", "Done: the new units are on sale.")
+	v.sees("#say", "Done: the number of units has changed.")
 	total := func() (s struct{ Total int64 }) {
 		require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), "GET", "/admin/sales/"+goods, nil, &s))
 		return s
@@ -138,4 +138,10 @@ func TestConsole_SameFormAgainIsOneRequest(t *testing.T) {
 	v.press("#topup button[value=yes]")
 	v.becomes("changed", `!document.getElementById('topup').open`)
 	require.EqualValues(t, 250, total().Total)
+	v.press("[data-open=topup]")
+	v.fill("#t-n", "-50")
+	v.press("#topup button[value=yes]")
+	v.becomes("changed", `!document.getElementById('topup').open`)
+	v.sees("#say", "Done: the number of units has changed.") // no unit is new
+	require.EqualValues(t, 200, total().Total)
 }

@@ -101,7 +101,7 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei.press("[data-open=topup]")
 	mei.fill("#t-n", "2")
 	mei.press("#topup button[value=yes]")
-	mei.sees("#say", "the new units are on sale")
+	mei.sees("#say", "the number of units has changed")
 	mei.sees("[data-part=total]", "3")
 	loser.buys(goods, won)
 	loser.cancels(goods)
