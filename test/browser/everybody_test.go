@@ -217,3 +217,52 @@ func TestReport_FitsAPhone(t *testing.T) {
 	v.sees("body", "FAIL: ")
 	v.fitsEverybody("a load report")
 }
+
+// TestPages_WriteRightToLeftTextInItsOrder shows a title, an address and a buyer's name in Arabic.
+func TestPages_WriteRightToLeftTextInItsOrder(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{title: "غلاية كهربائية!"})
+	buyer := h.enters(t, desktop, seckill.Buyer, 160, "أحمد")
+	buyer.open("/")
+	buyer.buys(goods, won)
+	buyer.endsLeft("#orders-list h3 a")
+	buyer.endsLeft(card(goods) + " h3 a")
+	buyer.becomes("the title is above the price", fmt.Sprintf(`((title, price) =>
+		Math.abs(title.firstChild.getBoundingClientRect().left - price.getBoundingClientRect().left) < 2
+	)(...document.querySelectorAll('%[1]s h3, %[1]s .price'))`, card(goods)))
+	buyer.press("#orders-list h3 a")
+	buyer.sees("#steps [aria-current]", "Address")
+	for field, text := range map[string]string{
+		"name": "أحمد!", "line1": "1 High Street", "city": "London", "country": "GB",
+	} {
+		buyer.fill("#a-"+field, text)
+	}
+	buyer.press("#where button")
+	buyer.sees("#say", "The address is saved.")
+	buyer.endsLeft("#address address p")
+	buyer.endsLeft("#receipt-head a")
+	mei := h.enters(t, desktop, seckill.Merchant, 1, "Mei")
+	mei.endsLeft("#sales h2")
+	mei.open("/console/sales/" + goods)
+	mei.endsLeft("h1")
+	mei.sees("#bought td:nth-child(3)", "(160)")
+	require.False(t, mei.is(leftEnd("#bought td:nth-child(3)")), "the number follows the name")
+	mei.press("#bought a")
+	mei.endsLeft("#order .facts a")
+}
+
+// endsLeft waits until the last character of an element's text is left of the first.
+func (v *visitor) endsLeft(selector string) {
+	v.t.Helper()
+	v.becomes(selector+" ends at the left", leftEnd(selector))
+}
+
+// leftEnd is the script that reports whether an element's text ends left of where it begins.
+func leftEnd(selector string) string {
+	return fmt.Sprintf(`((text) => {
+		const at = (i) => { const r = document.createRange(); r.setStart(text, i);
+			r.setEnd(text, i + 1); return r.getBoundingClientRect().left; };
+		return text?.length > 2 && at(text.length - 1) < at(text.data.search(/\p{L}/u));
+	})(document.querySelector(%q)?.firstChild)`, selector)
+}

@@ -275,11 +275,14 @@ async function loadBought(more) {
 /** The table's headings, which a phone shows beside the cells. */
 const headings = [...document.querySelectorAll('thead th')].map((th) => th.textContent);
 
+/** A text of either direction, which does not reorder what follows it. */
+const isolated = (text) => `\u2068${text}\u2069`;
+
 function orderRow(o) {
   const row = document.createElement('tr');
   row.dataset.status = o.status;
   const when = o.createdAt ? moment(o.createdAt) : '';
-  for (const [text, name] of [[when], [o.orderSn, 'number'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, o.currency ?? sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
+  for (const [text, name] of [[when], [o.orderSn, 'number'], [`${isolated(o.name || '–')} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount, o.currency ?? sale?.currency), 'n'], [t(`status.${o.status}`), 'chip']]) {
     const cell = row.insertCell();
     cell.dataset.label = headings[row.cells.length - 1];
     const inner = name === 'number' ? orderNumber(text, cell) : name === 'chip' ? document.createElement('span') : cell;
