@@ -77,7 +77,7 @@ func (k *Keys) Sign(
 	p.Check(!kind.Required(), "kind", "must be shared or single")
 	p.Check(count < 1 || count > MaxCount, "count", "must be 1 to %d", MaxCount)
 	p.Check(!expires.IsZero() && (hours < 1 || hours >= 1<<endBits), "expires",
-		"must be a time of the years 1970 to 2089")
+		"must be a time of the years 1970 to 2088")
 	if err := p.Err(); err != nil {
 		return nil, time.Time{}, err
 	}

@@ -126,6 +126,9 @@ func TestSign_RefusesWhatNoCodeCanHave(t *testing.T) {
 	require.ErrorContains(t, err, "count")
 	_, _, err = keys.Sign(goods, seckill.SingleCodes, time.Unix(-1, 0), 1)
 	require.ErrorContains(t, err, "expires")
+	sign(t, keys, seckill.SingleCodes, time.Date(2088, 12, 31, 23, 59, 59, 0, time.UTC), 1)
+	_, _, err = keys.Sign(goods, seckill.SingleCodes, time.Date(2089, 11, 11, 0, 0, 0, 0, time.UTC), 1)
+	require.ErrorContains(t, err, "the years 1970 to 2088")
 }
 
 // FuzzParse checks that a text that parses is the code of its content in one spelling, and that
