@@ -205,3 +205,22 @@ func (w *waiting) asleep() {
 	w.press(card(w.goods) + " .buy")
 	w.says(w.yours)
 }
+
+// TestLine_CountsTheBuyerWhoJoins has a buyer join whom the public state does not count yet.
+func TestLine_CountsTheBuyerWhoJoins(t *testing.T) {
+	t.Parallel()
+	h := standalone(t)
+	goods := h.sells(t, sale{
+		title: "A thing with a line", admission: string(seckill.ByWaitingRoom),
+		start: time.Hour, end: 2 * time.Hour,
+	})
+	v := h.buyer(t, 590, `window.meddle = async (path, options, real) => {
+		if (!path.endsWith('/waiting-room') || options.method !== 'GET') return null;
+		const answer = await (await real(path, options)).json();
+		answer.data.joined = 0;
+		return Response.json(answer);
+	};`)
+	v.open("/s/" + goods)
+	v.press(card(goods) + " .buy")
+	v.sees(card(goods)+" .line", "1 in the line.")
+}

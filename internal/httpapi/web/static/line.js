@@ -40,7 +40,8 @@ export function showWay(card, place, line) {
   const [bar, text, check] = box.children;
   bar.hidden = !place.position;
   if (place.position) bar.value = Math.min(100, 100 * line.admitted / place.position);
-  const where = place.position ? t('line.position', {n: count(place.position)}) : t('line.joined', {n: count(line.joined)});
+  // The public state may be a second older than the place.
+  const where = place.position ? t('line.position', {n: count(place.position)}) : t('line.joined', {n: count(Math.max(line.joined, place.number))});
   check.hidden = !place.position;
   check.href = `/s/${card.dataset.goods}/draw?number=${place.number}`;
   put(check, t('draw.link'));
