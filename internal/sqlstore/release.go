@@ -71,10 +71,10 @@ func (s *Store) Overdue(
 ) (overdue []int64, err error) {
 	for part := range slices.Chunk(goodsIDs, chunkOf(s.db)) {
 		var found []int64
-		err := s.read(ctx).Model(&saleRow{}).Where("goods_id IN ?", part).
-			Where(`(SELECT o.pay_by FROM orders o WHERE o.goods_id = sales.goods_id AND o.status = ?
-				ORDER BY o.pay_by LIMIT 1) <= ?`, order.Created, now.UnixMilli()).
-			Pluck("goods_id", &found).Error
+		err := s.read(ctx).Raw(`SELECT s.goods_id FROM sales s WHERE s.goods_id IN ? AND
+			(SELECT o.pay_by FROM orders o WHERE o.goods_id = s.goods_id AND o.status = ?
+			ORDER BY o.pay_by LIMIT 1) <= ?`, part, order.Created, now.UnixMilli()).
+			Scan(&found).Error
 		if err != nil {
 			return overdue, wrapError("find sales with overdue orders", err)
 		}
