@@ -40,9 +40,7 @@ type Worker struct {
 
 // Run works until ctx ends. Sales are rebuilt concurrently, so that none waits for the backlog of
 // another. Those that requests wait for are first. They have rounds of their own, because thousands
-// may be lost. Any other round checks a part of the sales, so that many that sell at the same time
-// take little of Redis. It checks all of them if one is lost, because a Redis loses its sales
-// together.
+// may be lost.
 func (w *Worker) Run(ctx context.Context) error {
 	w.Rebuilder.slots = newSlots(maxWorking, w.Live.Asked)
 	var asked, ongoing, others errgroup.Group
@@ -52,22 +50,43 @@ func (w *Worker) Run(ctx context.Context) error {
 	others.SetLimit(min(maxOthers, most))
 	var rounds errgroup.Group
 	rounds.Go(func() error {
-		return workers.Every(ctx, checkInterval, func(ctx context.Context) {
-			w.rebuildLost(ctx, w.Live.AskedSales(), &asked)
+		return w.runRounds(ctx, w.Live.AskedSales, func(sales []seckill.Sale) {
+			w.rebuildLost(ctx, sales, &asked)
 		})
 	})
 	rounds.Go(func() error {
-		turn := 0
-		return workers.Every(ctx, checkInterval, func(ctx context.Context) {
-			sales := w.Live.Sales()
-			if len(w.lost(ctx, livesales.Part(sales, &turn, checkParts))) > 0 {
-				first, later := byUrgency(sales, time.Now())
-				w.rebuildLost(ctx, first, &ongoing)
-				w.rebuildLost(ctx, later, &others)
-			}
+		return w.runRounds(ctx, w.Live.Sales, func(sales []seckill.Sale) {
+			first, later := byUrgency(sales, time.Now())
+			w.rebuildLost(ctx, first, &ongoing)
+			w.rebuildLost(ctx, later, &others)
 		})
 	})
 	return errors.Join(rounds.Wait(), asked.Wait(), ongoing.Wait(), others.Wait())
+}
+
+// runRounds checks the sales of a list that are new in it and a part of the others, so that many
+// that sell at the same time take little of Redis. If one is lost it rebuilds all that are, because
+// a Redis loses its sales together.
+func (w *Worker) runRounds(
+	ctx context.Context, list func() []seckill.Sale, rebuild func(sales []seckill.Sale),
+) error {
+	turn, known := 0, map[int64]bool{}
+	return workers.Every(ctx, checkInterval, func(ctx context.Context) {
+		sales, before := list(), known
+		known = make(map[int64]bool, len(sales))
+		due := livesales.Part(sales, &turn, checkParts)
+		for _, s := range sales {
+			if known[s.GoodsID] = true; !before[s.GoodsID] {
+				due = append(due, s)
+			}
+		}
+		for some := range slices.Chunk(due, checkChunk) {
+			if len(w.lost(ctx, some)) > 0 {
+				rebuild(sales)
+				return
+			}
+		}
+	})
 }
 
 // byUrgency returns the sales that sell now and the others, the upcoming ones first. It sorts sales.

@@ -60,7 +60,11 @@ func (r lostRedis) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.
 	return views
 }
 
-func (r lostRedis) EndedRests(context.Context) ([]int64, error) { return r.lost.asked, nil }
+func (r lostRedis) EndedRests(context.Context) ([]int64, error) {
+	r.lost.mu.Lock()
+	defer r.lost.mu.Unlock()
+	return r.lost.asked, nil
+}
 
 func (lostRedis) LockRebuild(
 	context.Context, int64, time.Duration,
@@ -193,25 +197,28 @@ func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
 	}
 }
 
-// TestWorker_NewlyAskedSaleIsCheckedAtOnce checks that a lost sale is rebuilt within a second of the
-// request that asks for it, although many others are asked for that Redis has.
+// TestWorker_NewlyAskedSaleIsCheckedAtOnce checks that each lost sale is rebuilt within a second of
+// the request that asks for it, although many are asked for that Redis has.
 func TestWorker_NewlyAskedSaleIsCheckedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const sales = 800
+		const sales, lost = 800, 10
 		l := &lostSales{well: make(map[int64]bool)}
 		for id := range int64(sales) {
 			l.sales = append(l.sales, seckill.Sale{GoodsID: id + 1, Status: seckill.Exposed})
-			l.well[id+1] = true
-			l.asked = append(l.asked, id+1)
+			if l.well[id+1] = true; id < sales-lost {
+				l.asked = append(l.asked, id+1)
+			}
 		}
-		l.asked = l.asked[1:]
 		l.run(t, 0)
-		for range 10 {
-			time.Sleep(10 * time.Second)
+		for id := int64(sales - lost + 1); id <= sales; id++ {
+			time.Sleep(time.Minute)
 			l.mu.Lock()
-			delete(l.well, l.asked[0]-1)
-			l.asked = append([]int64{l.asked[0] - 1}, l.asked...)
+			l.asked = append(l.asked, id)
+			delete(l.well, id)
 			l.mu.Unlock()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.Contains(t, l.order(), id)
 		}
 	})
 }
