@@ -32,8 +32,9 @@ type Admitter struct {
 
 const (
 	admitInterval = 100 * time.Millisecond
-	// saveInterval is the time between two saves of a line that stands still.
-	saveInterval  = time.Second
+	// saveInterval is the time between two saves of a line that stands still, and between two steps
+	// in which nobody can be called. It is a second, with half a tick for one that comes early.
+	saveInterval  = time.Second - admitInterval/2
 	endedInterval = 10 * time.Second // between two steps of a line that has ended
 	// failedPause is the time without MySQL after it failed.
 	failedPause = 2 * time.Second
@@ -51,8 +52,9 @@ const (
 type line struct {
 	moving sync.Mutex // held by a step; guards the fields up to the next lock
 	lastDraw
-	stepped time.Time // when Redis answered last
-	ended   time.Time // the end of the sale that Redis' clock had passed then; zero before
+	stepped time.Time     // when Redis answered last
+	ended   time.Time     // the end of the sale that Redis' clock had passed then; zero before
+	quiet   time.Duration // for which nobody can be called since
 
 	keeping   sync.Mutex // held while MySQL keeps the line; guards the rest
 	saves     spacing
@@ -82,7 +84,21 @@ func (p *spacing) do(interval time.Duration, times time.Duration, work func() er
 // pauses reports whether a line needs no step now. Redis' clock alone decides about the end of a
 // sale, and may be set back.
 func (l *line) pauses(sale seckill.Sale) bool {
-	return l.ended.Equal(sale.EndAt) && time.Since(l.stepped) < endedInterval
+	return time.Since(l.stepped) < l.quiet ||
+		l.ended.Equal(sale.EndAt) && time.Since(l.stepped) < endedInterval
+}
+
+// quietFor is for how long nobody of a line can be called: until the start, or while nobody is in
+// line, or no unit is left and none is promised. A platform has many such lines at the same time. A
+// buyer who joins, or a unit that returns, waits for the next step, a second at most.
+func quietFor(sale seckill.Sale, s State) time.Duration {
+	if early := sale.StartAt.Sub(s.Now); early > 0 {
+		return min(early, saveInterval)
+	}
+	if s.Called == 0 && (s.Admitted >= s.Joined || s.Available == 0) {
+		return saveInterval
+	}
+	return 0
 }
 
 // Run works until ctx ends.
@@ -155,7 +171,8 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 	if err != nil {
 		return State{}, err
 	}
-	if l.stepped, l.ended = time.Now(), (time.Time{}); !state.Now.Before(sale.EndAt) {
+	l.stepped, l.ended, l.quiet = time.Now(), time.Time{}, 0
+	if !state.Now.Before(sale.EndAt) {
 		l.ended = sale.EndAt
 	}
 	if state.Gate == seckill.GateOpen && !state.Ready() {
@@ -170,7 +187,7 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 	if err == nil {
 		var called State
 		if called, err = a.call(ctx, sale, l, state); err == nil {
-			state = called
+			state, l.quiet = called, quietFor(sale, called)
 		}
 	}
 	if a.Moved != nil && state.Ready() {

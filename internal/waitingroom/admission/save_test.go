@@ -21,10 +21,14 @@ type memory struct {
 	admission.Store
 	t     *testing.T
 	state admission.State
+	start time.Time       // of the sale
 	sleep time.Duration   // the next save sleeps
 	moves []time.Duration // since the start, when the next call moves the line
 	began time.Time
 	saved []save
+	steps []time.Duration // since the start, when Redis was asked
+	// change changes the line ten seconds after the start; may be nil.
+	change func(*admission.State)
 }
 
 // save is a watermark, and when MySQL got it.
@@ -33,7 +37,14 @@ type save struct {
 	after    time.Duration
 }
 
-func (m *memory) Room(context.Context, int64) (admission.State, error) { return m.state, nil }
+func (m *memory) Room(context.Context, int64) (admission.State, error) {
+	m.steps = append(m.steps, time.Since(m.began))
+	if m.state.Now = time.Now(); m.change != nil && time.Since(m.began) >= 10*time.Second {
+		m.change(&m.state)
+		m.change = nil
+	}
+	return m.state, nil
+}
 
 func (m *memory) Admit(context.Context, int64, admission.Call) (admission.State, error) {
 	m.state.Calls++
@@ -86,6 +97,50 @@ func TestAdmitter_SavesSoonAfterASleep(t *testing.T) {
 	})
 }
 
+// TestAdmitter_QuietLinesStepOnceASecond checks lines in which no buyer can be called: before the
+// start, without anybody in line, and sold out. They are saved each second. The start ends the
+// quiet, and so does a buyer who joins and a unit that returns.
+func TestAdmitter_QuietLinesStepOnceASecond(t *testing.T) {
+	for name, line := range map[string]struct {
+		start         time.Duration
+		quiet, change func(s *admission.State)
+	}{
+		"upcoming": {start: 10250 * time.Millisecond, quiet: func(*admission.State) {}},
+		"empty": {
+			quiet:  func(s *admission.State) { s.Admitted = s.Joined },
+			change: func(s *admission.State) { s.Joined++ },
+		},
+		"sold out": {
+			quiet:  func(s *admission.State) { s.Available = 0 },
+			change: func(s *admission.State) { s.Available = 1 },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(t)
+				m.start, m.change = m.began.Add(line.start), line.change
+				line.quiet(&m.state)
+				m.admit(11250 * time.Millisecond)
+				quiet, saved := 0, 0
+				for _, at := range m.steps {
+					if at <= 10*time.Second {
+						quiet++
+					}
+				}
+				for _, s := range m.saved {
+					if s.after <= 10*time.Second {
+						saved++
+					}
+				}
+				require.Equal(t, []int{11, 11}, []int{quiet, saved})
+				after := m.steps[quiet:]
+				require.GreaterOrEqual(t, len(after), 10)
+				require.Less(t, after[0], 10400*time.Millisecond)
+			})
+		})
+	}
+}
+
 // newMemory returns a line that moves at times since now.
 func newMemory(t *testing.T, moves ...time.Duration) *memory {
 	t.Helper()
@@ -93,7 +148,8 @@ func newMemory(t *testing.T, moves ...time.Duration) *memory {
 		t: t, began: time.Now(), moves: moves,
 		state: admission.State{
 			Lease: "a/1", SaleLease: "a/1", Gate: seckill.GateOpen, Granted: 1 << 20, Joined: 9,
-			Seed: waitingroom.NewSeed().Hex(), DrawSize: 9, Now: time.Now(),
+			Available: 9,
+			Seed:      waitingroom.NewSeed().Hex(), DrawSize: 9, Now: time.Now(),
 		},
 	}
 	seed, err := waitingroom.ParseSeed(m.state.Seed)
@@ -107,7 +163,7 @@ func (m *memory) admit(while time.Duration) {
 	m.t.Helper()
 	sale := seckill.Sale{
 		Admission: seckill.ByWaitingRoom, Status: seckill.Exposed, PerBuyerLimit: 1,
-		EndAt: time.Now().Add(time.Hour),
+		StartAt: m.start, EndAt: time.Now().Add(time.Hour),
 	}
 	a := admission.Admitter{
 		Redis: m, Store: m, Log: slog.New(slog.DiscardHandler),
