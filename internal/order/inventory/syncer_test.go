@@ -48,8 +48,8 @@ func (*manySales) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
 	return sale(goodsID), nil
 }
 
-func (m *manySales) View(_ context.Context, goodsID int64) (seckill.View, error) {
-	return m.Views(nil, []int64{goodsID})[goodsID], nil
+func (m *manySales) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+	return m.Views(ctx, []int64{goodsID})[goodsID], nil
 }
 
 func (m *manySales) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {

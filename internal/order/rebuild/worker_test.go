@@ -41,8 +41,8 @@ func (*lostSales) LiveVersion(context.Context) (int64, error) { return 0, nil }
 
 func (*lostSales) HasUnpaid(context.Context, int64) (bool, error) { return false, nil }
 
-func (r lostRedis) View(_ context.Context, goodsID int64) (seckill.View, error) {
-	return r.Views(nil, []int64{goodsID})[goodsID], nil
+func (r lostRedis) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+	return r.Views(ctx, []int64{goodsID})[goodsID], nil
 }
 
 func (r lostRedis) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {
