@@ -95,7 +95,7 @@ func quietFor(sale seckill.Sale, s State) time.Duration {
 	if early := sale.StartAt.Sub(s.Now); early > 0 {
 		return min(early, saveInterval)
 	}
-	if s.Called == 0 && (s.Admitted >= s.Joined || s.Available == 0) {
+	if s.Admitted >= s.Joined || s.Available+s.Called == 0 {
 		return saveInterval
 	}
 	return 0

@@ -107,7 +107,7 @@ func TestAdmitter_QuietLinesStepOnceASecond(t *testing.T) {
 	}{
 		"upcoming": {start: 10250 * time.Millisecond, quiet: func(*admission.State) {}},
 		"empty": {
-			quiet:  func(s *admission.State) { s.Admitted = s.Joined },
+			quiet:  func(s *admission.State) { s.Admitted, s.Called = s.Joined, 1 },
 			change: func(s *admission.State) { s.Joined++ },
 		},
 		"sold out": {
