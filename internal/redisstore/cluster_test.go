@@ -186,8 +186,8 @@ func TestCheckReadiness_SentinelsMasterIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "redis at the address that the sentinels report is not fit")
 }
 
-// TestCluster_PausedMasterHidesOnlyItsSales checks that sales and outboxes of other masters are read
-// while one master does not answer.
+// TestCluster_PausedMasterHidesOnlyItsSales checks that sales and outboxes of other masters are
+// read while one master does not answer.
 func TestCluster_PausedMasterHidesOnlyItsSales(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
 	client := redis.NewClusterClient(&redis.ClusterOptions{

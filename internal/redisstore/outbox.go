@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/order/outbox"
 )
 
-// WithEntries returns those of the goods whose outbox has entries. It reads them in one pipeline. It
-// leaves out goods whose master does not answer, and returns an error then.
+// WithEntries returns those of the goods whose outbox has entries. It reads them in one pipeline.
+// It leaves out goods whose master does not answer, and returns an error then.
 func (s *Store) WithEntries(ctx context.Context, goodsIDs []int64) (found []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()

@@ -41,7 +41,7 @@ func crossShardMethods() map[string]string {
 		"LateGoods":        scan,
 		"CountLateOrders":  scan,
 		"OpenOn":           scan,
-		"Overdue":          "twice a second: an index lookup for each sale that sells, on its shard",
+		"Overdue":          "twice a second: an index lookup on each sale's shard",
 		"DueRefunds":       scan,
 		"DueCheckouts":     scan,
 		"OpenRefunds":      "the operators' list: an index on each shard, merged",

@@ -69,8 +69,8 @@ func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
 	}
 }
 
-// syncFields writes the fields in which Redis differs from MySQL, of the sales whose turn it is. The
-// list of live sales may be a second old, so syncSale reads the row again before it writes.
+// syncFields writes the fields in which Redis differs from MySQL, of the sales whose turn it is.
+// The list of live sales may be a second old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) {
 	due := livesales.Part(s.Live.Sales(), &s.turn, syncParts)
 	limited, cancel := context.WithTimeout(ctx, order.RedisDeadline)

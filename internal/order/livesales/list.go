@@ -210,7 +210,8 @@ func (l *List) Check(ctx context.Context) {
 }
 
 // Part returns the sales whose turn it is, and moves the turn on: minPart sales at least, and every
-// one in so many calls. Work for many sales at the same time then costs little more than for a few.
+// one in so many calls, while the list stays. Work for many sales then costs little more than for a
+// few.
 func Part[S any](sales []S, turn *int, parts int) (due []S) {
 	for range min(max(minPart, len(sales)/parts+1), len(sales)) {
 		due, *turn = append(due, sales[*turn%len(sales)]), *turn+1

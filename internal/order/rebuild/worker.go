@@ -89,7 +89,7 @@ func (w *Worker) runRounds(
 	})
 }
 
-// byUrgency returns the sales that sell now and the others, the upcoming ones first. It sorts sales.
+// byUrgency returns the sales that sell now and the others, upcoming ones first. It sorts sales.
 func byUrgency(sales []seckill.Sale, now time.Time) (ongoing, others []seckill.Sale) {
 	slices.SortStableFunc(sales, func(a, b seckill.Sale) int {
 		return cmp.Compare(urgency(a, now), urgency(b, now))

@@ -174,8 +174,8 @@ func TestWorker_ManySalesCostAsMuchAsFew(t *testing.T) {
 				l := &lostSales{well: make(map[int64]bool)}
 				for id := range int64(sales) {
 					l.sales = append(l.sales, seckill.Sale{
-						GoodsID: id + 1, Status: seckill.Exposed, StartAt: time.Now().Add(-time.Hour),
-						EndAt: time.Now().Add(time.Hour),
+						GoodsID: id + 1, Status: seckill.Exposed,
+						StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
 					})
 					l.well[id+1] = true
 					if asked {
