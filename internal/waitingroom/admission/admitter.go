@@ -54,6 +54,7 @@ type line struct {
 	lastDraw
 	stepped time.Time     // when Redis answered last
 	ended   time.Time     // the end of the sale that Redis' clock had passed then; zero before
+	joined  int64         // before the last step
 	quiet   time.Duration // for which nobody can be called since
 
 	keeping   sync.Mutex // held while MySQL keeps the line; guards the rest
@@ -90,8 +91,12 @@ func (l *line) pauses(sale seckill.Sale) bool {
 
 // quietFor is for how long nobody of a line can be called: until the start, or while nobody is in
 // line, or no unit is left and none is promised. A platform has many such lines at the same time. A
-// buyer who joins, or a unit that returns, waits for the next step, a second at most.
-func quietFor(sale seckill.Sale, s State) time.Duration {
+// buyer who joins, or a unit that returns, waits for the next step, a second at most. A line that
+// grows is never quiet, because a rush uses up the granted numbers.
+func quietFor(sale seckill.Sale, s State, joined int64) time.Duration {
+	if s.Joined != joined {
+		return 0
+	}
 	if early := sale.StartAt.Sub(s.Now); early > 0 {
 		return min(early, saveInterval)
 	}
@@ -187,7 +192,8 @@ func (a *Admitter) step(ctx context.Context, sale seckill.Sale, l *line) (State,
 	if err == nil {
 		var called State
 		if called, err = a.call(ctx, sale, l, state); err == nil {
-			state, l.quiet = called, quietFor(sale, called)
+			l.quiet = quietFor(sale, called, l.joined)
+			state, l.joined = called, called.Joined
 		}
 	}
 	if a.Moved != nil && state.Ready() {

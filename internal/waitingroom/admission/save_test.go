@@ -27,6 +27,7 @@ type memory struct {
 	began time.Time
 	saved []save
 	steps []time.Duration // since the start, when Redis was asked
+	grows int64           // buyers who join before each step
 	// change changes the line ten seconds after the start; may be nil.
 	change func(*admission.State)
 }
@@ -39,6 +40,7 @@ type save struct {
 
 func (m *memory) Room(context.Context, int64) (admission.State, error) {
 	m.steps = append(m.steps, time.Since(m.began))
+	m.state.Joined += m.grows
 	if m.state.Now = time.Now(); m.change != nil && time.Since(m.began) >= 10*time.Second {
 		m.change(&m.state)
 		m.change = nil
@@ -132,13 +134,24 @@ func TestAdmitter_QuietLinesStepOnceASecond(t *testing.T) {
 						saved++
 					}
 				}
-				require.Equal(t, []int{11, 11}, []int{quiet, saved})
+				require.Equal(t, []int{11, 10}, []int{quiet, saved}) // at 0, 0.1, 1.1, 2.1 s, …
 				after := m.steps[quiet:]
 				require.GreaterOrEqual(t, len(after), 10)
 				require.Less(t, after[0], 10400*time.Millisecond)
 			})
 		})
 	}
+}
+
+// TestAdmitter_GrowingLineIsNotQuiet checks that numbers are granted as fast before the start of
+// a sale as after it, while buyers join.
+func TestAdmitter_GrowingLineIsNotQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.start, m.grows = m.began.Add(time.Hour), 1
+		m.admit(10050 * time.Millisecond)
+		require.Len(t, m.steps, 101)
+	})
 }
 
 // newMemory returns a line that moves at times since now.
