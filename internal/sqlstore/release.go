@@ -65,16 +65,15 @@ func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payme
 }
 
 // Overdue returns those of the goods that have a created order whose payment was due at now or
-// earlier. It reads one entry of the index orders_due for each goods, however many orders are due.
+// earlier. It reads the entries of the index orders_due for such orders alone.
 func (s *Store) Overdue(
 	ctx context.Context, goodsIDs []int64, now time.Time,
 ) (overdue []int64, err error) {
 	for part := range slices.Chunk(goodsIDs, chunkOf(s.db)) {
 		var found []int64
-		err := s.read(ctx).Raw(`SELECT s.goods_id FROM sales s WHERE s.goods_id IN ? AND
-			(SELECT o.pay_by FROM orders o WHERE o.goods_id = s.goods_id AND o.status = ?
-			ORDER BY o.pay_by LIMIT 1) <= ?`, part, order.Created, now.UnixMilli()).
-			Scan(&found).Error
+		err := s.read(ctx).Model(&orderRow{}).Distinct().
+			Where("goods_id IN ? AND status = ? AND pay_by <= ?", part, order.Created, now.UnixMilli()).
+			Pluck("goods_id", &found).Error
 		if err != nil {
 			return overdue, wrapError("find sales with overdue orders", err)
 		}

@@ -41,7 +41,7 @@ func crossShardMethods() map[string]string {
 		"LateGoods":        scan,
 		"CountLateOrders":  scan,
 		"OpenOn":           scan,
-		"Overdue":          "twice a second: an index lookup on each sale's shard",
+		"Overdue":          "twice a second: an index range of each sale, on its shard",
 		"DueRefunds":       scan,
 		"DueCheckouts":     scan,
 		"OpenRefunds":      "the operators' list: an index on each shard, merged",
@@ -95,8 +95,8 @@ func (r *recorder) requireShardKeys(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"Addr", "CheckReadiness", "CheckSchema", "Close", "Migrate", "MigrateWith", "Now", "Ping",
-		"Pool",
+		"Addr", "CheckReadiness", "CheckReplica", "CheckSchema", "Close", "Migrate", "MigrateWith",
+		"Now", "Ping", "Pool", "ReplicaAddr",
 	}, uncalled)
 	for method, texts := range r.texts {
 		_, all := crossShardMethods()[method]
