@@ -243,7 +243,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 			Publisher: publisher, Metrics: p.Observers.Repairs, Log: p.Log,
 		},
 		&admission.Admitter{
-			Sales: live.Exposed, Redis: p.RedisStore, Store: p.Store, Life: s.AdmissionTimeout,
+			Lines: live.Lines, Redis: p.RedisStore, Store: p.Store, Life: s.AdmissionTimeout,
 			PaymentTimeout: s.PaymentTimeout, Moved: p.Observers.LineMoved, Log: p.Log,
 		},
 		&payment.Expirer{Live: live, Store: p.Store, Releaser: releaser, Log: p.Log},

@@ -129,10 +129,12 @@ func (l *List) Sales() []seckill.Sale {
 	return l.filter(func(s *Sale) bool { return !s.AtRest })
 }
 
-// Exposed returns the sales that are not closed, also those at rest: buyers join a line before the
-// sale starts.
-func (l *List) Exposed() []seckill.Sale {
-	return l.filter(func(s *Sale) bool { return s.Status == seckill.Exposed })
+// Lines returns the sales whose line buyers may join, also those at rest: they join before the sale
+// starts. The list is read often and copies no other sale.
+func (l *List) Lines() []seckill.Sale {
+	return l.filter(func(s *Sale) bool {
+		return s.Admission == seckill.ByWaitingRoom && s.Status == seckill.Exposed
+	})
 }
 
 // filter returns the sales to keep. It holds the lock while it calls keep.

@@ -143,11 +143,7 @@ func inRest(t *testing.T, sales int64, test func(t *testing.T, s *servers, l *Li
 
 func requireServed(t *testing.T, l *List, goodsIDs ...int64) {
 	t.Helper()
-	var served []int64
-	for _, sale := range l.Sales() {
-		served = append(served, sale.GoodsID)
-	}
-	require.Equal(t, goodsIDs, served)
+	require.ElementsMatch(t, goodsIDs, seckill.GoodsIDs(l.Sales()))
 }
 
 // TestList_ChangeEndsRest checks every change that workers must know of.
@@ -259,5 +255,24 @@ func TestRefresh_ReadsUnchangedRowsOnceAMinute(t *testing.T) {
 		before := s.listed
 		s.after(10*FullInterval, func(*servers) {})
 		require.InDelta(t, before+10, s.listed, 1)
+	})
+}
+
+// TestLines_AreOfExposedRooms checks that a line is listed until its sale closes, also at rest, and
+// that the sales without one are not copied: the Admitter asks ten times a second.
+func TestLines_AreOfExposedRooms(t *testing.T) {
+	inRest(t, many, func(t *testing.T, s *servers, l *List) {
+		require.Zero(t, testing.AllocsPerRun(10, func() { l.Lines() }))
+		s.after(refreshInterval, func(s *servers) {
+			s.setRow(func(r *seckill.Sale) { r.Admission = seckill.ByWaitingRoom })
+		})
+		require.Equal(t, []int64{1}, seckill.GoodsIDs(l.Lines()))
+		s.after(untilRest, func(*servers) {})
+		requireServed(t, l)
+		require.Equal(t, []int64{1}, seckill.GoodsIDs(l.Lines()))
+		s.after(refreshInterval, func(s *servers) {
+			s.setRow(func(r *seckill.Sale) { r.Status = seckill.Closed })
+		})
+		require.Empty(t, l.Lines())
 	})
 }

@@ -15,8 +15,8 @@ import (
 // script moves a line only from the position that its caller expects, so that concurrent calls do
 // the work of one. Whatever an Admitter knows of a line is in Redis and MySQL too.
 type Admitter struct {
-	// Sales lists the sales that may be open.
-	Sales func() []seckill.Sale
+	// Lines lists the exposed sales that have a line.
+	Lines func() []seckill.Sale
 	Redis Redis
 	Store Store
 	// Life is how long an admission lasts that is not used.
@@ -113,10 +113,7 @@ func (a *Admitter) Run(ctx context.Context) error {
 	defer steps.Wait()
 	return workers.Every(ctx, admitInterval, func(ctx context.Context) {
 		listed := make(map[int64]*line, len(a.lines))
-		for _, sale := range a.Sales() {
-			if !hasLine(sale) {
-				continue
-			}
+		for _, sale := range a.Lines() {
 			l := a.lines[sale.GoodsID]
 			if l == nil {
 				l = &line{}
@@ -132,11 +129,6 @@ func (a *Admitter) Run(ctx context.Context) error {
 		}
 		a.lines = listed
 	})
-}
-
-// hasLine reports whether buyers may join a sale until its end.
-func hasLine(sale seckill.Sale) bool {
-	return sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed
 }
 
 // stepAndKeep moves a line whose lock is held, and then keeps it. A slow MySQL would otherwise

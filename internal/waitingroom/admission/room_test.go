@@ -108,7 +108,7 @@ func (h *fixture) runAdmitter(a *admission.Admitter, change func(*seckill.Sale),
 	if change != nil {
 		change(&sale)
 	}
-	a.Sales = func() []seckill.Sale { return []seckill.Sale{sale} }
+	a.Lines = func() []seckill.Sale { return []seckill.Sale{sale} }
 	a.PaymentTimeout, a.Log = time.Minute, slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(h.t.Context())
 	ended := make(chan error, 1)

@@ -180,7 +180,7 @@ func (m *memory) admit(while time.Duration) {
 	}
 	a := admission.Admitter{
 		Redis: m, Store: m, Log: slog.New(slog.DiscardHandler),
-		Sales: func() []seckill.Sale { return []seckill.Sale{sale} },
+		Lines: func() []seckill.Sale { return []seckill.Sale{sale} },
 	}
 	ctx, stop := context.WithTimeout(m.t.Context(), while)
 	defer stop()
