@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testlog"
 )
 
 // TestBroker_Faults injects faults into one shared broker, one after the other.
@@ -67,7 +68,7 @@ func (f faults) paused(t *testing.T) {
 }
 
 func (f faults) givenUp(t *testing.T) {
-	log := make(lines, 1000)
+	log := testlog.New()
 	opt := rabbit.Options{
 		URLs: []string{f.broker.NewVHost(t)}, StallAfter: 100 * time.Millisecond, MaxUnconfirmed: 1,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
@@ -84,7 +85,7 @@ func (f faults) givenUp(t *testing.T) {
 	require.Error(t, <-published)
 	require.Error(t, <-published)
 	eventually(t, func() bool { return strings.Contains(fmt.Sprint(p.DownReason()), "connect to") })
-	for line := log.next(t); ; line = log.next(t) {
+	for line := log.Next(t); ; line = log.Next(t) {
 		if strings.Contains(line, "nothing confirmed") {
 			require.Contains(t, line, must.Get(url.Parse(opt.URLs[0]))(t).Host)
 			break
@@ -110,36 +111,15 @@ func (f faults) refusing(t *testing.T) {
 	awaitPublish(t, p)
 }
 
-// lines is a log that a test reads while the publisher writes it.
-type lines chan string
-
-// Write sends a record.
-func (l lines) Write(p []byte) (int, error) {
-	l <- string(p)
-	return len(p), nil
-}
-
-// next waits for a record.
-func (l lines) next(t *testing.T) string {
-	t.Helper()
-	select {
-	case line := <-l:
-		return line
-	case <-time.After(time.Minute):
-		require.Fail(t, "nothing is logged")
-		return ""
-	}
-}
-
 func (f faults) memoryAlarm(t *testing.T) {
-	address, log := f.broker.NewVHost(t), make(lines, 100)
+	address, log := f.broker.NewVHost(t), testlog.New()
 	host := must.Get(url.Parse(address))(t).Host
 	p := runPublisher(t, rabbit.Options{
 		URLs: []string{address}, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	logs := func(texts ...string) {
 		t.Helper()
-		line := log.next(t)
+		line := log.Next(t)
 		for _, text := range append(texts, host) {
 			require.Contains(t, line, text)
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -20,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testlog"
 )
 
 // TestProbe_NamesSettingAndHostOfEachServer starts with addresses where nothing listens.
@@ -102,27 +102,6 @@ func TestProbe_WrongPasswordNamesItsSetting(t *testing.T) {
 	}
 }
 
-// lines is a log that a test reads while a program writes it.
-type lines chan string
-
-// Write sends a record.
-func (l lines) Write(p []byte) (int, error) {
-	l <- string(p)
-	return len(p), nil
-}
-
-// next waits for a record.
-func (l lines) next(t *testing.T) string {
-	t.Helper()
-	select {
-	case line := <-l:
-		return line
-	case <-time.After(time.Minute):
-		require.Fail(t, "nothing is logged")
-		return ""
-	}
-}
-
 // TestProbeRedis_LogsAnOutageAndItsEnd checks that a server that hangs is one warning, and its
 // return one line, although the worker asks each second.
 func TestProbeRedis_LogsAnOutageAndItsEnd(t *testing.T) {
@@ -137,7 +116,7 @@ func TestProbeRedis_LogsAnOutageAndItsEnd(t *testing.T) {
 		{[]string{single.Addr()}, single, single.Resume, single.Addr()},
 		{cluster.Addrs(), cluster.Nodes[1], cluster.Nodes[1].Resume, cluster.Nodes[1].Addr()},
 	} {
-		cfg, log := config.Redis{Addrs: c.addrs}, make(lines, 100)
+		cfg, log := config.Redis{Addrs: c.addrs}, testlog.New()
 		client := RedisOf(cfg)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -146,12 +125,12 @@ func TestProbeRedis_LogsAnOutageAndItsEnd(t *testing.T) {
 		}()
 		answers(t, client)
 		require.NoError(t, c.node.Pause())
-		outage := log.next(t)
+		outage := log.Next(t)
 		require.Contains(t, outage, "level=WARN")
 		require.Contains(t, outage, `setting="SECKILL_REDIS_ADDRS, SECKILL_REDIS_TLS"`)
 		require.Regexp(t, "err=.*"+c.addr, outage)
 		require.NoError(t, c.back())
-		end := log.next(t)
+		end := log.Next(t)
 		require.Contains(t, end, "level=INFO")
 		require.Contains(t, end, strings.Join(c.addrs, ","))
 		stop()
