@@ -269,13 +269,10 @@ func saveDelivery(tx *gorm.DB, row deliveryRow) error { return tx.Save(&row).Err
 func (s *Store) DueEndpoints(
 	ctx context.Context, now time.Time, limit int,
 ) ([]webhook.Endpoint, error) {
-	head, err := s.EventHead(ctx)
-	if err != nil {
-		return nil, err
-	}
 	q := s.read(ctx).Where("enabled = 1 AND (due_at <= ? OR lease_until > ?)", now.UnixMilli(),
 		now.Add(webhook.LeaseTime+clockStep).UnixMilli()).
-		Where("(position < ? OR retries > 0)", head)
+		Where("(position < (SELECT h.position FROM event_head h WHERE h.id = ?) OR retries > 0)",
+			theHead)
 	return list("list due webhooks", notLater(q, "lease_until", now, webhook.LeaseTime).
 		Order("lease_until").Limit(limit), endpointRow.endpoint)
 }

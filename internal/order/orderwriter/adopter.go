@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	adoptInterval = 250 * time.Millisecond
+	adoptInterval = time.Second
 	// adoptDeadline bounds the work on one sale in a round.
 	adoptDeadline = 5 * time.Second
 	// lateChunk is the number of goods in a list, and of late orders in a batch.
