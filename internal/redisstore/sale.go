@@ -80,9 +80,11 @@ func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	return viewOf(goodsID, fields)
 }
 
-// Views reads sales in one pipeline. It leaves out those of a master that does not answer. The gate
-// of a sale that Redis does not have is missing.
+// Views reads sales in one pipeline. It leaves out those of a master that does not answer within
+// order.RedisDeadline. The gate of a sale that Redis does not have is missing.
 func (s *Store) Views(ctx context.Context, goodsIDs []int64) map[int64]seckill.View {
+	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	defer cancel()
 	pipe, answers := s.client.Pipeline(), make([]*redis.Cmd, len(goodsIDs))
 	for i, id := range goodsIDs {
 		k := keysOf(id)

@@ -54,8 +54,13 @@ type List struct {
 }
 
 const (
+	// Refreshes take a hundredth of the time at most: MySQL reads a row for each sale. With many
+	// sales the time between two grows up to maxRefresh.
 	refreshInterval = time.Second
+	refreshFactor   = 100
+	maxRefresh      = 3 * time.Second
 	checkInterval   = 750 * time.Millisecond
+	checkDeadline   = 2 * time.Second // so that a MySQL that hangs delays no other check
 	// endInterval and the rebuilder's interval are together less than a second.
 	endInterval = 500 * time.Millisecond
 	// checkParts checks together read every sale once, in 30 s.
@@ -73,10 +78,20 @@ const (
 // that a request has met must not wait for MySQL, or for a master that does not answer.
 func (l *List) Run(ctx context.Context) error {
 	var g errgroup.Group
-	g.Go(func() error { return workers.Every(ctx, refreshInterval, l.Refresh) })
+	g.Go(func() error { return l.runRefreshing(ctx) })
 	g.Go(func() error { return workers.Every(ctx, endInterval, l.endRests) })
 	g.Go(func() error { return workers.Every(ctx, checkInterval, l.Check) })
 	return g.Wait()
+}
+
+// runRefreshing refreshes until ctx ends.
+func (l *List) runRefreshing(ctx context.Context) error {
+	for ctx.Err() == nil {
+		began := time.Now()
+		l.Refresh(ctx)
+		workers.Sleep(ctx, min(max(refreshInterval, refreshFactor*time.Since(began)), maxRefresh))
+	}
+	return nil
 }
 
 // Refresh reads the list if it has changed, and once a minute in any case. It includes sales that
@@ -194,7 +209,7 @@ func (l *List) AskedSales() []seckill.Sale {
 // Check reads a part of the sales in Redis. It begins and ends rests. It learns nothing of a sale
 // whose master does not answer, because no worker could serve it.
 func (l *List) Check(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
+	ctx, cancel := context.WithTimeout(ctx, checkDeadline)
 	defer cancel()
 	l.mu.Lock()
 	due := Part(l.sales, &l.turn, checkParts)

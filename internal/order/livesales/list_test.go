@@ -27,6 +27,8 @@ type servers struct {
 	noAnswer  map[int64]bool // of Redis
 	mysqlDown bool
 	listed    int
+	summed    int
+	sumTakes  time.Duration
 }
 
 func newServers(sales int64) *servers {
@@ -63,7 +65,12 @@ func (s *servers) LiveGoods(context.Context) ([]seckill.Sale, error) {
 
 func (s *servers) LiveVersion(context.Context) (v int64, err error) {
 	s.Lock()
+	takes := s.sumTakes
+	s.Unlock()
+	time.Sleep(takes)
+	s.Lock()
 	defer s.Unlock()
+	s.summed++
 	for _, row := range s.rows {
 		v += 1 + row.Version<<8 + row.Epoch<<16
 	}
@@ -275,4 +282,18 @@ func TestLines_AreOfExposedRooms(t *testing.T) {
 		})
 		require.Empty(t, l.Lines())
 	})
+}
+
+// TestRefresh_TakesAHundredthOfTheTime checks how often a MySQL that needs time is asked.
+func TestRefresh_TakesAHundredthOfTheTime(t *testing.T) {
+	for sumTakes, most := range map[time.Duration]int{
+		time.Millisecond: 60, 20 * time.Millisecond: 30, time.Second: 15,
+	} {
+		inRest(t, 2, func(t *testing.T, s *servers, _ *List) {
+			s.after(maxRefresh, func(s *servers) { s.sumTakes = sumTakes })
+			before := s.summed
+			s.after(time.Minute, func(*servers) {})
+			require.InDelta(t, most, s.summed-before, 1)
+		})
+	}
 }

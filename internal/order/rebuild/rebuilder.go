@@ -85,9 +85,7 @@ func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 func (r *Rebuilder) reasonsToRebuild(
 	ctx context.Context, sales []seckill.Sale,
 ) map[int64]string {
-	limited, cancel := context.WithTimeout(ctx, order.RedisDeadline)
-	defer cancel()
-	views, reasons := r.Redis.Views(limited, seckill.GoodsIDs(sales)), make(map[int64]string)
+	views, reasons := r.Redis.Views(ctx, seckill.GoodsIDs(sales)), make(map[int64]string)
 	for _, sale := range sales {
 		if v, answered := views[sale.GoodsID]; answered {
 			if why := r.reasonToRebuild(ctx, sale, v); why != "" {
