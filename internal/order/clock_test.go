@@ -10,7 +10,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
@@ -110,11 +109,10 @@ func TestWorkers_ClockAnHourBehindStopsNothing(t *testing.T) {
 
 	stores := inventory.Stores{Store: store, Redis: h.redis, Log: h.parts.Log}
 	releaser := &inventory.StockReleaser{Stores: stores}
-	live := &livesales.List{Store: h.store, Log: h.parts.Log}
-	live.Refresh(t.Context())
+	sales := func() []seckill.Sale { return []seckill.Sale{sale} }
 	h.run(releaser)
-	h.run(&inventory.ChangeSyncer{Stores: stores, Live: live})
-	h.run(&payment.Expirer{Live: live, Store: store, Releaser: releaser, Log: h.parts.Log})
+	h.run(&inventory.ChangeSyncer{Stores: stores, Sales: sales})
+	h.run(&payment.Expirer{Sales: sales, Store: store, Releaser: releaser, Log: h.parts.Log})
 	h.run(&payment.Refunder{Store: store, Provider: paymentprovider.Test{}, Log: h.parts.Log})
 	require.Eventually(t, func() bool {
 		after, err := h.store.Sale(t.Context(), sale.GoodsID)

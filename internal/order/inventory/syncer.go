@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
@@ -15,7 +14,8 @@ import (
 // fields that Redis lacks because it was down. Any number of processes may run one.
 type ChangeSyncer struct {
 	Stores
-	Live *livesales.List
+	// Sales lists the sales that are not at rest.
+	Sales func() []seckill.Sale
 
 	turn int // in sales, of the next comparison
 }
@@ -72,10 +72,8 @@ func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
 // syncFields writes the fields in which Redis differs from MySQL, of the sales whose turn it is.
 // The list of live sales may be a second old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) {
-	due := livesales.Part(s.Live.Sales(), &s.turn, syncParts)
-	limited, cancel := context.WithTimeout(ctx, order.RedisDeadline)
-	defer cancel()
-	views := s.Redis.Views(limited, seckill.GoodsIDs(due))
+	due := livesales.Part(s.Sales(), &s.turn, syncParts)
+	views := s.Redis.Views(ctx, seckill.GoodsIDs(due))
 	workers.Each(ctx, due, func(ctx context.Context, sale seckill.Sale) {
 		v, answered := views[sale.GoodsID]
 		if !answered || v.Epoch != sale.Epoch || v.SameTerms(sale) {

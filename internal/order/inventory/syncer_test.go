@@ -9,15 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-type liveStore = livesales.Store
-
-// manySales are 800 sales. Redis has the terms of all of them but one.
-type manySales struct {
-	liveStore
+// manyServers have many sales. Redis has the terms of all of them but one.
+type manyServers struct {
 	Store
 	Redis
 	views  int // that were read
@@ -28,31 +24,21 @@ func sale(goodsID int64) seckill.Sale {
 	return seckill.Sale{GoodsID: goodsID, PerBuyerLimit: 1, Epoch: 1}
 }
 
-func (*manySales) LiveVersion(context.Context) (int64, error) { return 1, nil }
+func (*manyServers) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
-func (*manySales) LiveGoods(context.Context) ([]seckill.Sale, error) {
-	sales := make([]seckill.Sale, 800)
-	for i := range sales {
-		sales[i] = sale(int64(i) + 1)
-	}
-	return sales, nil
-}
-
-func (*manySales) Now(context.Context) (time.Time, error) { return time.Now(), nil }
-
-func (*manySales) OpenCuts(context.Context, time.Time, string, int) ([]StockCut, error) {
+func (*manyServers) OpenCuts(context.Context, time.Time, string, int) ([]StockCut, error) {
 	return nil, nil
 }
 
-func (*manySales) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
+func (*manyServers) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
 	return sale(goodsID), nil
 }
 
-func (m *manySales) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+func (m *manyServers) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	return m.Views(ctx, []int64{goodsID})[goodsID], nil
 }
 
-func (m *manySales) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {
+func (m *manyServers) Views(_ context.Context, goodsIDs []int64) map[int64]seckill.View {
 	m.views += len(goodsIDs)
 	views := make(map[int64]seckill.View, len(goodsIDs))
 	for _, id := range goodsIDs {
@@ -65,7 +51,7 @@ func (m *manySales) Views(_ context.Context, goodsIDs []int64) map[int64]seckill
 	return views
 }
 
-func (m *manySales) UpdateSale(_ context.Context, sale seckill.Sale) error {
+func (m *manyServers) UpdateSale(_ context.Context, sale seckill.Sale) error {
 	m.synced = append(m.synced, sale.GoodsID)
 	return nil
 }
@@ -74,12 +60,17 @@ func (m *manySales) UpdateSale(_ context.Context, sale seckill.Sale) error {
 // and checks that the one that lacks a change gets it.
 func TestChangeSyncer_ManySalesCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, log := &manySales{}, slog.New(slog.DiscardHandler)
-		live := &livesales.List{Store: m, Log: log}
-		live.Refresh(t.Context())
+		m, log := &manyServers{}, slog.New(slog.DiscardHandler)
+		sales := make([]seckill.Sale, 800)
+		for i := range sales {
+			sales[i] = sale(int64(i) + 1)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		syncer := ChangeSyncer{Stores: Stores{Store: m, Redis: m, Log: log}, Live: live}
+		syncer := ChangeSyncer{
+			Stores: Stores{Store: m, Redis: m, Log: log},
+			Sales:  func() []seckill.Sale { return sales },
+		}
 		require.NoError(t, syncer.Run(ctx))
 		require.Equal(t, []int64{777}, m.synced)
 		require.Less(t, m.views, 2000)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/workers"
 )
@@ -14,7 +13,8 @@ import (
 // Expirer expires unpaid orders and returns their units to the sale. It works in batches per sale,
 // so that it rarely competes with the consumer for the goods row.
 type Expirer struct {
-	Live     *livesales.List
+	// Sales lists the sales that are not at rest.
+	Sales    func() []seckill.Sale
 	Store    Store
 	Releaser *inventory.StockReleaser
 	Log      *slog.Logger
@@ -35,7 +35,7 @@ func (e *Expirer) runOnce(ctx context.Context) {
 	now, err := e.Store.Now(ctx)
 	var overdue []int64
 	if err == nil {
-		overdue, err = e.Store.Overdue(ctx, seckill.GoodsIDs(e.Live.Sales()), now)
+		overdue, err = e.Store.Overdue(ctx, seckill.GoodsIDs(e.Sales()), now)
 	}
 	workers.Warn(ctx, e.Log, "cannot find overdue orders, retrying", err)
 	workers.Each(ctx, overdue, func(ctx context.Context, goodsID int64) {

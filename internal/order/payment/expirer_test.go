@@ -11,36 +11,22 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-type liveStore = livesales.Store
-
-// manySales are 800 sales. One has an overdue order.
-type manySales struct {
-	liveStore
+// manyStore has an overdue order of one of many sales.
+type manyStore struct {
 	Store
 	statements int
 	expired    []int64
 }
 
-func (*manySales) LiveVersion(context.Context) (int64, error) { return 1, nil }
-
-func (*manySales) LiveGoods(context.Context) ([]seckill.Sale, error) {
-	sales := make([]seckill.Sale, 800)
-	for i := range sales {
-		sales[i].GoodsID = int64(i) + 1
-	}
-	return sales, nil
-}
-
-func (m *manySales) Now(context.Context) (time.Time, error) {
+func (m *manyStore) Now(context.Context) (time.Time, error) {
 	m.statements++
 	return time.Now(), nil
 }
 
-func (m *manySales) Overdue(_ context.Context, goodsIDs []int64, _ time.Time) ([]int64, error) {
+func (m *manyStore) Overdue(_ context.Context, goodsIDs []int64, _ time.Time) ([]int64, error) {
 	m.statements++
 	if len(m.expired) > 0 {
 		return nil, nil
@@ -48,7 +34,7 @@ func (m *manySales) Overdue(_ context.Context, goodsIDs []int64, _ time.Time) ([
 	return goodsIDs[6:7], nil
 }
 
-func (m *manySales) ExpireDue(
+func (m *manyStore) ExpireDue(
 	_ context.Context, goodsID int64, _ time.Time, _ int,
 ) ([]order.StockMove, error) {
 	m.statements++
@@ -62,12 +48,17 @@ func (m *manySales) ExpireDue(
 // order of one is overdue.
 func TestExpirer_SalesShareAStatement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, log := &manySales{}, slog.New(slog.DiscardHandler)
-		live := &livesales.List{Store: m, Log: log}
-		live.Refresh(t.Context())
+		sales := make([]seckill.Sale, 800)
+		for i := range sales {
+			sales[i].GoodsID = int64(i) + 1
+		}
+		m := &manyStore{}
 		ctx, cancel := context.WithTimeout(t.Context(), 9900*time.Millisecond)
 		defer cancel()
-		e := Expirer{Live: live, Store: m, Releaser: &inventory.StockReleaser{}, Log: log}
+		e := Expirer{
+			Sales: func() []seckill.Sale { return sales }, Store: m,
+			Releaser: &inventory.StockReleaser{}, Log: slog.New(slog.DiscardHandler),
+		}
 		require.NoError(t, e.Run(ctx))
 		require.Equal(t, []int64{7}, m.expired)
 		require.Equal(t, 41, m.statements)
