@@ -3,6 +3,7 @@ package livesales
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +48,9 @@ type List struct {
 
 	mu      sync.Mutex
 	sales   []*Sale        // replaced, never changed; the lock guards the elements
+	served  []seckill.Sale // those that are not at rest, unless stale
+	stale   bool           // a rest has begun or ended since served was made
+	lines   []seckill.Sale // with a line that buyers may join
 	asked   map[int64]bool // the goods ids of the last EndedRests
 	version int64
 	turn    int       // in sales, of the next check
@@ -129,8 +133,11 @@ func (l *List) keep(sales []seckill.Sale, version int64) {
 	for _, s := range l.sales {
 		known[s.GoodsID] = s
 	}
-	l.sales = make([]*Sale, 0, len(sales))
+	l.sales, l.lines, l.stale = make([]*Sale, 0, len(sales)), nil, true
 	for _, sale := range sales {
+		if sale.Admission == seckill.ByWaitingRoom && sale.Status == seckill.Exposed {
+			l.lines = append(l.lines, sale)
+		}
 		s := known[sale.GoodsID]
 		if s == nil || s.Sale != sale {
 			s = &Sale{Sale: sale}
@@ -139,23 +146,26 @@ func (l *List) keep(sales []seckill.Sale, version int64) {
 	}
 }
 
-// Sales returns the sales that are not at rest.
+// Sales returns the sales that are not at rest. Workers ask for them many times a second.
 func (l *List) Sales() []seckill.Sale {
-	return l.filter(func(s *Sale) bool { return !s.AtRest })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stale {
+		l.served, l.stale = l.filter(func(s *Sale) bool { return !s.AtRest }), false
+	}
+	return slices.Clone(l.served)
 }
 
 // Lines returns the sales whose line buyers may join, also those at rest: they join before the sale
-// starts. The list is read often and copies no other sale.
+// starts.
 func (l *List) Lines() []seckill.Sale {
-	return l.filter(func(s *Sale) bool {
-		return s.Admission == seckill.ByWaitingRoom && s.Status == seckill.Exposed
-	})
-}
-
-// filter returns the sales to keep. It holds the lock while it calls keep.
-func (l *List) filter(keep func(*Sale) bool) (kept []seckill.Sale) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}
+
+// filter returns the sales to keep. The caller holds the lock.
+func (l *List) filter(keep func(*Sale) bool) (kept []seckill.Sale) {
 	for _, s := range l.sales {
 		if keep(s) {
 			kept = append(kept, s.Sale)
@@ -187,9 +197,12 @@ func (l *List) endRests(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = asked
+	if len(asked) == 0 {
+		return
+	}
 	for _, s := range l.sales {
 		if asked[s.GoodsID] {
-			s.AtRest, s.settledSince = false, time.Time{}
+			l.endRest(s)
 		}
 	}
 }
@@ -203,6 +216,11 @@ func (l *List) Asked(goodsID int64) bool {
 
 // AskedSales returns the sales that a process asked to serve in the last seconds.
 func (l *List) AskedSales() []seckill.Sale {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.asked) == 0 {
+		return nil
+	}
 	return l.filter(func(s *Sale) bool { return l.asked[s.GoodsID] })
 }
 
@@ -262,10 +280,16 @@ func (l *List) learn(s *Sale, settled bool) {
 	defer l.mu.Unlock()
 	switch {
 	case !settled:
-		s.AtRest, s.settledSince = false, time.Time{}
+		l.endRest(s)
 	case s.settledSince.IsZero():
 		s.settledSince = time.Now()
-	default:
-		s.AtRest = time.Since(s.settledSince) >= restAfter
+	case !s.AtRest && time.Since(s.settledSince) >= restAfter:
+		s.AtRest, l.stale = true, true
 	}
+}
+
+// endRest has a sale served until checks find it settled again. The caller holds the lock.
+func (l *List) endRest(s *Sale) {
+	l.stale = l.stale || s.AtRest
+	s.AtRest, s.settledSince = false, time.Time{}
 }
