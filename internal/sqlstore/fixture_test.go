@@ -76,7 +76,7 @@ func TestStore(t *testing.T) {
 var (
 	today  = time.Date(2026, 11, 11, 10, 0, 0, 0, time.UTC)
 	orders = ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
-	serial atomic.Int64 // of order numbers, which sort by it
+	serial atomic.Int64 // of order numbers and drafts, which sort by it
 )
 
 // fixture is a store and the helpers that tests use on it.
@@ -122,9 +122,15 @@ func newSale(units, limit int64) seckill.NewSale {
 // draft creates a merchant's sale.
 func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 	h.t.Helper()
-	sale := newSale(units, limit).Draft(fmt.Sprint(merchant), today)
+	sale := newSale(units, limit).Draft(fmt.Sprint(merchant), earlierToday())
+	sale.CreatedAt, sale.UpdatedAt = today, today
 	must.Get(h.CreateSale(h.t.Context(), sale, noKey))(h.t)
 	return sale
+}
+
+// earlierToday returns a new millisecond: two ids of one may be the same.
+func earlierToday() time.Time {
+	return today.Add(time.Duration(serial.Add(1))*time.Millisecond - 12*time.Hour)
 }
 
 // exposed creates a sale and begins its first epoch.
@@ -160,7 +166,7 @@ func (h fixture) heldOrders(sale seckill.Sale) (list []order.Held) {
 // line returns an order line with a new number of the sale's epoch.
 func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
 	h.t.Helper()
-	issued := today.Add(time.Duration(serial.Add(1))*time.Millisecond - 12*time.Hour)
+	issued := earlierToday()
 	id := fmt.Sprint(buyer)
 	return reservation.OrderLine{
 		OrderSn: orders.Issue(sale.GoodsID, id, issued).String(), BuyerID: id,
