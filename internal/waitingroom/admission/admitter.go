@@ -92,7 +92,7 @@ func (l *line) pauses(sale seckill.Sale) bool {
 // quietFor is for how long nobody of a line can be called: until the start, or while nobody is in
 // line, or no unit is left and none is promised. A platform has many such lines at the same time. A
 // buyer who joins, or a unit that returns, waits for the next step, a second at most. A line that
-// grows is never quiet, because a rush uses up the granted numbers.
+// grows is never quiet: if a rush uses up the granted numbers, buyers wait while a node asks MySQL.
 func quietFor(sale seckill.Sale, s State, joined int64) time.Duration {
 	if s.Joined != joined {
 		return 0

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -417,6 +418,23 @@ func TestService_RoomNeedsNoAdmitter(t *testing.T) {
 	p = must.Get(h.service.Find(t.Context(), h.id, "1", p.Ticket))(t)
 	require.Equal(t, admission.Admitted, p.State)
 	require.WithinDuration(t, time.Now().Add(time.Hour), p.Until, 2*time.Minute)
+}
+
+// TestService_RushNeedsNoAdmitter checks that a node has numbers granted where its buyers have used
+// them up before the next step of the line.
+func TestService_RushNeedsNoAdmitter(t *testing.T) {
+	const buyers = 25_000
+	h := open(t, 1, time.Hour)
+	var rush errgroup.Group
+	rush.SetLimit(500)
+	for buyer := range buyers {
+		rush.Go(func() error {
+			_, err := h.service.Join(t.Context(), h.id, strconv.Itoa(buyer+1), "")
+			return err
+		})
+	}
+	require.NoError(t, rush.Wait())
+	require.EqualValues(t, buyers, h.state().Joined)
 }
 
 // over is a catalog in which a sale has ended.
