@@ -17,7 +17,7 @@ type ChangeSyncer struct {
 	// Sales lists the sales that are not at rest.
 	Sales func() []seckill.Sale
 
-	turn int // in sales, of the next comparison
+	turn int // the index of the next sale to compare
 }
 
 const (

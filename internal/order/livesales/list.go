@@ -53,7 +53,7 @@ type List struct {
 	lines   []seckill.Sale // with a line that buyers may join
 	asked   map[int64]bool // the goods ids of the last EndedRests
 	version int64
-	turn    int       // in sales, of the next check
+	turn    int       // the index of the next sale to check
 	readAt  time.Time // when the rows were last read
 }
 
@@ -246,10 +246,12 @@ func (l *List) Check(ctx context.Context) {
 
 // Part returns the sales whose turn it is, and moves the turn on: minPart sales at least, and every
 // one in so many calls, while the list stays. Work for many sales then costs little more than for a
-// few.
+// few. The turn is an index of the list: a number that grows without end would jump to another part
+// with each sale that joins or leaves the list.
 func Part[S any](sales []S, turn *int, parts int) (due []S) {
 	for range min(max(minPart, len(sales)/parts+1), len(sales)) {
-		due, *turn = append(due, sales[*turn%len(sales)]), *turn+1
+		i := *turn % len(sales)
+		due, *turn = append(due, sales[i]), i+1
 	}
 	return due
 }

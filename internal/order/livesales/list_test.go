@@ -297,3 +297,21 @@ func TestRefresh_TakesAHundredthOfTheTime(t *testing.T) {
 		})
 	}
 }
+
+// TestPart_ChangingListIsReadInTurn checks that no sale waits for more than a turn of all, while
+// another sale joins and leaves the list.
+func TestPart_ChangingListIsReadInTurn(t *testing.T) {
+	sales, turn, read := make([]int, many+1), 0, make([]int, many)
+	for i := range sales {
+		sales[i] = i
+	}
+	longest := 0
+	for call := range 100 * checkParts {
+		for _, sale := range Part(sales[:many+call/3%2], &turn, checkParts) {
+			if sale < many {
+				longest, read[sale] = max(longest, call-read[sale]), call
+			}
+		}
+	}
+	require.LessOrEqual(t, longest, checkParts, "calls between two of a sale")
+}
