@@ -784,6 +784,17 @@ func TestAdmitter_LineMovesWithoutMySQL(t *testing.T) {
 	})
 }
 
+// TestAdmitter_LineWithoutBurstMovesAtItsRate checks a sale whose permits do not accumulate: each
+// step calls as many buyers as the rate permits, not one.
+func TestAdmitter_LineWithoutBurstMovesAtItsRate(t *testing.T) {
+	const buyers = 1000
+	h := open(t, buyers, time.Second)
+	h.admitWith(h.store, h.redis, func(s *seckill.Sale) { s.Rate.MaxBurstSeconds = 0 }, func() {
+		h.joinAll(1, buyers)
+		h.eventually(func(s admission.State) bool { return s.Called == buyers })
+	})
+}
+
 // slowSaves is a MySQL whose saves end with a channel.
 type slowSaves struct {
 	admission.Store
