@@ -154,6 +154,17 @@ func TestAdmitter_GrowingLineIsNotQuiet(t *testing.T) {
 	})
 }
 
+// TestAdmitter_LineWithGapsIsNotQuiet checks that a line is not taken for empty while buyers of lost
+// numbers may wait in it: they are called at the sale's rate.
+func TestAdmitter_LineWithGapsIsNotQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.state.Admitted, m.state.Gaps = m.state.Joined, []admission.Gap{{From: 3, To: 9}}
+		m.admit(10050 * time.Millisecond)
+		require.Len(t, m.steps, 101)
+	})
+}
+
 // newMemory returns a line that moves at times since now.
 func newMemory(t *testing.T, moves ...time.Duration) *memory {
 	t.Helper()
