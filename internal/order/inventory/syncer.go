@@ -70,7 +70,7 @@ func (s *ChangeSyncer) finishAbandoned(ctx context.Context, c StockCut) {
 }
 
 // syncFields writes the fields in which Redis differs from MySQL, of the sales whose turn it is.
-// The list of live sales may be a second old, so syncSale reads the row again before it writes.
+// The list of live sales may be seconds old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) {
 	due := livesales.Part(s.Sales(), &s.turn, syncParts)
 	views := s.Redis.Views(ctx, seckill.GoodsIDs(due))

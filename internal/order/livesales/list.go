@@ -54,12 +54,12 @@ type List struct {
 	asked   map[int64]bool // the goods ids of the last EndedRests
 	version int64
 	turn    int       // the index of the next sale to check
-	readAt  time.Time // when the rows were last read
+	readAt  time.Time // when the refresh began that read the rows
 }
 
 const (
-	// Refreshes take a hundredth of the time at most: MySQL reads a row for each sale. With many
-	// sales the time between two grows up to maxRefresh.
+	// Refreshes take a hundredth of the time: MySQL reads a row for each sale. With many sales, or a
+	// slow MySQL, the time between two grows up to maxRefresh.
 	refreshInterval = time.Second
 	refreshFactor   = 100
 	maxRefresh      = 3 * time.Second
@@ -106,6 +106,7 @@ func (l *List) Refresh(ctx context.Context) {
 }
 
 func (l *List) refresh(ctx context.Context) error {
+	began := time.Now()
 	// The version is read before the rows: the next refresh finds a change in between.
 	version, err := l.Store.LiveVersion(ctx)
 	if err != nil {
@@ -119,16 +120,20 @@ func (l *List) refresh(ctx context.Context) error {
 	}
 	sales, err := l.Store.LiveGoods(ctx)
 	if err == nil {
-		l.keep(sales, version)
+		l.keep(sales, version, began)
 	}
 	return err
 }
 
-// keep stores a list. A sale whose row changed is not at rest.
-func (l *List) keep(sales []seckill.Sale, version int64) {
+// keep stores a list, unless a refresh that began later has stored one. A sale whose row changed is
+// not at rest.
+func (l *List) keep(sales []seckill.Sale, version int64, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.version, l.readAt = version, time.Now()
+	if began.Before(l.readAt) {
+		return
+	}
+	l.version, l.readAt = version, began
 	known := make(map[int64]*Sale, len(l.sales))
 	for _, s := range l.sales {
 		known[s.GoodsID] = s

@@ -315,3 +315,36 @@ func TestPart_ChangingListIsReadInTurn(t *testing.T) {
 	}
 	require.LessOrEqual(t, longest, checkParts, "calls between two of a sale")
 }
+
+// sleepyStore is a MySQL whose first list of sales arrives a minute late.
+type sleepyStore struct {
+	*servers
+	slept bool
+}
+
+func (s *sleepyStore) LiveGoods(ctx context.Context) ([]seckill.Sale, error) {
+	sales, err := s.servers.LiveGoods(ctx)
+	if !s.slept {
+		s.slept = true
+		time.Sleep(time.Minute)
+	}
+	return sales, err
+}
+
+// TestRefresh_OlderListReplacesNoNewerOne checks that a process which sleeps in a refresh does not
+// forget a sale that another refresh has found meanwhile. The relay refreshes too.
+func TestRefresh_OlderListReplacesNoNewerOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sleepyStore{servers: newServers(1)}
+		l := &List{Store: s, Redis: s, Log: slog.New(slog.DiscardHandler)}
+		go l.Refresh(t.Context())
+		synctest.Wait()
+		s.after(time.Second, func(s *servers) {
+			s.rows[2] = seckill.Sale{GoodsID: 2, Version: 1, Epoch: 1, Status: seckill.Exposed}
+		})
+		l.Refresh(t.Context())
+		requireServed(t, l, 1, 2)
+		s.after(time.Minute, func(*servers) {})
+		requireServed(t, l, 1, 2)
+	})
+}
