@@ -82,7 +82,9 @@ func TestChangeSyncer_UndecidedCutsStarveNoOther(t *testing.T) {
 	sale := h.exposeSale(5, 2)
 	must.Get(h.store.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: -3},
 		salechange.IdempotencyKey{}, time.Now().Add(-time.Minute)))(t)
-	h.run(&inventory.ChangeSyncer{Stores: h.releaser().Stores, Sales: func() []seckill.Sale { return nil }})
+	h.run(&inventory.ChangeSyncer{
+		Stores: h.releaser().Stores, Sales: func() []seckill.Sale { return nil },
+	})
 	require.Eventually(t, func() bool {
 		after, err := h.store.Sale(t.Context(), sale.GoodsID)
 		return err == nil && after.Total == 2

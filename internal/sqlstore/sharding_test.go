@@ -69,7 +69,7 @@ func crossShardMethods() map[string]string {
 		"DeleteEndpoint": hook, "Deliveries": hook, "RetryDelivery": hook,
 		"ClaimEndpoint": hook, "LeasedEndpoint": hook, "PendingDelivery": hook,
 		"SaveProgress": hook, "ReleaseEndpoint": hook,
-		"EndpointsOf":         "an owner's own list: an index on each shard, merged",
+		"EndpointsOf": "an owner's own list: an index on each shard, merged",
 		"DueEndpoints": "a few times a second: an index on each shard, merged, and the row of " +
 			"EventHead",
 		"CountDeadDeliveries": "every ten seconds: an index on each shard, added",

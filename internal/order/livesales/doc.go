@@ -2,8 +2,8 @@
 // until their last order is final.
 //
 // The List reads MySQL once a second for all workers of a process. With many thousands of sales,
-// over which MySQL sums, or a slow MySQL it reads up to three seconds apart. While MySQL is down the
-// last list serves, because no sale can be exposed or closed then.
+// over which MySQL sums, or a slow MySQL it reads up to three seconds apart. While MySQL is down
+// the last list serves, because no sale can be exposed or closed then.
 //
 // A sale is at rest once its row has been unchanged for 20 s and every check of that time found
 // that Redis and MySQL agree and nothing is in flight. Workers do not serve it. Any change of the

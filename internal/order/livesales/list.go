@@ -58,8 +58,8 @@ type List struct {
 }
 
 const (
-	// Refreshes take a hundredth of the time: MySQL reads a row for each sale. With many sales, or a
-	// slow MySQL, the time between two grows up to maxRefresh.
+	// Refreshes take a hundredth of the time: MySQL reads a row for each sale. With many sales, or
+	// a slow MySQL, the time between two grows up to maxRefresh.
 	refreshInterval = time.Second
 	refreshFactor   = 100
 	maxRefresh      = 3 * time.Second

@@ -154,8 +154,8 @@ func TestAdmitter_GrowingLineIsNotQuiet(t *testing.T) {
 	})
 }
 
-// TestAdmitter_LineWithGapsIsNotQuiet checks that a line is not taken for empty while buyers of lost
-// numbers may wait in it: they are called at the sale's rate.
+// TestAdmitter_LineWithGapsIsNotQuiet checks that a line is not taken for empty while buyers of
+// lost numbers may wait in it: they are called at the sale's rate.
 func TestAdmitter_LineWithGapsIsNotQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t)
