@@ -348,11 +348,11 @@ func TestRequeue_BringsARetiredSaleBack(t *testing.T) {
 	require.True(t, h.retired(goods))
 	h.mini.FlushAll()
 	list := &livesales.List{Store: h.store, Log: h.parts.Log}
-	list.Refresh(t.Context())
+	require.NoError(t, list.Refresh(t.Context()))
 	require.Empty(t, list.Sales())
 	_, err := h.DeadLetters.Requeue(t.Context(), operator, h.deadLetters()[0].ID)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "%v", err)
-	list.Refresh(t.Context())
+	require.NoError(t, list.Refresh(t.Context()))
 	require.Len(t, list.Sales(), 1)
 	h.runWorkers(settings())
 	h.settles(goods, 5, 0)

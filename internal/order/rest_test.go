@@ -79,7 +79,7 @@ func TestRest_LostSaleIsRebuiltAfterARequest(t *testing.T) {
 	stop()
 	h.copySale(sale.GoodsID, 1999)
 	list := &livesales.List{Store: h.store, Redis: h.redis, Log: h.parts.Log}
-	list.Refresh(t.Context())
+	require.NoError(t, list.Refresh(t.Context()))
 	require.Equal(t, 2000, len(list.Sales()))
 	require.Eventually(t, func() bool {
 		list.Check(t.Context())

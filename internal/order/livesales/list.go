@@ -92,7 +92,8 @@ func (l *List) Run(ctx context.Context) error {
 func (l *List) runRefreshing(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := time.Now()
-		l.Refresh(ctx)
+		err := l.Refresh(ctx)
+		workers.Warn(ctx, l.Log, "cannot list live sales, using the last list", err)
 		workers.Sleep(ctx, min(max(refreshInterval, refreshFactor*time.Since(began)), maxRefresh))
 	}
 	return nil
@@ -101,11 +102,7 @@ func (l *List) runRefreshing(ctx context.Context) error {
 // Refresh reads the list if it has changed, and once a minute in any case. It includes sales that
 // were closed long ago and are not retired: Redis could not take units back, or an operator
 // requeues an order.
-func (l *List) Refresh(ctx context.Context) {
-	workers.Warn(ctx, l.Log, "cannot list live sales, using the last list", l.refresh(ctx))
-}
-
-func (l *List) refresh(ctx context.Context) error {
+func (l *List) Refresh(ctx context.Context) error {
 	began := time.Now()
 	// The version is read before the rows: the next refresh finds a change in between.
 	version, err := l.Store.LiveVersion(ctx)

@@ -337,12 +337,12 @@ func TestRefresh_OlderListReplacesNoNewerOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sleepyStore{servers: newServers(1)}
 		l := &List{Store: s, Redis: s, Log: slog.New(slog.DiscardHandler)}
-		go l.Refresh(t.Context())
+		go func() { _ = l.Refresh(t.Context()) }()
 		synctest.Wait()
 		s.after(time.Second, func(s *servers) {
 			s.rows[2] = seckill.Sale{GoodsID: 2, Version: 1, Epoch: 1, Status: seckill.Exposed}
 		})
-		l.Refresh(t.Context())
+		require.NoError(t, l.Refresh(t.Context()))
 		requireServed(t, l, 1, 2)
 		s.after(time.Minute, func(*servers) {})
 		requireServed(t, l, 1, 2)

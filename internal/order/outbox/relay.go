@@ -107,9 +107,11 @@ func (r *Relay) republished(ctx context.Context, shard int) bool {
 }
 
 // republish tries every sale of the shard, because their Redis masters fail one by one. It marks
-// the queue only after all of them.
+// the queue only after all of them, also those that were exposed a moment ago.
 func (r *Relay) republish(ctx context.Context, shard int) (int, error) {
-	r.Live.Refresh(ctx)
+	if err := r.Live.Refresh(ctx); err != nil {
+		return 0, err
+	}
 	published := 0
 	var errs []error
 	for _, sale := range r.Live.All() {

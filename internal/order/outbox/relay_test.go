@@ -60,7 +60,7 @@ func TestRelay_EmptyOutboxesShareACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &many{}
 		live := &livesales.List{Store: m, Log: slog.New(slog.DiscardHandler)}
-		live.Refresh(t.Context())
+		require.NoError(t, live.Refresh(t.Context()))
 		relay := outbox.Relay{
 			Live: live, Publisher: &outbox.Publisher{Store: m}, Log: slog.New(slog.DiscardHandler),
 		}
@@ -73,14 +73,19 @@ func TestRelay_EmptyOutboxesShareACall(t *testing.T) {
 }
 
 // twoShards is a list of one sale for each of two shards, and a Redis that has nothing pending.
-// While away is set it cannot reach the sale of shard 0.
+// While away is set it cannot reach the sale of shard 0, and while down is set no MySQL.
 type twoShards struct {
 	liveStore
 	outbox.Store
-	away atomic.Bool
+	away, down atomic.Bool
 }
 
-func (*twoShards) LiveVersion(context.Context) (int64, error) { return 1, nil }
+func (s *twoShards) LiveVersion(context.Context) (int64, error) {
+	if s.down.Load() {
+		return 0, errors.New("MySQL is down")
+	}
+	return 1, nil
+}
 
 func (*twoShards) LiveGoods(context.Context) ([]seckill.Sale, error) {
 	of := make(map[int]seckill.Sale)
@@ -102,12 +107,14 @@ func (s *twoShards) PendingPages(
 	}
 }
 
-// TestRelay_UnreachableSaleDelaysNoOtherShard checks that the relay republishes to the new queues
-// of other shards while a master is away, and to that of its sale later.
-func TestRelay_UnreachableSaleDelaysNoOtherShard(t *testing.T) {
+// inNewQueues runs a relay of two shards, and a test that sends new queues to it and receives those
+// that the relay has marked.
+func inNewQueues(
+	t *testing.T, test func(t *testing.T, s *twoShards, queues chan<- int, marked <-chan int),
+) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		servers, queues, marked := &twoShards{}, make(chan int, 4), make(chan int, 4)
-		servers.away.Store(true)
 		relay := outbox.Relay{
 			Live:      &livesales.List{Store: servers, Log: slog.New(slog.DiscardHandler)},
 			Publisher: &outbox.Publisher{Store: servers},
@@ -123,17 +130,40 @@ func TestRelay_UnreachableSaleDelaysNoOtherShard(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- relay.Run(ctx) }()
+		test(t, servers, queues, marked)
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestRelay_UnreachableSaleDelaysNoOtherShard checks that the relay republishes to the new queues
+// of other shards while a master is away, and to that of its sale later.
+func TestRelay_UnreachableSaleDelaysNoOtherShard(t *testing.T) {
+	inNewQueues(t, func(t *testing.T, s *twoShards, queues chan<- int, marked <-chan int) {
+		s.away.Store(true)
 		queues <- 0
 		queues <- 1
 		time.Sleep(time.Minute)
 		require.Len(t, marked, 1)
 		require.Equal(t, 1, <-marked)
-		servers.away.Store(false)
+		s.away.Store(false)
 		time.Sleep(time.Minute)
 		require.Len(t, marked, 1)
 		require.Equal(t, 0, <-marked)
-		cancel()
-		require.NoError(t, <-ended)
+	})
+}
+
+// TestRelay_MarksNoQueueWithoutMySQL checks that a queue is not marked while the relay cannot know
+// all sales of its shard: one may have been exposed since the last list.
+func TestRelay_MarksNoQueueWithoutMySQL(t *testing.T) {
+	inNewQueues(t, func(t *testing.T, s *twoShards, queues chan<- int, marked <-chan int) {
+		s.down.Store(true)
+		queues <- 1
+		time.Sleep(time.Minute)
+		require.Empty(t, marked)
+		s.down.Store(false)
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, <-marked)
 	})
 }
 

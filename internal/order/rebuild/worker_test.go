@@ -94,7 +94,7 @@ func (l *lostSales) order() []int64 {
 func (l *lostSales) run(t *testing.T, most int) {
 	log := slog.New(slog.DiscardHandler)
 	list := &livesales.List{Store: l, Redis: lostRedis{lost: l}, Log: log}
-	list.Refresh(t.Context())
+	require.NoError(t, list.Refresh(t.Context()))
 	w := Worker{Live: list, Most: most, Rebuilder: &Rebuilder{
 		Opener: Opener{Store: l, Redis: lostRedis{lost: l}}, PublishTimeout: time.Hour, Log: log,
 	}}

@@ -141,7 +141,7 @@ func (s *servers) reconcile(t *testing.T) (cancel func(), ended chan error) {
 func (s *servers) reconcileAs(t *testing.T, as stores) (cancel func(), ended chan error) {
 	log := slog.New(slog.DiscardHandler)
 	live := &livesales.List{Store: as, Redis: as, Log: log}
-	live.Refresh(t.Context())
+	require.NoError(t, live.Refresh(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	ended = make(chan error, 1)
@@ -325,7 +325,7 @@ func TestReconciler_SamplesSaleAtRestFromItsRow(t *testing.T) {
 		s := &resting{servers: &servers{samples: make(chan reconcile.Sample)}}
 		log := slog.New(slog.DiscardHandler)
 		live := &livesales.List{Store: s, Redis: s, Log: log}
-		live.Refresh(t.Context())
+		require.NoError(t, live.Refresh(t.Context()))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		r := &reconcile.Reconciler{
@@ -356,7 +356,7 @@ func TestReconciler_ComparesHoldingsHourly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := &servers{}, slog.New(slog.DiscardHandler)
 		live := &livesales.List{Store: s, Log: log}
-		live.Refresh(t.Context())
+		require.NoError(t, live.Refresh(t.Context()))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		r := &reconcile.Reconciler{
