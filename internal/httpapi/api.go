@@ -69,7 +69,7 @@ type Deps struct {
 	PublicURL string
 	// TrustedProxies are the peers whose X-Forwarded-For the API uses.
 	TrustedProxies []netip.Prefix
-	// Guests are the actors that the sign-in page offers without a token; only the demo has any.
+	// Guests are the actors that the sign-in page offers without a token; only standalone has any.
 	Guests []seckill.Actor
 	// GuestsAnywhere makes guests of all callers, not only of those on this machine.
 	GuestsAnywhere bool

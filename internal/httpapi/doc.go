@@ -4,6 +4,8 @@
 //
 //	{"code": 200, "reason": "OK", "message": "ok", "data": {…}, "requestId": "…"}
 //
+// An error is in the form of RFC 9457 where the request's Accept prefers that.
+//
 // No input causes a 5xx status: malformed input is BAD_REQUEST with the field's name in data.field.
 // Checks run in a fixed order: 401, 400, 404, 403, the sale's state, 429, everything else.
 //
@@ -15,5 +17,6 @@
 // The pages (pages.go; package web renders them) use the same API with a session cookie
 // (sessions.go) in place of a bearer token.
 //
-// Gin is used here and nowhere else. The package imports no store, queue or metrics library.
+// Apart from this package, only the middleware ratelimit/ginlimit uses gin. The package imports no
+// store, queue or metrics library.
 package httpapi

@@ -17,8 +17,8 @@ type oldRows struct {
 	args             []any
 }
 
-// Forget deletes rows of a kind, except tombstones, whose age counts from before a moment. It
-// deletes at most limit, and returns how many it found.
+// Forget deletes rows of a kind that are older than a moment; retention.Kind says from when the age
+// counts. It deletes at most limit, and returns how many it found. It serves no tombstones.
 func (s *Store) Forget(
 	ctx context.Context, kind retention.Kind, before time.Time, limit int,
 ) (int, error) {

@@ -88,8 +88,8 @@ func (s *Store) GrantNumbers(
 	})
 }
 
-// Draw fixes the draw of a room, once: the numbers below size, and the digest. It changes nothing
-// for another lease than the last one's.
+// Draw fixes the draw of a room, once: the numbers from 1 to size, and the digest. It changes
+// nothing for another lease than the last one's.
 func (s *Store) Draw(
 	ctx context.Context, goodsID int64, lease string, size int64, digest string,
 ) (admission.Record, error) {
